@@ -11,6 +11,7 @@ from helpers.forms import LONG
 from helpers.places import ROOT
 from helpers.shared import once
 
+from puffer_sdk.base import limited, trust
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import scaffold
 from puffer_sdk.settings import config
@@ -27,6 +28,14 @@ if not LONG:
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_trusted():
+    """What a test, or a command in it, lets run, the next one does not."""
+    for name in (trust.NAMED, limited.VARIABLE):
+        os.environ.pop(name, None)
+    trust.asks = False
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,15 @@
 """Where things are: package data, caches, environments, runs. The only file that knows."""
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
+import shutil
+import stat
 import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from . import files
@@ -61,6 +66,8 @@ def writable(folder: Path, *, purpose: str) -> Path:
     fallback = stand_in(folder)
     for candidate in (folder, fallback):
         try:
+            if candidate is fallback:
+                make_private(candidate.parents[1])
             files.mkdir(candidate)
             files.remove(files.temporary(candidate / "probe"))
         except OSError as error:
@@ -74,9 +81,42 @@ def writable(folder: Path, *, purpose: str) -> Path:
 
 
 def stand_in(folder: Path) -> Path:
-    """What `writable` uses where folder cannot be written."""
+    """What `writable` uses where folder cannot be written; it need not exist."""
     own = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:8]     # each build/ its own
-    return files.typed(tempfile.gettempdir()) / f"puffer-sdk-{os.getuid()}" / own / folder.name
+    return _private_tmp(tempfile.gettempdir()) / own / folder.name
+
+
+@cache
+def _private_tmp(tmp: str) -> Path:
+    """TMP/puffer-sdk-UID; where somebody else has made that, a folder of this process alone."""
+    usual = files.typed(tmp) / f"puffer-sdk-{os.getuid()}"
+    with suppress(OSError):             # one of ours that others could only read
+        facts = usual.lstat()
+        if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() \
+                and not facts.st_mode & 0o022:
+            usual.chmod(0o700)
+    if not os.path.lexists(usual) or is_private(usual):
+        return usual
+    own = files.typed(tempfile.mkdtemp(prefix="puffer-sdk-", dir=tmp))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
+
+
+def is_private(folder: Path) -> bool:
+    """Whether this is a folder, and no link to one, that is this user's and nobody else's."""
+    try:
+        facts = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() \
+        and not facts.st_mode & 0o077
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder for this user alone, unless it is one. Raises OSError if it is another's."""
+    files.mkdir(folder)
+    if not is_private(folder):
+        folder.chmod(0o700)
 
 
 def project_root(env_folder: Path) -> Path:
@@ -181,6 +221,15 @@ def _is_tracked(path: Path) -> bool:
                               capture_output=True).returncode != 1
     except OSError:
         return True
+
+
+def c_files(folder: Path, *, below: bool = False) -> list[Path]:
+    """The .c and .h files of a folder, in order; no pipes and devices, which never end.
+
+    below   those of all folders below it as well
+    """
+    found = folder.rglob("*.[ch]") if below else folder.glob("*.[ch]")
+    return sorted(path for path in found if path.is_file())
 
 
 def is_env_folder(folder: Path) -> bool:

@@ -98,6 +98,7 @@ class Spec:
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
     remarks: tuple[Remark, ...] = ()
+    enums: tuple[tuple[tuple, ...], ...] = ()   # (name, value, file, line, column) of enumerators
 
     @property
     def mask_size(self) -> int:

@@ -31,9 +31,9 @@ class RawObservations(Observations):
             names[f"v{number}"] = self.part(row, leaf)
             at = "ob" + "".join(f"[{part!r}]" for part in leaf.path)
             if leaf.kind == "Discrete":
-                low = leaf.starts[0]
+                low, width = int(leaf.starts[0]), int(leaf.widths[0])
                 lines += [f"i = {at}",
-                          f"if not {low} <= i < {low + leaf.widths[0]}: raise IndexError({number})",
+                          f"if not {low} <= i < {low + width}: raise IndexError({number})",
                           f"v{number}[...] = i"]
                 continue
             lines.append(f"v{number}[...] = {at}")

@@ -162,10 +162,12 @@ def find(env=None, ini: Path | str | None = None) -> CompiledSource | PythonSour
 
 @dataclass(frozen=True)
 class CompiledSource:
-    """A folder with a header; over: files of settings over those of its own ini."""
+    """A folder with a header; over: files of settings over those of its own ini; theirs: whether
+    settings come from a run or a sweep (settings.config.resolve)."""
 
     folder: Path
     over: tuple[Path, ...] = ()
+    theirs: bool = False
 
     name = property(lambda self: self.folder.name)
     label = property(lambda self: self.folder.name, doc="its name in names of files")
@@ -189,7 +191,7 @@ class CompiledSource:
         from ..settings import config
 
         return config.resolve(self.folder, settings, spec, ini=ini, over=self.over,
-                              warn_unread=warn_unread)
+                              warn_unread=warn_unread, theirs=self.theirs)
 
     @staticmethod
     def read_value(text: str) -> object:
@@ -230,9 +232,10 @@ class PythonSource:
 
     name: str
     over: tuple[Path, ...] = ()
+    theirs: bool = False
     ref = property(lambda self: self.name)
     label = property(lambda self: "-".join(self.place.parts))
-    in_c, lenient, ranges, defaults = False, False, RANGES, DEFAULTS
+    folder, in_c, lenient, ranges, defaults = None, False, False, RANGES, DEFAULTS
     read_value = staticmethod(literal)
 
     @property
@@ -275,7 +278,7 @@ class PythonSource:
                     "vec.total_agents": (agents, why)}
         files = [*([ini] if ini else self.own_inis()), *self.over]
         return config.resolve_python(self.name, settings, files, defaults,
-                                     facts is None or facts.in_plain_bytes)
+                                     facts is None or facts.in_plain_bytes, theirs=self.theirs)
 
     def prepare(self, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
                 verbose: bool = False) -> Prepared:

@@ -108,9 +108,9 @@ class Observations:
             names[f"v{number}"] = view
             lines.append(f"v{number}.fill(0)")
             if leaf.kind == "Discrete":
-                shift = f" - {leaf.starts[0]}" if leaf.starts[0] else ""
+                shift = f" - {int(leaf.starts[0])}" if leaf.starts[0] else ""
                 lines += [f"i = {at}{shift}",
-                          f"if not 0 <= i < {leaf.count}: raise IndexError({number})",
+                          f"if not 0 <= i < {int(leaf.count)}: raise IndexError({number})",
                           f"v{number}[i] = 1"]
             else:
                 names |= {f"s{number}": np.array(leaf.starts).reshape(leaf.shape),

@@ -102,7 +102,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
 def _read_files(folder: Path) -> dict[str, bytes]:
     """The author's files as they are now: what a finding speaks of, and --fix starts from."""
     ini = find_ini(folder)
-    found = [path for path in folder.rglob("*.[ch]")
+    found = [path for path in paths.c_files(folder, below=True)
              if not {"build", "runs"} & set(path.relative_to(folder).parts)]
     files = {}
     for path in sorted([*found, *([ini] if ini else [])]):

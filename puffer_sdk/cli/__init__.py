@@ -38,10 +38,20 @@ def print_version(ctx: click.Context) -> None:
     ctx.exit()
 
 
+def raise_limit(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """What reading a header may take, in this process and its children."""
+    if value and not ctx.resilient_parsing:
+        from ..base import limited
+        limited.parse(value)
+        os.environ[limited.VARIABLE] = value
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False,
               callback=lambda ctx, _, asked: print_version(ctx) if asked else None,
               help="Show the version, Python and the compiler.")
+@click.option("--read-limit", metavar="SECONDS,GB", expose_value=False, callback=raise_limit,
+              help="What reading a header may take, in CPU time and memory.  [default: 30,2]")
 def cli():
     """Write a reinforcement-learning environment in C, find its bugs, train on it.
 

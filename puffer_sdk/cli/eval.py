@@ -15,6 +15,7 @@ from .options import (
     model_option,
     runs_dir_option,
     takes_settings,
+    trust_option,
     verbose_option,
 )
 from .pages import Page
@@ -71,6 +72,7 @@ def recording_options(command):
 @recording_options
 @runs_dir_option
 @format_option
+@trust_option
 @verbose_option
 def command(env, settings, model, baselines, greedy, output, ini, runs_dir, format_, verbose,
             **recording):

@@ -9,7 +9,7 @@ import click
 from ..base import paths, ui
 from ..base.errors import UsageError
 from . import completing
-from .options import format_option, runs_dir_option
+from .options import format_option, runs_dir_option, trust_option
 from .pages import Page
 
 
@@ -33,6 +33,7 @@ from .pages import Page
               help="The file to write; with --ocean, the folder.  [default: NAME_policy.bin, "
                    ".onnx or .pt2, or NAME_ocean, in the current folder]")
 @runs_dir_option
+@trust_option
 @format_option
 def command(run, to, ocean, demo, model, output, runs_dir, format_):
     """Write a trained policy for C, ONNX or PyTorch, or an environment for PufferLib.

@@ -71,7 +71,7 @@ def _describe(folder: Path, runs_dir: Path | None) -> dict:
 
 def _agents(folder: Path, spec: Spec) -> int | None:
     """Agents of one env: [env] num_agents; where init or a binding sets them, what it sets."""
-    sources = [path for path in folder.glob("*.[ch]") if path.name != f"{spec.name}.c"]
+    sources = [path for path in paths.c_files(folder) if path.name != f"{spec.name}.c"]
     try:
         if any(_SETS_AGENTS.search(path.read_text(errors="replace")) for path in sources):
             return job.count_agents(folder)

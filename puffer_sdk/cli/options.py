@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from ..base import ui
+from ..base import trust, ui
 from ..base.errors import UsageError, nearest
 from ..settings.naming import RENAMED, meant
 from ..settings.table import KEYS, used_keys
@@ -45,6 +45,18 @@ def _say_more(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 verbose_option = click.option("--verbose", "-v", is_flag=True, callback=_say_more,
                               help="Print compiler commands, and each setting of the ini that has "
                                    "no effect.")
+
+
+def _trust(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    trust.asks = not ctx.resilient_parsing
+    if value and not ctx.resilient_parsing:
+        trust.trust_everything()
+    return value
+
+
+trust_option = click.option("--trust", is_flag=True, expose_value=False, callback=_trust,
+                            help="Use the code and the storage that somebody else's run, "
+                                 "checkpoint or sweep names.")
 
 _SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)

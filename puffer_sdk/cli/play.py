@@ -5,7 +5,13 @@ import click
 
 from ..base import ui
 from . import completing
-from .options import env_argument, runs_dir_option, takes_settings, verbose_option
+from .options import (
+    env_argument,
+    runs_dir_option,
+    takes_settings,
+    trust_option,
+    verbose_option,
+)
 from .pages import Page
 
 
@@ -30,6 +36,7 @@ from .pages import Page
               help="The agent that your keys drive; the policy plays the others.")
 @click.option("--ticks", type=click.IntRange(1), metavar="N", help="Stop after N ticks.")
 @runs_dir_option
+@trust_option
 @verbose_option
 def command(env, settings, ini, model, watch, seed, greedy, paused, seat, ticks, runs_dir,
             verbose):

@@ -14,6 +14,7 @@ from .options import (
     format_option,
     runs_dir_option,
     takes_settings,
+    trust_option,
 )
 from .pages import Page
 
@@ -66,6 +67,7 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path),
               help="The page of --map.  [default: sweeps.html]")
 @click.option("--tag", default="", help="A label for the trials' runs.")
+@trust_option
 @click.option("--wandb", is_flag=True, help="Also log trials to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
 @runs_dir_option
@@ -85,6 +87,8 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
     from ..bridges import sources
     from ..sweeping import sweep as sweeping
 
+    if storage:
+        sweeping.name_storage(storage)
     if map_:
         _draw_map([*([env] if env else []), *ctx.args], runs_dir, output)
         return

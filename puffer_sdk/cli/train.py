@@ -12,6 +12,7 @@ from .options import (
     format_option,
     runs_dir_option,
     takes_settings,
+    trust_option,
     verbose_option,
 )
 from .pages import Page
@@ -38,6 +39,7 @@ from .pages import Page
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
 @runs_dir_option
 @format_option
+@trust_option
 @verbose_option
 def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir, format_,
             verbose):

@@ -119,7 +119,8 @@ def _key(compiler: compilers.Compiler, flags: list[str], source: Path, spec: Spe
     expand = [*compiler.command, *flags, "-E", "-P", str(source)]
     expand = [word for word in expand if word not in SHARED]
     try:
-        text = compilers.run_compiler(expand, source=spec.header, what=spec.header.name)
+        text = compilers.run_compiler(expand, source=spec.header, what=spec.header.name,
+                                      reads=True)
     except BuildError as error:
         error.message = error.message.replace("refused", "could not read")
         raise

@@ -1,4 +1,4 @@
-"""What the contract asks of an environment's C, as tables and rules. header.py holds C against it.
+"""What the contract asks of an environment's C, as tables and rules. reader.py holds C against it.
 
 An env that masks its actions has a field, which its c_reset and c_step write:
 
@@ -28,6 +28,14 @@ REQUIRED = {                        # field -> types that will do, and how to wr
     "num_agents": (("int",), "int num_agents;"),
     "rng": (("unsigned int",), "unsigned int rng;"),
 }
+# what is made of a header's numbers before anything is played: rows, tables, columns of logs
+MOST_OBSERVED = 1 << 24             # OBS_SIZE
+MOST_ACTIONS = 1 << 20              # ACT_SIZES, all heads together
+MOST_LOGGED = 1 << 12               # numbers of Log
+MOST_BYTES = 8 << 20                # of a file of the author's
+MOST_FIELDS = 1 << 12               # of the env struct
+MOST_LINES = 10_000_000             # what #line may give
+MOST_NAMES = 1 << 12                # enumerators of one enum that may name elements
 COMING = {"max_agents": "int", "alive": "unsigned char *"}     # optional: agents that come and go
 MASK_FIELD = "unsigned char* action_mask;"
 MASK_TYPES = ("unsigned char *", "char *")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import ui
+from ..base import paths, ui
 from ..base.errors import DialectError, PufferError
 from .source import hide
 
@@ -116,7 +116,7 @@ def layer_flags(folder: Path) -> list[str]:
     """What makes puffernet.h define PufferLib's other networks, where a demo calls them, as
     PufferLib 3 or 4 has them; functions of these names that the author wrote stay the author's."""
     texts = [hide(path.read_text(encoding="utf-8", errors="replace"))
-             for path in sorted(folder.glob("*.[ch]"))]
+             for path in paths.c_files(folder)]
     called = {found[0] for text in texts for found in LAYERS.finditer(text)}
     own = {found[0] for text in texts for found in LAYERS.finditer(text)
            if re.match(r"[^;{]*\)\s*\{", text[found.end():])}

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from ..base import paths
 from ..base.spec import Finals
 from . import syntax
 from .syntax import Node, Pointers
@@ -87,7 +88,7 @@ def _line_of_definition(cursor) -> int | str:
     text = lines[place.line - 1] if place.line <= len(lines) else ""
     if not re.search(r"\bc_reset\s*\([^()]*\)", text):
         return "c_reset's definition is not written on one line"
-    for path in Path(place.file.name).parent.glob("*.[ch]"):
+    for path in paths.c_files(Path(place.file.name).parent):
         if path.name == Path(place.file.name).name:
             continue
         others = path.read_text(errors="replace").splitlines()

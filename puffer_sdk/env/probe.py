@@ -4,10 +4,6 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-from ..base import paths
-from ..raylib import headers
-from ..toolchain import compilers
-
 # Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
 # error only in these lines, and errors in these lines do not count
 SOURCE = """
@@ -31,6 +27,10 @@ static const int puffer_probe_obs = OBS_SIZE;
 
 def clang_flags(folder: Path) -> list[str]:
     """What libclang needs to read C of this environment, library or program."""
+    from ..base import paths  # here: the child that reads is given them
+    from ..raylib import headers
+    from ..toolchain import compilers
+
     include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder)]
     builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
     return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', *include, *builtin]

@@ -35,6 +35,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..base import paths
 from ..base.spec import Spec
 
 _ENUM = re.compile(r"\benum\b[^;{]*\{[^}]*\b(?:OBS|ACT|HEAD)_\w")
@@ -133,7 +134,7 @@ def read(spec: Spec, obs_size: int | None, act_sizes: Sequence[int] = (),
                 result is None if that does not suffice
     """
     texts = {path: path.read_text(encoding="utf-8", errors="replace")
-             for path in sorted(spec.folder.glob("*.[ch]"))}
+             for path in paths.c_files(spec.folder)}
     enums = _enums(spec, texts)
     numbers = _Numbers(texts, enums, settings or {})
     if obs_size is None:
@@ -268,27 +269,8 @@ def _enums(spec: Spec, texts: Mapping[Path, str]) -> list[list]:
     """The author's enums that name such things: (name, value, path, line, column) of each."""
     if not any(_ENUM.search(text) for text in texts.values()):
         return []
-    from clang import cindex
-
-    from ..base import paths
-    from . import probe
-
-    source = spec.binding or spec.header
-    main = str(spec.folder / ".puffer_row.c")
-    flags = [*probe.clang_flags(spec.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY", "-include",
-             str(paths.include_dir() / "puffer_prelude.h"), "-Wno-everything"]
-    unit = cindex.Index.create().parse(main, args=flags,
-                                       unsaved_files=[(main, f'#include "{source.name}"\n')])
-    found = []
-    for cursor in unit.cursor.get_children():
-        if cursor.kind != cindex.CursorKind.ENUM_DECL or not cursor.location.file:
-            continue
-        if spec.folder not in Path(cursor.location.file.name).resolve().parents:
-            continue
-        found.append([(c.spelling, c.enum_value, Path(c.location.file.name).resolve(),
-                       c.location.line, c.location.column) for c in cursor.get_children()
-                      if c.kind == cindex.CursorKind.ENUM_CONSTANT_DECL])
-    return found
+    return [[(name, value, Path(file), line, column) for name, value, file, line, column in enum]
+            for enum in spec.enums]
 
 
 def _full(enums: list[list], prefix: str, count: int) -> tuple[str, ...]:
@@ -370,7 +352,7 @@ def _are_indices(enum: list, parts: list[Part], spec: Spec, texts: Mapping[Path,
     names = [name for name, *_ in enum if name.startswith("OBS_")]
     if any(part.low is not None for part in parts):
         return True
-    if any(re.search(rf"\b{name}\b", spec.obs_size or "") for name in names):
+    if set(names) & set(re.findall(r"\w+", spec.obs_size or "")):
         return True
     code = re.sub(r"//[^\n]*|/\*.*?\*/", "", "\n".join(texts.values()), flags=re.DOTALL)
     any_name = "|".join(map(re.escape, names))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class Source:
 
     folder: Path
     unit: object = None                 # libclang's, once it is read
+    flags: list[str] | None = None      # of probe.clang_flags, if somebody has asked for them
 
     def find_files(self) -> None:
         """header; binding, or None where none was written by hand."""
@@ -44,8 +46,8 @@ class Source:
         main = str(self.folder / ".puffer_probe.c")
         source = self.binding or self.header
         text = f'#include "{source.name}"\n' + probe.SOURCE
-        flags = [*probe.clang_flags(self.folder), "-DPUFFER_PROBE", "-DPUFFER_LIBRARY",
-                 "-include", str(paths.include_dir() / "puffer_prelude.h"),
+        flags = [*(self.flags or probe.clang_flags(self.folder)), "-DPUFFER_PROBE",
+                 "-DPUFFER_LIBRARY", "-include", str(paths.include_dir() / "puffer_prelude.h"),
                  "-Wno-everything", "-Werror=implicit-function-declaration"]
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],
@@ -65,11 +67,30 @@ class Source:
                 self.structs[cursor.type.get_canonical().spelling] = cursor
             elif cursor.kind == kinds.ENUM_DECL:
                 self.enumerators |= {child.spelling: self.place(child)
-                                     for child in cursor.get_children()}
+                                     for child in cursor.get_children()
+                                     if child.spelling in contract.MACROS}
             elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
                 self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
             elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
                 self.probes[cursor.spelling] = cursor
+
+    def files(self) -> list[str]:
+        """The files that were read."""
+        return sorted({each.include.name for each in self.unit.get_includes()}) \
+            if self.unit else []
+
+    def enums(self) -> Iterator[tuple]:
+        """The author's enums: (name, value, file, line, column) of each enumerator. One of more
+        than MOST_NAMES names no elements of a row."""
+        for cursor in self.unit.cursor.get_children():
+            place = cursor.location.file
+            if cursor.kind.name == "ENUM_DECL" and place and \
+                    self.folder in Path(place.name).resolve().parents:
+                names = [c for c in cursor.get_children() if c.kind.name == "ENUM_CONSTANT_DECL"]
+                if len(names) <= contract.MOST_NAMES:
+                    yield tuple((c.spelling, c.enum_value,
+                                 str(Path(c.location.file.name).resolve()),
+                                 c.location.line, c.location.column) for c in names)
 
     def take_macro(self, cursor) -> None:
         name = cursor.spelling

@@ -21,6 +21,7 @@ from ..base.errors import UsageError
 from ..bridges import sources
 from ..env import child
 from ..raylib import drawing
+from ..settings import torch_class
 from ..training import backends, checkpoint
 from ..training.models import find_model, run_folder
 from . import montage
@@ -186,8 +187,9 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
         raise UsageError("the recording already shows random play", where="--beside random",
                          hint="leave out --beside, or --baselines")
     past = checkpoint.load(found) if found else None
+    torch_class.name_given(source, settings)
     if past:
-        backends.require_actor(past.config, verbose=verbose)
+        backends.require_actor(past, verbose=verbose)
     if source.in_c:
         served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
         prepared = source.prepare(settings, raylib_headers=served.headers, verbose=verbose)

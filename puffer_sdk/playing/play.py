@@ -11,6 +11,7 @@ from ..base import paths
 from ..base.errors import BuildError, UsageError
 from ..bridges import sources
 from ..env import child
+from ..settings import torch_class
 from ..training import backends, checkpoint
 from ..training.models import USUAL, find_model
 from .rebuilding import PlayJob, build_player
@@ -47,8 +48,9 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     _require_display(source.name)
     found = _find_policy(source.runs_dir(runs_dir), model, on_said)
     past = checkpoint.load(found) if found else None
+    torch_class.name_given(source, settings)
     if past:
-        backends.require_actor(past.config, verbose=verbose)
+        backends.require_actor(past, verbose=verbose)
     if not source.in_c:
         refused = {"--watch": watch, "--paused": paused, "--seat": seat}
         if any(refused.values()):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import UsageError
 from ..bridges import layouts
 from ..env.living import fill_empty, forget_empty
+from ..settings import torch_class
 from ..training import backends, checkpoint
 from ..training.models import find_model, run_folder
 from ..training.runs import Run
@@ -47,13 +48,15 @@ class Policy:
 
     @classmethod
     def load(cls, run: str | os.PathLike, *, best: bool = True, greedy: bool = False,
-             seed: int = 0) -> Policy:
+             seed: int = 0, trust: bool = False) -> Policy:
         """The policy of a run's folder, or of a checkpoint file (Trainer.save() writes them too).
 
         best        of a run, its best weights, if it has evaluated any; False: its last ones
         greedy      take the likeliest action instead of drawing one
+        trust       run the network's code that a checkpoint of somebody else names
         Raises UsageError for a file that is missing, damaged or no checkpoint; where the policy
-        needs PyTorch and that is not installed; BuildError where the C does not compile.
+        needs PyTorch and that is not installed, or code that you did not name; BuildError where
+        the C does not compile.
         """
         path = Path(run).expanduser()
         if not path.exists():
@@ -66,7 +69,9 @@ class Policy:
             found = Run(folder).checkpoints()[-1]
         past = checkpoint.load(found)
         policy = cls(past, greedy=greedy, seed=seed)
-        backends.require_actor(policy.config)
+        if trust:
+            torch_class.name(policy.config.policy.torch_class, None)
+        backends.require_actor(past)
         return policy
 
     def act(self, observations: np.ndarray, mask: np.ndarray | None = None,

@@ -13,6 +13,7 @@ from ..base.errors import RunError, UsageError
 from ..bridges import sources
 from ..env import child
 from ..scoring.score import Score
+from ..settings import torch_class
 from ..settings.goal import Goal, parse_goal
 from ..training import backends, checkpoint
 from ..training.metrics import without_nan
@@ -92,8 +93,9 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     source = sources.find(env, ini)
     found = find_model(source.runs_dir(runs_dir), model) if model else None
     past = checkpoint.load(found) if found else None
+    torch_class.name_given(source, settings)
     if past:
-        backends.require_actor(past.config, verbose=verbose)
+        backends.require_actor(past, verbose=verbose)
     home = run_folder(found)
     asked = output is not None
     if output is None and found and not seconds:

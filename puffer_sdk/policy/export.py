@@ -27,7 +27,9 @@ from ..base import extras, files, paths
 from ..base.errors import RunError, UsageError
 from ..base.spec import Spec
 from ..bridges import layouts
+from ..bridges.sources import CompiledSource
 from ..env import header, row
+from ..settings import torch_class
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from ..training.models import USUAL, find_model, measured, which_weights
@@ -103,6 +105,8 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
         raise UsageError("there is no such export format", expected=" or ".join(SUFFIXES),
                          actual=to)
     path, folder = find_checkpoint(run, model, runs_dir)
+    if folder is not None:
+        torch_class.name_given(CompiledSource(folder))
     policy = read_policy(path)
     if folder is not None and policy.name != folder.name:
         policy = fitted(policy, header.read(folder), policy.config.env)
@@ -343,7 +347,7 @@ def to_torch(policy: TrainedPolicy) -> bytes:
         def forward(self, observations, state):
             return self.net.step(observations, state)
 
-    backends.require_torch(policy.config)
+    backends.require_torch(policy.config, where=policy.path)
     net = build_policy(policy.obs_size, policy.act_sizes, policy.config,
                        in_bytes=policy.obs_dtype == "uint8", layout=policy.layout).eval()
     load_weights(net, policy.weights)

@@ -10,17 +10,15 @@ included; the program is compiled again when the hash changes. It is written und
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import files, paths, records, ui
+from ..base import files, paths, trust, ui
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import binding, build, dialects, header
@@ -141,14 +139,13 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
     make_plan = _plan_web if target == "web" else _plan_native
     plan = make_plan(spec, target, source, build_dir, served)
     key = _key(plan)
-    record = build_dir / f".{spec.name}-{target}.json"
-    warnings, cached = "", _is_done(record, key, plan.product)
+    record = build_dir / f".{spec.name}-{target}.mac"
+    warnings, cached = "", _is_done(record, plan, key)
     if not cached:
         files.remove(record)
         warnings = _compile(plan)
-        made = _files(plan)
-        files.write_if_changed(record, json.dumps({"key": key, "files": made}))
-    size = sum(path.stat().st_size for path in map(plan.product.parent.joinpath, _files(plan)))
+        files.write_if_changed(record, _mac(plan, key))
+    size = sum(path.stat().st_size for path in _files(plan))
     return Program(target, plan.product, plan.shown(), time.perf_counter() - began, cached,
                    warnings, size, policy, chosen)
 
@@ -232,7 +229,8 @@ def _key(plan: _Plan) -> str:
     lines = () if plan.target == "local" else ("-P",)       # sanitizers report line numbers
     expand = [*plan.compiler, *(flag for flag in plan.flags if not _FOR_LINKING.match(flag)), "-E",
               *lines, str(plan.source)]
-    text = compilers.run_compiler(expand, source=plan.source, what=plan.source.name, env=plan.env)
+    text = compilers.run_compiler(expand, source=plan.source, what=plan.source.name, env=plan.env,
+                                  reads=plan.target != "web")      # emcc maps more than it takes
     if not _MAIN.search(text):
         raise BuildError(f"{plan.source.name} has no main: it is no program", where=plan.source,
                          hint="`puffer-sdk new` writes one to copy from")
@@ -294,22 +292,23 @@ def _compile_page(plan: _Plan) -> str:
     return text
 
 
-def _files(plan: _Plan) -> dict[str, str]:
-    """The SHA-256 of each file of the product, by name."""
-    home = plan.product.parent
-    names = [plan.product.name] if plan.target != "web" else \
-        [name for name in ("index.html", "index.js", "index.wasm", "index.data")
-         if (home / name).is_file()]
-    return {name: hashlib.sha256(files.read(home / name)).hexdigest() for name in names}
+def _files(plan: _Plan) -> list[Path]:
+    """The files of the product."""
+    if plan.target != "web":
+        return [plan.product]
+    names = ("index.html", "index.js", "index.wasm", "index.data")
+    return [path for path in map(plan.product.parent.joinpath, names) if path.is_file()]
 
 
-def _is_done(record: Path, key: str, product: Path) -> bool:
-    with suppress(OSError, UsageError):
-        past = records.read(record, Record)
-        return past.key == key and product.name in past.files and all(
-            hashlib.sha256(files.read(files.below(product.parent, name, "a product"))).hexdigest()
-            == digest for name, digest in past.files.items())
-    return False
+def _mac(plan: _Plan, key: str) -> str:
+    """Shows that a command of this user made the product of this key."""
+    made = [part for path in _files(plan)
+            for part in (path.name, hashlib.sha256(files.read(path)).digest())]
+    return trust.mac("program", key, *made)
+
+
+def _is_done(record: Path, plan: _Plan, key: str) -> bool:
+    return trust.is_noted(record, lambda: _mac(plan, key), plan.product)
 
 
 # -- the policy --------------------------------------------------------------------------------

@@ -24,14 +24,15 @@ GENERATED = b"Generated from "          # in the first line of .c and .h files
 REPRO = rf"repro_{CODE}"
 REPORT = r"report\.(html|md|json)"
 PROGRAM = r"(emulated|sm_\d+)"         # of a GPU
+KEPT = r"(so|cubin|(so|cubin)\.mac|sha256)"   # the last one: of earlier versions
 STAGE = r"[a-z]+-[0-9a-f]{16}\.(json|gif|safetensors)"
 
 # folder below build/ -> names of ours in it; NAME stands for the environment's
 BUILD = {
     "": (r"binding\.c", r"NAME_player\.c", r"NAME_config\.h", r"puffernet\.h",
-         r"compile_commands\.json", rf"NAME-{HEX}\.(so|sha256)", r"NAME-(local|fast)",
-         r"\.NAME-(local|fast|web)\.json", r"NAME_page\.html", r"NAME_policy\.bin",
-         rf"NAME_{PROGRAM}-{HEX}\.(so|cubin|sha256)",
+         r"compile_commands\.json", rf"NAME-{HEX}\.{KEPT}", r"NAME-(local|fast)",
+         r"\.NAME-(local|fast|web)\.(mac|json)", r"NAME_page\.html", r"NAME_policy\.bin",
+         rf"NAME_{PROGRAM}-{HEX}\.{KEPT}",
          rf"\.NAME_{PROGRAM}-{HEX}-{DRAFT}\.(so|cubin|sha256|cc)",
          rf"\.NAME-({HEX}|local|fast)-{DRAFT}(\.so|\.sha256)?", r"\.probe\.[\d-]+",
          REPORT, rf"\.{REPORT}\.\d+"),
@@ -45,9 +46,9 @@ CACHE = {
     "harness": (HEX, rf"msan-{HEX}"),
     "raylib": (rf"\w+-[\d.]+-{HEX}", rf"headers-[\d.]+-{HEX}", r"source-[\d.]+", r"lib",
                rf"\.raylib-{DRAFT}"),
-    "screen": (rf"\.?puffer_screen-{HEX}(-{DRAFT})?\.(so|sha256)",),
+    "screen": (rf"\.?puffer_screen-{HEX}(-{DRAFT})?\.{KEPT}",),
     "toolchain": (r"include-[0-9a-f]{16}\.json", rf"\.include-[0-9a-f]{{16}}-{DRAFT}\.json"),
-    "trainer": (rf"\.?puffer_\w+-{HEX}(-{DRAFT})?\.(so|sha256)",),
+    "trainer": (rf"\.?puffer_\w+-{HEX}(-{DRAFT})?\.{KEPT}",),
 }
 
 

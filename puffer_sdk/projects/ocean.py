@@ -212,7 +212,7 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     """All files of the pull request, and what remains to do by hand."""
     home = tree / "ocean" / spec.name
     files.mkdir(home)
-    for path in sorted(folder.glob("*.[ch]")):
+    for path in paths.c_files(folder):
         files.write(home / path.name, files.read(path))
     for path in sorted(p for p in folder.rglob("*.h") if p.parent != folder
                        and not {"build", "runs", "tests", "resources"}

@@ -20,6 +20,7 @@ from pathlib import Path
 from ..base import files, paths, ui
 from ..base.errors import BuildError, PufferError, RunError, UsageError
 from ..toolchain import compilers
+from ..toolchain.libraries import compile_library, is_intact, seal
 from . import fetch
 from . import headers as raylib
 from . import wheel as raylib_wheel
@@ -147,8 +148,7 @@ def headers_of(source: Path) -> Path:
 
 def _holds(folder: Path, texts: dict[str, str]) -> bool:
     with suppress(OSError):
-        return all((folder / name).stat().st_size == len(text.encode())
-                   for name, text in texts.items())
+        return all((folder / name).read_bytes() == text.encode() for name, text in texts.items())
     return False
 
 
@@ -159,14 +159,14 @@ def _build(source: Path, recipe: Recipe, verbose: bool, report: Progress) -> Pat
     key = recipe.key(fetch.tree_hash(source))
     name = f"libraylib-{recipe.platform}-{key}.{recipe.kind}"
     home = paths.cache_dir() / "raylib" / "lib"
-    if not _is_filled(home / name):                     # a read-only cache that has it will do
+    if not is_intact(home / name):                     # a read-only cache that has it will do
         home = paths.writable(home, purpose="raylib")
     library = home / name
-    if _is_filled(library):
+    if is_intact(library):
         return library
     try:
         with _alone(home / f".{name}.lock"):
-            if not _is_filled(library):
+            if not is_intact(library):
                 _compile(source, recipe, library, verbose, report)
     except OSError as error:
         raise _cannot_keep(home, error) from None
@@ -184,10 +184,11 @@ def _compile(source: Path, recipe: Recipe, library: Path, verbose: bool,
             files.remove(whole)             # ar would add to an empty file
             compilers.run_compiler([_archiver(recipe), "rcs", whole, *objects],
                                    source=library, what=what, verbose=verbose, env=env)
+        seal(library)
     else:
         flags = ["-dynamiclib"] if IS_MAC else ["-shared", "-Wl,-Bsymbolic-functions"]
-        compilers.compile_to(library, [*recipe.compiler, *flags, *objects, *recipe.links],
-                             source=library, what=what, verbose=verbose)
+        compile_library(library, [*recipe.compiler, *flags, *objects, *recipe.links],
+                        source=library, what=what, verbose=verbose)
     report("raylib", len(objects) + 1, len(objects) + 1)
 
 
@@ -202,7 +203,7 @@ def _compile_objects(source: Path, recipe: Recipe, home: Path, what: str, verbos
             units.insert(0, scratch / name)
         kept = {unit: home / f"{unit.stem}-{recipe.object_key(tree, unit.stem)}.o"
                 for unit in units}
-        missing = [unit for unit in units if not _is_filled(kept[unit])]
+        missing = [unit for unit in units if not is_intact(kept[unit])]
         missing.sort(key=lambda unit: -unit.stat().st_size)         # the longest first
         made = [scratch / f"{unit.stem}.o" for unit in missing]
         commands = [[*recipe.compiler, "-c", *recipe.flags_of(unit.stem), f"-I{source}", unit,
@@ -215,6 +216,7 @@ def _compile_objects(source: Path, recipe: Recipe, home: Path, what: str, verbos
         for command, unit, target in zip(commands, missing, made):
             compilers.check_made(target, command, source=source / "raylib.h", what=what)
             files.move(target, kept[unit])
+            seal(kept[unit])
     return list(kept.values())
 
 
@@ -242,12 +244,6 @@ def _alone(lock: Path) -> Iterator[None]:
             yield
         finally:
             files.remove(lock)
-
-
-def _is_filled(file: Path) -> bool:
-    with suppress(OSError):
-        return file.stat().st_size > 0
-    return False
 
 
 def _cannot_keep(folder: Path, error: OSError) -> PufferError:

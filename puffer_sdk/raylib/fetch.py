@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ..base import files, paths, ui
+from ..base import files, paths, trust, ui
 from ..base.errors import BuildError, RunError, UsageError
 
 VERSION = "6.0"
@@ -122,10 +122,12 @@ def cached_source() -> Path | None:
 
 
 def _is_intact(folder: Path) -> bool:
-    try:
-        return files.read(folder / "src.sha256", 200).decode() == tree_hash(folder / "src")
-    except (OSError, UnicodeDecodeError, files.Refused):
-        return False
+    return trust.is_noted(folder / "src.mac", lambda: _mac(folder, folder / "src"))
+
+
+def _mac(folder: Path, source: Path) -> str:
+    """Of a source that is, or will be, in folder/src."""
+    return trust.mac("raylib", folder.name, tree_hash(source))
 
 
 def _keep(archive_file, folder: Path, shown: str) -> Path:
@@ -136,7 +138,7 @@ def _keep(archive_file, folder: Path, shown: str) -> Path:
         if not is_source(whole / "src"):
             raise UsageError(f"{shown} is not raylib's source", expected=_expected(),
                              actual=_missing(whole / "src"))
-        files.write(whole / "src.sha256", tree_hash(whole / "src"))
+        files.write(whole / "src.mac", _mac(folder, whole / "src"))
         for _ in range(2):
             try:
                 files.rename(whole, folder)

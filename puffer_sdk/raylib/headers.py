@@ -24,6 +24,7 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import BuildError, RunError
 from ..toolchain import compilers
+from ..toolchain.libraries import compile_library, is_intact, seal
 from . import null
 
 PIN = "raylib==6.0.1.1"
@@ -152,17 +153,11 @@ def write_files(wheel: Wheel, folder: Path) -> None:
                        hint="free some space, or point PUFFER_CACHE at another disk"):
         for name, text in zip(_FILES, texts, strict=True):
             files.write(folder / name, text)
+            seal(folder / name)
 
 
 def _is_complete(folder: Path) -> bool:
-    return all(_is_filled(folder / name) for name in _FILES)
-
-
-def _is_filled(file: Path) -> bool:
-    try:
-        return file.stat().st_size > 0
-    except OSError:
-        return False
+    return all(is_intact(folder / name) for name in _FILES)
 
 
 @cache
@@ -315,12 +310,12 @@ def null_library(*, verbose: bool = False) -> Path:
     key = hashlib.sha256("\n".join([source.parent.name, compiler.key, *flags,
                                     platform.machine()]).encode()).hexdigest()[:12]
     library = source.with_name(f"libraylib_null-{key}.so")
-    if not _is_filled(library):
+    if not is_intact(library):
         folder = paths.writable(source.parent, purpose="raylib's null library")
         library = folder / library.name
-    if not _is_filled(library):
-        compilers.compile_to(library, [*compiler.command, *flags, f"-I{source.parent}", source],
-                             source=source, what="raylib's null library", verbose=verbose)
+    if not is_intact(library):
+        compile_library(library, [*compiler.command, *flags, f"-I{source.parent}", source],
+                        source=source, what="raylib's null library", verbose=verbose)
     return library
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import BuildError
 from ..toolchain import compilers
+from ..toolchain.libraries import compile_library, is_intact
 from . import headers
 
 
@@ -51,14 +52,14 @@ def _python_stubs(library: Path, verbose: bool) -> Path:
     key = hashlib.sha256(f"{compiler.key}\n{text}".encode()).hexdigest()[:16]
     home = paths.cache_dir() / "raylib" / "lib"
     target = home / f"python_stubs-{key}.o"
-    if target.is_file():
+    if is_intact(target):
         return target
     target = paths.writable(home, purpose="raylib") / target.name
     with files.private("puffer-sdk-") as folder:
         source = Path(folder) / "python_stubs.c"
         files.write(source, text)
-        compilers.compile_to(target, [*compiler.command, "-c", "-fPIC", "-w", source],
-                             source=source, what="stubs for the raylib wheel", verbose=verbose)
+        compile_library(target, [*compiler.command, "-c", "-fPIC", "-w", source],
+                        source=source, what="stubs for the raylib wheel", verbose=verbose)
     return target
 
 

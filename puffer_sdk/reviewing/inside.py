@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from ..base.processes import python
+from ..toolchain.libraries import seal_copies
 
 SAID = 16 << 20         # bytes of a step's output that are kept
 FILES = 24 << 20        # bytes of a report that come out
@@ -56,8 +57,10 @@ def _be_the_first_to_die() -> None:
 def _copy_caches(caches: dict[str, str]) -> None:
     """What this machine has compiled and fetched already: the trainer, raylib, the harness."""
     for name, source in caches.items():
+        place = Path(os.environ["PUFFER_CACHE"]) / name
         with contextlib.suppress(OSError, shutil.Error):
-            shutil.copytree(source, Path(os.environ["PUFFER_CACHE"]) / name, symlinks=True)
+            shutil.copytree(source, place, symlinks=True)
+            seal_copies(place)
 
 
 def _run(step: dict, env: str, project: Path, place: Path, files: dict) -> dict:

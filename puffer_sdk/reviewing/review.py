@@ -19,6 +19,9 @@ from ..base import files, paths
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
 from ..checking import beyond
 from ..checking.harness import driver
+from ..settings import config, torch_class
+from ..settings.table import KEYS
+from ..toolchain.libraries import are_intact
 from . import sandbox, sources
 from .meter import Ended, Limits
 from .sandbox import Sandbox
@@ -49,6 +52,7 @@ class EnvReview:
     check: dict | None = None               # the document of `check --format json`
     asked: list[str] = field(default_factory=list)  # beyond its game: "fopen /x: Permission denied"
     outside: int = 0                        # places of PUF115, those that the author allows as well
+    named: list[str] = field(default_factory=list)  # by its ini, beside its C: what commands run
     cause: str | None = None                # what ended the review early
     peak_memory: int = 0
     peak_processes: int = 0
@@ -71,7 +75,7 @@ class EnvReview:
                            **({} if step.name == "check" and self.check else
                               {"lines": [text for text, _ in step.lines]})}
                           for step in self.steps],
-                "check": self.check, "seconds": round(self.seconds, 3),
+                "named": self.named, "check": self.check, "seconds": round(self.seconds, 3),
                 "peak_memory": self.peak_memory, "peak_processes": self.peak_processes}
 
 
@@ -175,7 +179,7 @@ def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, step
     caches = {}
     for number, name in enumerate(_caches(steps)):
         place = paths.cache_dir() / name
-        if place.is_dir():
+        if place.is_dir() and are_intact(place):
             inputs[f"/cache/{number}"] = place
             caches[name] = f"/cache/{number}" if apart else str(place)
     job = {"source": "/in" if apart else str(copy.folder), "env": env, "steps": steps,
@@ -200,13 +204,21 @@ def _caches(steps: list[dict]) -> list[str]:
     return found
 
 
+def _named(folder: Path) -> list[str]:
+    """What the inis of an environment name that commands run outside of the sandbox."""
+    named = torch_class.read_named(config.own_inis(folder))
+    return [plain(f"{KEYS[name].shown} = {text}: {torch_class.RUN[name]}")
+            for name, text in named.items()]
+
+
 # -- reading the output --------------------------------------------------------------
 
 
 def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvReview:
     """The document of inside.py as an EnvReview. Anything unexpected in it fails the review."""
-    name = (root / env).resolve().name
-    seen = EnvReview(name, env, cause=ended.cause, seconds=ended.seconds,
+    folder = (root / env).resolve()
+    name = folder.name
+    seen = EnvReview(name, env, cause=ended.cause, seconds=ended.seconds, named=_named(folder),
                      peak_memory=ended.peak_memory, peak_processes=ended.peak_processes)
     if ended.cause:
         return seen

@@ -66,6 +66,8 @@ def _env_lines(env: EnvReview, alone: bool) -> Iterator[Line]:
                    None if step.status == OK else "bold red")
         for text, style in step.lines:
             yield (text if step.name == "check" else f"  | {text}"), style
+    for one in env.named:
+        yield f"named   {one}", "yellow"
     if env.cause:
         yield f"error: the review of {env.name} was ended: {env.cause}", "bold red"
     used = (f"used    {env.peak_memory / (1 << 20):,.0f} MB of memory, {env.peak_processes} "

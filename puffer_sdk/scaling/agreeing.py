@@ -27,7 +27,8 @@ def source_hash(folder: Path | None) -> str:
     if folder is None:
         return ""
     found = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.suffix in SOURCES):
+    for path in sorted(path for path in folder.iterdir()
+                       if path.suffix in SOURCES and path.is_file()):
         found.update(path.name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
 

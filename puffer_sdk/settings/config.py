@@ -22,7 +22,7 @@ from pathlib import Path
 from ..base import ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import SCALARS, Spec
-from . import factors, inifile, naming, table
+from . import factors, inifile, naming, table, torch_class
 from .conflicts import Conflicts
 from .table import ALIAS, EFFECTIVE, FORMER, IGNORED, INI_SECTIONS, KEYS, OBS_SCALE, SECTIONS
 from .texts import has_fraction, literal, parse_number, show
@@ -71,13 +71,14 @@ def defaults(overrides: Mapping[str, object] | None = None) -> Config:
 
 def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
                    inis: Sequence[Path] = (), defaults: Mapping[str, object] | None = None,
-                   in_bytes: bool = True) -> Config:
+                    in_bytes: bool = True, *, theirs: bool = False) -> Config:
     """Every setting of a Python environment: [env] holds keywords, of any type.
 
     name        "gymnasium:CartPole-v1"
     inis        the files to read; the last one counts
     defaults    {"vec.total_agents": (64, "why")}: in place of the table's
     in_bytes    whether its rows are bytes, as far as that is known
+    theirs      as in resolve()
     """
     resolver = _Resolver(None, None, False, python=True)
     resolver.in_bytes = in_bytes
@@ -85,13 +86,16 @@ def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
         resolver.given[full] = Given(value, f"auto: {why}", why, full)
     resolver.given["base.env_name"] = Given(name, "default", "the environment's name",
                                             "base.env_name")
-    return resolver.run(inis, overrides or {})
+    config = resolver.run(inis, overrides or {})
+    if not theirs:
+        torch_class.name(config.policy.torch_class, None)
+    return config
 
 
 def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
             spec: Spec | None = None, ocean: bool | None = None,
             ini: Path | None = None, *, over: Sequence[Path] = (),
-            warn_unread: bool = True) -> Config:
+            warn_unread: bool = True, theirs: bool = False) -> Config:
     """Every setting of the environment in this folder.
 
     overrides   {'train.learning_rate': '0.01'}; dashes or underscores, text or plain values
@@ -100,6 +104,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     warn_unread    say which [env] keys no struct field takes (check has PUF105 for that)
     ini         read this file alone (a run's config.ini, say), none of the environment's own
     over        files that lie over those, such as --config's; the last one counts
+    theirs      ini and overrides come from a run or a sweep: they do not say what may be run
 
     Raises UsageError naming file, line, what was expected and the nearest valid key.
     """
@@ -110,6 +115,8 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})
     if warn_unread:
         resolver.warn_unread()
+    if not theirs:
+        torch_class.name(config.policy.torch_class, folder)
     return config
 
 

@@ -15,6 +15,7 @@ class Folder:
 
     storage: str
     name: str
+    mac: str = ""       # of the storage, by whoever named it
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import Any
 from ..base import files, records, ui
 from ..base.errors import Damaged, UsageError, did_you_mean
 from ..bridges.sources import CompiledSource, PythonSource
-from ..settings import inifile, table
+from ..settings import inifile, table, torch_class
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal
 from ..settings.texts import show, show_literal
@@ -77,6 +77,7 @@ class Plan:
     limit       cost at which a trial is ended; 0 for none
     unit        agents that vec.total_agents must be a multiple of
     spec        the environment's fingerprint: a worker with another environment may not join
+    classes     what [policy] torch_class may be in a trial, with whole paths
     """
 
     env: str
@@ -101,6 +102,7 @@ class Plan:
     weights: list[float] = field(default_factory=list)
     held: dict[str, str] = field(default_factory=dict)
     inis: list[list[str]] | None = None
+    classes: list[str] = field(default_factory=list)
 
     @classmethod
     def from_dict(cls, facts: object, where: object) -> Plan:
@@ -226,13 +228,19 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
         held={name: text_of(name, value, resolved.of_python) for name, value in resolved.items()
               if name not in rows and is_given(resolved, name) and not is_own(name)} | measured,
         inis=[[path.name, path.read_text(encoding="utf-8-sig")] for path in read_from]
-        or [["settings.ini", ""]])
+        or [["settings.ini", ""]], classes=_classes(source, resolved, rows))
     space = plan.space()
     start = {name: resolved[name] for name in rows}
     start = space.settings(space.point(start)) if any(
         not row_holds(row, start[name]) for name, row in rows.items()) else start
     plan.start.update(plan.repair(start))
     return plan
+
+
+def _classes(source: CompiledSource | PythonSource, resolved: Config, rows: Mapping) -> list[str]:
+    found = [resolved.policy.torch_class, *rows.get(torch_class.KEY, {}).get("choices", ())]
+    return [torch_class.absolute(each, source.folder)
+            for each in found if each]
 
 
 def is_auto(resolved: Config, name: str) -> bool:

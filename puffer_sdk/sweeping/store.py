@@ -24,8 +24,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import files, records
+from ..base import files, records, trust
 from ..base.errors import Damaged, RunError, UsageError
+from ..settings import torch_class
 from ..training.alive import is_alive, this_process
 from .formats import Study, Trial
 from .plan import Plan
@@ -121,7 +122,7 @@ class Store:
                              where=shown(self.address),
                              hint="go on with it: --resume or --join; or name another "
                                   "--runs-dir") from None
-        self.note(plan=plan.to_dict(), **facts)
+        self.note_plan(plan, **facts)
         return self
 
     def open(self) -> Store:
@@ -149,10 +150,22 @@ class Store:
         for name, value in facts.items():
             self.storage.set_study_user_attr(self.study, name, json.dumps(value))
 
+    def note_plan(self, plan: Plan, **facts) -> None:
+        """The plan, with a MAC of what it names that is run."""
+        self.note(plan=plan.to_dict(), mac=self._mac(plan), **facts)
+
+    def _mac(self, plan: Plan) -> str:
+        return trust.mac("plan", self.name, *plan.classes)
+
     def plan(self) -> Plan:
-        self._plan = Plan.from_dict(self.facts["plan"], f"{shown(self.address)}, plan")
-        self._space = self._plan.space()
-        return self._plan
+        """Raises UsageError. The classes that it names may be run if this user made it."""
+        facts = self.facts
+        self._plan = plan = Plan.from_dict(facts["plan"], f"{shown(self.address)}, plan")
+        self._space = plan.space()
+        if trust.equal(facts.get("mac"), self._mac(plan)):
+            for spec in plan.classes:
+                torch_class.name(spec, None)
+        return plan
 
     # ---- trials --------------------------------------------------------------------------------
 

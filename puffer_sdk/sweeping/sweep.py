@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..base import files, records, ui
+from ..base import files, records, trust, ui
 from ..base.errors import RunError, UsageError
 from ..bridges import sources
 from ..bridges.sources import CompiledSource, Prepared, PythonSource
@@ -88,6 +88,8 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
     source = sources.find(env, ini)
     home = sweeps_dir(source, runs_dir)
     given = dict(settings or {})
+    if storage:
+        name_storage(storage)
     if resume:
         place = find_sweep(home, resume)
         store, plan = open_sweep(place)
@@ -117,7 +119,8 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
                                             began=time.time(), spent=0.0)
         store.add(plan.start, start=True, reason="the settings to start from", seed=plan.seed)
         files.save(place / "sweep.json", json.dumps(
-            {"storage": address, "name": name, "env": str(source.ref), "tag": tag}) + "\n",
+            {"storage": address, "name": name, "env": str(source.ref), "tag": tag,
+             "mac": _mac(address)}) + "\n",
             what="the sweep")
     told_how(plan, prepared)
     schedule = Schedule(plan, seeds, before=store.facts.get("spent", 0.0), began=began)
@@ -134,18 +137,36 @@ def told_how(plan: Plan, prepared: Prepared) -> None:
 
 
 def open_sweep(place: Path) -> tuple[Store, Plan]:
-    """The store and the plan of a sweep's folder. Raises UsageError if it is damaged."""
+    """The store and the plan of a sweep's folder. Raises UsageError if it is damaged, or names a
+    storage that this user has not named."""
     try:
         facts = records.read(place / "sweep.json", Folder, "the sweep")
-        address = facts.storage
-        if "://" not in address:        # wherever the folder lay when the sweep began
-            address = journal_of(place)
-            files.open(address).close()
+        address = _storage_of(place, facts)
     except OSError as error:
         raise UsageError("this is no sweep", where=place, expected="a folder that sweep made",
                          detail=error.strerror or str(error)) from None
     store = Store(address, facts.name).open()
     return store, store.plan()
+
+
+def name_storage(address: str) -> None:
+    """The command line names this storage: it may be opened."""
+    trust.name(f"storage {address}")
+
+
+def _storage_of(place: Path, facts: Folder) -> str:
+    """Where the trials are: the folder's own journal, or an address that this user has named."""
+    if "://" not in facts.storage:      # wherever the folder lay when the sweep began
+        files.open(journal_of(place)).close()
+        return journal_of(place)
+    if not trust.equal(facts.mac, _mac(facts.storage)):
+        trust.require(f"storage {facts.storage}", where=place / "sweep.json", verb="open",
+                      what="this sweep names a storage that you did not name")
+    return facts.storage
+
+
+def _mac(address: str) -> str:
+    return trust.mac("storage", address)
 
 
 def check_same(plan: Plan, prepared: Prepared, where: Path | str) -> None:
@@ -159,7 +180,7 @@ def check_same(plan: Plan, prepared: Prepared, where: Path | str) -> None:
 
 
 def address_of(place: Path) -> str:
-    """The storage of a sweep's folder. Raises UsageError if that is none."""
+    """The storage of a sweep's folder. Raises what open_sweep does."""
     return open_sweep(place)[0].address
 
 
@@ -178,8 +199,7 @@ def _extended(store: Store, plan: Plan, given: Mapping[str, object]) -> Plan:
         except ValueError:
             raise UsageError(f"{name} is not a number", where="--resume", expected="a number",
                              actual=show(value)) from None
-    store.note(plan=plan.to_dict(), open=True, over=False, beat=0, judged=False,
-               cut=-1)
+    store.note_plan(plan, open=True, over=False, beat=0, judged=False, cut=-1)
     return plan
 
 

@@ -19,6 +19,7 @@ from ..base.errors import PufferError, RunError
 from ..bridges.sources import CompiledSource, Prepared, PythonSource
 from ..env import child
 from ..env.warm import Warm
+from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.texts import show
 from ..training import backends, runs
@@ -134,14 +135,15 @@ class Bench:
 def prepare(source: CompiledSource | PythonSource, plan: Plan, home: Path) -> Prepared:
     """The environment of a sweep, with what holds in all its trials. home: the files of settings
     that the sweep began with are written there: they need not be on this machine."""
+    torch_class.name_given(source)
     if plan.inis is None:
-        return source.prepare(plan.fixed)
+        return replace(source, theirs=True).prepare(plan.fixed)
     places = []
     for number, (name, text) in enumerate(plan.inis):
         places.append(home / "settings" / str(number) / name)       # two may have one name
         files.mkdir(places[-1].parent)
         files.save(places[-1], text, what="the settings")
-    return replace(source, over=tuple(places[1:])).prepare(plan.fixed, ini=places[0])
+    return replace(source, over=tuple(places[1:]), theirs=True).prepare(plan.fixed, ini=places[0])
 
 
 class _Watch:

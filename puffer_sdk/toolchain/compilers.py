@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..base import files, paths, records, ui
+from ..base import files, limited, paths, records, trust, ui
 from ..base.errors import BuildError, Damaged, PufferError, RunError
 from . import binaries
 from .messages import find_location, shorten
@@ -155,22 +155,23 @@ def _environment(changes: Mapping[str, str | None] | None = None) -> dict[str, s
 
 def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: str,
                  verbose: bool = False, timeout: float = TIMEOUT,
-                 env: Mapping[str, str | None] | None = None) -> str:
+                 env: Mapping[str, str | None] | None = None, reads: bool = False) -> str:
     """Runs one compiler command and returns what it said (warnings, perhaps).
 
     source    the author's file that the command is about: errors in its folder come first
     what      how messages call the thing being compiled
     env       environment variables to set; None unsets one
+    reads     it only reads the author's text: the limits of base/limited.py hold
     Raises BuildError at the first error's file:line, or after `timeout` seconds. The command
     and everything it started has ended when this returns, also on Ctrl-C.
     """
     return run_compilers([command], source=source, what=what, verbose=verbose, timeout=timeout,
-                         env=env)[0]
+                         env=env, reads=reads)[0]
 
 
 def run_compilers(commands: Sequence[Sequence[str | os.PathLike]], *, source: Path, what: str,
                   verbose: bool = False, timeout: float = TIMEOUT,
-                  env: Mapping[str, str | None] | None = None,
+                  env: Mapping[str, str | None] | None = None, reads: bool = False,
                   on_done: Callable[[int], None] = lambda count: None) -> list[str]:
     """Runs compiler commands, as many at once as there are cores; what each of them said.
 
@@ -188,7 +189,7 @@ def run_compilers(commands: Sequence[Sequence[str | os.PathLike]], *, source: Pa
                 number, words = waiting.pop(0)
                 if verbose:
                     ui.say(_shown(words, env))
-                running.append(_Running(number, words, env, timeout))
+                running.append(_Running(number, words, env, timeout, reads))
             over = running.pop(_first_over(running))
             try:
                 text = over.finish(source, what)
@@ -214,10 +215,11 @@ class _Running:
     """A compiler command on its way."""
 
     def __init__(self, number: int, words: list[str], env: Mapping[str, str | None] | None,
-                 timeout: float):
-        self.number, self.words, self.timeout = number, words, timeout
+                 timeout: float, reads: bool):
+        self.number, self.words, self.timeout, self.reads = number, words, timeout, reads
+        run = limited.words(words) if reads and shutil.which(words[0]) else words
         try:
-            self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            self.child = subprocess.Popen(run, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                           stderr=subprocess.STDOUT, env=_environment(env),
                                           start_new_session=True)
         except OSError as error:
@@ -227,14 +229,20 @@ class _Running:
         _limit_orphan(self.child.pid, int(timeout) + 10)
         self.raw = bytearray()
 
+    @property
+    def says_too_much(self) -> bool:
+        return self.reads and len(self.raw) > limited.LARGEST
+
     def read(self) -> bool:
-        """Takes in what the command said; False once it has said all."""
+        """Takes in what the command said; False once it has said all, or too much."""
         chunk = os.read(self.child.stdout.fileno(), 1 << 16)
         self.raw += chunk
-        return bool(chunk)
+        return bool(chunk) and not self.says_too_much
 
     def finish(self, source: Path, what: str) -> str:
         """Its text. Raises BuildError when it failed, or is not over although its time is."""
+        if self.says_too_much:
+            raise limited.refusal(what, source, "memory")
         try:
             self.child.wait(max(0.0, self.deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -244,6 +252,8 @@ class _Running:
                              ) from None
         text = _ESCAPES.sub("", self.raw.decode(errors="replace"))
         if self.child.returncode:
+            if self.reads and (lacks := limited.lacking(text, self.child.returncode)):
+                raise limited.refusal(what, source, lacks)
             raise _refusal(text, self.child.returncode, self.words, source, what)
         return text
 
@@ -346,9 +356,11 @@ def include_dirs(compiler: Compiler) -> tuple[str, ...]:
 def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, ...]:
     remembered = cache_dir / "toolchain" / f"include-{key}.json"
     with suppress(OSError, Damaged):
-        known = records.read(remembered, list[str])
-        if known and all(map(os.path.isdir, known)):
-            return tuple(known)
+        known = records.read(remembered, dict[str, list[str]])
+        dirs = known.get("dirs", [])
+        if trust.equal("".join(known.get("mac", [])), trust.mac("include", key, *dirs)) and dirs \
+                and all(map(os.path.isdir, dirs)):
+            return tuple(dirs)
     text = run_compiler([*compiler.command, "-E", "-v", "-x", "c", os.devnull],
                         source=Path(os.devnull), what="an empty file", timeout=20)
     _, _, rest = text.partition("#include <...> search starts here:")
@@ -357,7 +369,8 @@ def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, .
                   if os.path.isdir(line.strip()))
     with suppress(OSError, files.Refused):      # only speed is lost
         files.mkdir(remembered.parent)
-        files.write(remembered, json.dumps(found))
+        files.write(remembered, json.dumps(
+            {"dirs": found, "mac": [trust.mac("include", key, *found)]}))
     return found
 
 

@@ -1,7 +1,9 @@
-"""Shared libraries that are compiled once and kept.  a command -> NAME-KEY.so and its digest
+"""What is compiled once and kept.  a command -> NAME-KEY.so and NAME-KEY.so.mac
 
-A library is written under a temporary name, renamed when it is whole, and trusted later only if
-its bytes still hash to what the digest beside it says. Several processes may do so at once.
+A library is written under a temporary name, renamed when it is whole, and used later only if the
+MAC beside it is that of its name and bytes under this user's secret (base/trust.py): one that came
+with a folder is compiled anew, one in a folder that was moved is not. Several processes may do so
+at once. The same holds for programs, objects and generated headers.
 """
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import files, ui
+from ..base import files, trust, ui
 from . import compilers
 
 SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" \
@@ -20,11 +22,10 @@ SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "dar
 
 def compile_library(library: Path, command: Sequence[str], *, source: Path, what: str,
                     verbose: bool = False, timeout: float = compilers.TIMEOUT) -> str:
-    """`command -o library`, and the digest. Raises what toolchain.compile_to does."""
+    """`command -o library`, and its MAC. Raises what toolchain.compile_to does."""
     text = compilers.compile_to(library, command, source=source, what=what, verbose=verbose,
                                 timeout=timeout)
-    with suppress(OSError):                     # without it the next process compiles again
-        files.write(digest_file(library), digest(library))
+    seal(library)
     return text
 
 
@@ -55,21 +56,41 @@ def key_of(files: Iterable[Path], parts: Iterable[str]) -> str:
     return made.hexdigest()[:12]
 
 
-def digest_file(library: Path) -> Path:
-    """Beside each library, what its bytes should hash to."""
-    return library.with_suffix(".sha256")
-
-
-def is_intact(library: Path) -> bool:
-    """True if the library exists and holds the bytes that were compiled."""
-    try:
-        return files.read(digest_file(library), 200).decode() == digest(library)
-    except (OSError, UnicodeDecodeError, files.Refused):
-        return False
-
-
 def digest(file: Path) -> str:
+    """64 hex digits that change with its bytes."""
     return hashlib.sha256(files.read(file)).hexdigest()
+
+
+def mac_file(product: Path) -> Path:
+    """Beside each product, the MAC of its name and bytes."""
+    return product.with_name(f"{product.name}.mac")
+
+
+def seal(product: Path) -> None:
+    """Note that a command of this user made these bytes."""
+    with suppress(OSError):                     # without it the next process compiles again
+        files.write(mac_file(product), _mac(product))
+
+
+def is_intact(product: Path) -> bool:
+    """True if it exists and holds the bytes that a command of this user made."""
+    return trust.is_noted(mac_file(product), lambda: _mac(product), product)
+
+
+def seal_copies(folder: Path) -> None:
+    """Seal the products of a folder that was copied from where all of them were intact."""
+    for note in folder.rglob("*.mac"):
+        seal(note.with_suffix(""))
+
+
+def are_intact(folder: Path) -> bool:
+    """Whether is_intact of all sealed products of a folder."""
+    return all(is_intact(note.with_suffix("")) for note in folder.rglob("*.mac"))
+
+
+def _mac(product: Path) -> str:
+    # the folder's name as well: it holds the key where the file's does not
+    return trust.mac("product", product.parent.name, product.name, digest(product))
 
 
 def prune(folder: Path, name: str, *, keep: int, spare: Path, suffix: str = ".so") -> None:
@@ -79,4 +100,4 @@ def prune(folder: Path, name: str, *, keep: int, spare: Path, suffix: str = ".so
         for library in old[:-keep]:
             if library != spare:
                 files.remove(library)
-                files.remove(digest_file(library))
+                files.remove(mac_file(library))

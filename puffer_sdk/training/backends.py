@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 from ..base import extras
 from ..base.errors import PufferError
 from ..scaling.group import Alone
+from ..settings import torch_class
 from ..settings.values import Config
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from .checkpoint import Checkpoint
 
 AUTO = "auto: "         # how the origin of a value that was chosen begins
 SMALL_WORK = 1 << 19    # agent steps of a minibatch x hidden size, below which one thread is faster
@@ -32,7 +35,7 @@ def require(resolved: Config, folder: Path | None = None, *, verbose: bool = Fal
     not compile.
     """
     if resolved.train.backend == "torch":
-        require_torch(resolved)
+        require_torch(resolved, folder)
         return resolved
     if may_leave_gpu(resolved):
         from .native import gpu_trial
@@ -99,19 +102,26 @@ def require_gpu(resolved: Config, folder: Path | None = None, *, verbose: bool =
         build_program(folder, verbose=verbose)
 
 
-def require_actor(trained: Config, *, verbose: bool = False) -> None:
-    """require, for acting with a checkpoint's weights."""
-    if trained.policy.torch_class:
-        require_torch(trained)
+def require_actor(past: Checkpoint, *, verbose: bool = False) -> None:
+    """require, for acting with a checkpoint's weights. Raises UsageError where it names a class
+    that may not be run."""
+    if past.config.policy.torch_class:
+        require_torch(past.config, where=past.path)
     else:
         from .native.library import build_trainer
         build_trainer(verbose=verbose, referee=False)
 
 
-def require_torch(resolved: Config) -> None:
-    """Raises UsageError where PyTorch is not installed."""
-    extras.require_torch("[policy] torch_class" if resolved.policy.torch_class
-                         else "train.backend torch")
+def require_torch(resolved: Config, folder: Path | None = None, where: object = None) -> None:
+    """Raises UsageError where PyTorch is not installed, or the settings name a class that may not
+    be run.
+
+    where   the file that the settings come from
+    """
+    named = resolved.policy.torch_class
+    extras.require_torch("[policy] torch_class" if named else "train.backend torch")
+    if named:
+        torch_class.find(torch_class.absolute(named, folder), where)
 
 
 def use_threads(resolved: Config) -> None:
@@ -129,12 +139,8 @@ def use_threads(resolved: Config) -> None:
 
 def with_class_file(resolved: Config, folder: Path) -> Config:
     """policy.torch_class by its absolute path: next to the header, or in this folder."""
-    file, colon, name = resolved.policy.torch_class.rpartition(":")
-    for parent in (folder, Path.cwd()):
-        if file and (parent / file).is_file():
-            full = f"{(parent / file).resolve()}{colon}{name}"
-            return replace(resolved, policy=replace(resolved.policy, torch_class=full))
-    return resolved
+    full = torch_class.absolute(resolved.policy.torch_class, folder)
+    return replace(resolved, policy=replace(resolved.policy, torch_class=full))
 
 
 def where_trained(resolved: Config) -> str:

@@ -1,7 +1,8 @@
 """Save and load a training state.  tensors + facts <-> runs/NAME/NNNN/checkpoints/STEP.safetensors
 
 A checkpoint is a safetensors file: any tool that reads the format reads the weights. Its metadata
-holds what else a resumed run needs, as one JSON text under the key "puffer":
+holds what else a resumed run needs, as one JSON text under the key "puffer", and under "mac" the
+MAC of the file's path and that text (base/trust.py):
 
     format_version   2; a greater one is refused. 1 judged by the episodes that ended in training:
                      its "goal", "best" and "window" are no evaluations; train.scale_obs and
@@ -34,11 +35,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base import files, records, ui
+from ..base import files, records, trust, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..bridges import layouts
 from ..scoring.words import claimed
-from ..settings import factors
+from ..settings import factors, torch_class
 from ..settings.goal import Goal
 from ..settings.texts import show
 from ..settings.values import Config
@@ -97,7 +98,8 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict, *,
 
     tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
     facts = {"format_version": FORMAT_VERSION, **facts, "checksum": checksum(tensors)}
-    data = serialize(tensors, metadata={"puffer": json.dumps(facts, sort_keys=True)})
+    text = json.dumps(facts, sort_keys=True)
+    data = serialize(tensors, metadata={"puffer": text, "mac": trust.mac("checkpoint", path, text)})
     with files.refused("cannot save the checkpoint; the ones before it are untouched", where=path,
                        hint="free some space, or choose another place with --runs-dir"):
         files.mkdir(path.parent)
@@ -157,6 +159,8 @@ def load(path: Path) -> Checkpoint:
     if bad:
         raise RunError(f"the checkpoint holds non-finite numbers in {bad[0]}", where=path,
                        hint="take an earlier one from the same folder")
+    if trust.equal(metadata.get("mac"), trust.mac("checkpoint", path, metadata["puffer"])):
+        torch_class.name(facts["config"].get("policy", {}).get("torch_class"), None)
     with records.read_as("the checkpoint's metadata", path):
         return Checkpoint(path, _as_of_today(tensors, facts), facts)
 

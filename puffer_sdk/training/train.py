@@ -20,6 +20,7 @@ from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageE
 from ..bridges import sources
 from ..env import child
 from ..scaling import dividing, places
+from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.table import OBS_SCALE
 from ..settings.values import Config
@@ -97,8 +98,9 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     start = find_model(home, model) if model and leads and not past else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
-    prepared = source.prepare(settings, ini=past.run.config_path if past else None,
-                              verbose=verbose)
+    torch_class.name_given(source, settings)
+    prepared = (replace(source, theirs=True) if past else source).prepare(
+        settings, ini=past.run.config_path if past else None, verbose=verbose)
     processes = prepared.config.train.processes
     if place is None and processes > 1 and launch:
         dividing.in_group(prepared.config, processes)       # refused once, not by each of them

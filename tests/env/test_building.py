@@ -108,7 +108,7 @@ def test_old_libraries_are_removed(probe):
         last = build.build(probe(("env->tick++", f"env->tick += {i} - {i} + 1")), opt="-O0")
     left = list(last.library.parent.glob("probe-*.so"))
     assert len(left) == build.KEEP and last.library in left
-    assert len(list(last.library.parent.glob("probe-*.sha256"))) == build.KEEP
+    assert len(list(last.library.parent.glob("probe-*.so.mac"))) == build.KEEP
 
 
 def test_a_build_folder_that_cannot_be_written(probe, tmp_path, monkeypatch, capsys):

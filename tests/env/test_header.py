@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from puffer_sdk.base.errors import BuildError, PufferError
-from puffer_sdk.env import header
+from puffer_sdk.env import contract, header
 
 
 def problems(folder) -> list[PufferError]:
@@ -102,7 +102,7 @@ def test_observation_types(probe, type_, dtype):
 # -- PUF101: functions -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", header.FUNCTIONS)
+@pytest.mark.parametrize("name", contract.FUNCTIONS)
 def test_a_missing_function(probe, name):
     problem = only(probe((f"void {name}(", f"void my_{name}("),
                          *([("        c_reset(env);", "")] if name == "c_reset" else [])))

@@ -40,6 +40,11 @@ ALLOWED = {
     ("reviewing/inside.py", "shutil.copytree"): "inside the sandbox",
     ("reviewing/inside.py", "tempfile.mkdtemp"): "inside the sandbox",
 }
+SECRET = "the user's secret: for its user alone, whole or not at all, and no link"
+ALLOWED |= {("base/trust.py", name): SECRET for name in (
+    "os.open", "os.link", "os.replace", "open", ".mkdir", ".unlink")} | {
+    ("base/paths.py", name): "the folder that stands in, for its user alone" for name in (
+        ".chmod", "tempfile.mkdtemp")}
 NOT_FILES = {("training/loop.py", ".touch")}        # a trainer's weights
 
 

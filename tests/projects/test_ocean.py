@@ -14,7 +14,7 @@ from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, UsageError
-from puffer_sdk.env import header
+from puffer_sdk.env import contract, header
 from puffer_sdk.settings import config
 
 OCEAN = SPECIMENS / "ocean"
@@ -73,7 +73,7 @@ def play(env: Path, *, seed: int, threads: int = 1, ticks: int = TICKS, agents: 
 
 def test_there_is_one_for_each_idiom():
     sources = "\n".join(path.read_text() for path in OCEAN.rglob("*.[ch]"))
-    for idiom in (*header.BINDING_MACROS, "rand()", "random()", "GetRandomValue", "exit(0)",
+    for idiom in (*contract.BINDING_MACROS, "rand()", "random()", "GetRandomValue", "exit(0)",
                   "IsWindowReady()", "struct Client", "char* observations",
                   "uint8_t* observations", "} Env;", "raymath.h", "dict_get_unsafe",
                   "rlgl.h", "MY_USES_PERM", "IntTensor", "float hits["):

@@ -140,7 +140,7 @@ def test_processes_that_race_get_the_same_whole_headers(tmp_path):
     for name in ("raylib.h", "rlgl.h", "raymath.h", "raylib_null.c"):
         assert (folder / name).read_bytes() == (headers.headers() / name).read_bytes()
     assert len(list(folder.glob("*.so"))) == 1
-    assert len(list(folder.iterdir())) == 5
+    assert len([path for path in folder.iterdir() if path.suffix != ".mac"]) == 5
 
 
 def test_a_missing_wheel_names_the_pip_command(monkeypatch):

@@ -445,6 +445,20 @@ def test_an_odd_outcome_fails(said):
     assert "result cannot be read" in seen.cause
 
 
+def test_what_the_ini_names_is_shown(tmp_path):
+    """Other commands run it, outside of a sandbox."""
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env" / "env.ini").write_text(
+        "[policy]\ntorch_class = net.py:Net\n[check]\nallow =\ntest = sh\u202e x\n"
+        "[train]\nno_such = 1\n")
+    said = json.dumps(forged()).encode()
+    seen = reviewing.read_outcome("env", tmp_path, Ended(0, said, b"", None, 1.0, 1, 1), STEPS)
+    shown = [line for line, _ in text.lines(reviewing.Review([seen], "bwrap", Limits()))]
+    assert "named   [policy] torch_class = net.py:Net: train, eval and check import it" in shown
+    assert "named   [check] test = sh\N{REPLACEMENT CHARACTER} x: check --mutate runs it" in shown
+    assert len(seen.named) == 2 and seen.to_dict()["named"] == seen.named
+
+
 def test_no_text_from_inside_speaks_to_the_terminal():
     nasty = "\x1b]0;owned\x07\x1b[2J\r\x9b31m \u202e ok"
     asked = [{"call": "fopen", "what": f"/{nasty}\nreview: pass", "denied": nasty}]

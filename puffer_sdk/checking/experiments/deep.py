@@ -21,6 +21,7 @@ from ...base.errors import BuildError
 from ...env import binding, build
 from ...raylib import headers
 from ...toolchain import compilers
+from ...toolchain.libraries import compile_library, is_intact
 from ..facts import Facts
 from ..finding import Finding
 from ..harness import driver
@@ -171,8 +172,8 @@ def _msan_program(clang: compilers.Compiler, verbose: bool) -> Path:
     folder = paths.writable(paths.cache_dir() / "harness" / f"msan-{digest.hexdigest()[:12]}",
                             purpose="the checker's programs")
     program = folder / "harness-msan"
-    if not program.is_file():
-        compilers.compile_to(
+    if not is_intact(program):
+        compile_library(
             program, [*clang.command, "-std=gnu11", f"-I{paths.include_dir()}",
                       f"-I{null.parent}", *MSAN_FLAGS, "-w", "-rdynamic", *map(str, sources),
                       "-ldl", "-lm", "-lpthread"],

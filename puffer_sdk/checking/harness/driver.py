@@ -24,6 +24,7 @@ from ...base.spec import Spec
 from ...env import binding, build
 from ...raylib import headers as raylib
 from ...toolchain import compilers
+from ...toolchain.libraries import compile_library, is_intact
 from ..facts import Outcome
 from . import kinds
 from .bound import PERIOD, Bound
@@ -116,11 +117,10 @@ def build_program(kind: Kind, *, verbose: bool = False) -> Path:
         objects = _objects(verbose)
     link = SANITIZERS if kind.program == "sanitized" else []
     program = objects[0].with_name(f"harness-{kind.program}")
-    if not program.is_file():
-        compilers.compile_to(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
-                                       "-ldl", "-lm", "-lpthread"],
-                             source=SOURCES / "main.c", what="the checker's harness",
-                             verbose=verbose)
+    if not is_intact(program):
+        compile_library(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
+                                  "-ldl", "-lm", "-lpthread"],
+                        source=SOURCES / "main.c", what="the checker's harness", verbose=verbose)
         program.chmod(0o755)
     return program
 
@@ -151,10 +151,10 @@ def _objects(verbose: bool) -> list[Path]:
 
     def compile_one(source: Path) -> Path:
         target = cache / f"{source.stem}.o"
-        if not target.is_file():
+        if not is_intact(target):
             opt = "-O0" if source == null else "-O2"
-            compilers.compile_to(target, [*compiler.command, *flags, opt, "-c", str(source)],
-                                 source=source, what="the checker's harness", verbose=verbose)
+            compile_library(target, [*compiler.command, *flags, opt, "-c", str(source)],
+                            source=source, what="the checker's harness", verbose=verbose)
         return target
 
     with ThreadPoolExecutor(4) as pool:

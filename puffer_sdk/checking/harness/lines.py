@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from ...base import limited
 from ...toolchain import compilers
 from ..facts import Facts, ranges
 
@@ -29,8 +30,8 @@ def read(facts: Facts, data: Path) -> None:
         candidate = candidate.with_name(candidate.name.replace("gcc", "gcov"))
         is_gcov = candidate.name != Path(compiler.path).name and candidate.is_file()
         gcov = str(candidate) if is_gcov else shutil.which(named or "gcov") or "gcov"
-        done = subprocess.run([gcov, "--json-format", "--stdout", data.name], cwd=data.parent,
-                              capture_output=True, timeout=60, check=False)
+        done = subprocess.run(limited.words([gcov, "--json-format", "--stdout", data.name]),
+                              cwd=data.parent, capture_output=True, timeout=60, check=False)
         text = done.stdout
         if text[:2] == b"\x1f\x8b":
             text = gzip.decompress(text)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...base import limited
 from ...base.spec import Spec
 from ...env import probe, syntax
 from ...env.syntax import Node
@@ -104,9 +105,12 @@ def _read(program: Path, spec: Spec) -> Source:
             f"void {name}_free({env});\nvoid {name}_act({env}, PufferNet* policy);\n"
             f"PufferNet* {name}_policy({env}, int argc, char** argv);\n"
             if not spec.binding else "")
-    unit = cindex.Index.create().parse(
-        str(program), args=[*probe.clang_flags(spec.folder), "-Wno-everything"],
-        unsaved_files=[(str(config), stub)], options=_KEEP_GOING)
+    flags = [*probe.clang_flags(spec.folder), "-Wno-everything"]
+    limited.call("puffer_sdk.env.reader:parses",
+                 {"main": str(program), "flags": flags, "unsaved": {str(config): stub},
+                  "options": _KEEP_GOING}, what=program.name, where=program)
+    unit = cindex.Index.create().parse(str(program), args=flags,
+                                       unsaved_files=[(str(config), stub)], options=_KEEP_GOING)
     return read.read(spec.folder, unit)
 
 

@@ -21,7 +21,7 @@ def read(folder: Path, unit=None) -> Source:
     """
     folder = Path(folder).resolve()
     source = Source(folder)
-    for path in sorted(folder.glob("*.[ch]")):
+    for path in paths.c_files(folder):
         try:
             source.files[path.name] = path.read_bytes().decode("utf-8", "replace")
         except OSError:

@@ -18,7 +18,7 @@ from ...base.errors import BuildError, UsageError
 from ...base.spec import Spec
 from ...raylib import headers
 from ...toolchain import compilers, gpu, messages, nvrtc
-from ...toolchain.libraries import SHARED, compile_library, digest, digest_file, is_intact, prune
+from ...toolchain.libraries import SHARED, compile_library, is_intact, prune, seal
 from .. import binding, header
 from ..build import EXACT
 from . import translate
@@ -122,7 +122,7 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
                "-include", device / "puffer_prelude.h", source]
     try:
         text = compilers.run_compiler(command, source=spec.header, what=spec.header.name,
-                                      verbose=verbose)
+                                      verbose=verbose, reads=True)
     except BuildError as error:
         raise _not_read(error, spec) from None
     return text.encode()
@@ -182,8 +182,7 @@ def _write_cubin(path: Path, compiler: nvrtc.Nvrtc, source: str, arch: str, spec
                          detail=messages.shorten(said))
     with files.refused(f"cannot write {path.name}", where=path):
         files.write(path, cubin)
-    with suppress(OSError):                 # without it the next process compiles again
-        files.write(digest_file(path), digest(path))
+    seal(path)
 
 
 def _compile_emulated(path: Path, source: str, spec: Spec, verbose: bool) -> None:

@@ -20,6 +20,7 @@ from ...base.errors import UsageError, did_you_mean
 from ...base.philox import Purpose
 from ...bridges.layouts import plain
 from ...bridges.spaces import Observations
+from ...settings import torch_class
 from ..schedules import check_tensors, obs_factors
 
 LARGE_BYTES = 1 / 8         # obs_scale from which a network of your own divides bytes by 255
@@ -187,6 +188,7 @@ def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None
     def refuse(message: str, **facts) -> UsageError:
         return UsageError(f"policy.torch_class: {message}", where=spec, **facts)
 
+    spec = torch_class.find(spec)
     file, _, name = spec.rpartition(":")
     path = Path(file).expanduser()
     if not file or not path.is_file():

@@ -1,0 +1,428 @@
+"""Reads an environment's C with libclang.  NAME.h (or a hand-written binding.c) -> Spec, problems
+
+Every departure from the contract is found here, as errors that carry a rule code: `check`
+reports them all, everything else stops at the first.
+"""
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from ..base import limited, paths
+from ..base.errors import BuildError, DialectError, PufferError
+from ..base.spec import CField, Remark, Spec
+from . import contract, dialects, finals, probe
+from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
+from .source import Source
+
+
+def answer(request: dict) -> dict:
+    """For the child of limited.py: what header.inspect returns."""
+    reader = Reader(Path(request["folder"]), flags=request["flags"])
+    spec, problems = reader.run()
+    return {"spec": spec and asdict(replace(spec, enums=tuple(reader.enums()))),
+            "problems": [[type(error).__name__, {name: getattr(error, name)
+                                                 for name in limited.PARTS}]
+                         for error in problems],
+            "files": reader.files()}
+
+
+def parses(request: dict) -> bool:
+    """For the child of limited.py: True once libclang has read a file; all that the caller, which
+    reads it again, must know."""
+    from clang import cindex
+
+    cindex.Index.create().parse(request["main"], args=request["flags"],
+                                unsaved_files=list(request["unsaved"].items()),
+                                options=request["options"])
+    return True
+
+
+@dataclass
+class Reader(Source):
+    """One reading of one environment; `problems` grows as it goes."""
+
+    problems: list[PufferError] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)   # names in problems: clang trips over them
+
+    def run(self) -> tuple[Spec | None, list[PufferError]]:
+        self.find_files()
+        if not self.header.is_file():
+            return None, [BuildError("the environment has no header", where=self.folder,
+                                     expected=self.header.name, actual="no such file")]
+        for path in paths.c_files(self.folder):
+            if path.stat().st_size > contract.MOST_BYTES:
+                return None, [BuildError(f"{path.name} is too large", where=path,
+                                         expected=f"at most {contract.MOST_BYTES:,} bytes",
+                                         actual=f"{path.stat().st_size:,}",
+                                         hint="tables that large belong into a file of resources")]
+        self.parse()
+        spec = self.make_spec()
+        self.check_binding()
+        self.check_lines()
+        self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
+        self.problems[:0] = self.compiler_errors()
+        if self.problems and (other := dialects.recognise(self.name, self.texts())):
+            self.problems = [other, *(p for p in self.problems if not dialects.follows(p))]
+        self.problems.sort(key=lambda p: not isinstance(p, DialectError))
+        return (None if any(p.code is None for p in self.problems) else spec), self.problems
+
+    def problem(self, code: str | None, message: str, where: object = None, **parts) -> None:
+        self.problems.append(BuildError(message, code=code, where=where or self.header.name,
+                                        **parts))
+
+    def object_to(self, code: str, message: str, where: str, **parts) -> None:
+        """A problem, or where a hand-written binding decides what is bound, a remark."""
+        if self.binding:
+            self.remarks.append(Remark(code, message, where, **parts))
+        else:
+            self.problem(code, message, where, **parts)
+
+    def compiler_errors(self) -> list[PufferError]:
+        """What clang refuses in the author's files, unless a problem already explains it.
+
+        The probe's own lines do not count, nor what vecenv.h says once there are problems.
+        """
+        found = []
+        for diag in self.unit.diagnostics:
+            file = diag.location.file
+            if diag.severity < diag.Error or (file and file.name == self.main):
+                continue
+            if self.problems and file and self.folder not in Path(file.name).resolve().parents:
+                continue
+            if diag.spelling.startswith("too many errors") and (found or self.problems):
+                continue
+            if self.absent & set(re.findall(r"'(\w+)'", diag.spelling)):
+                continue
+            where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
+            if file and Path(file.name).name == "vecenv.h":
+                where = self.place_behind(diag) or self.place_of_include() or where
+            found.append(BuildError(f"the C compiler refuses this: {diag.spelling}",
+                                    where=where or self.header.name))
+        return found[:20]
+
+    def place_behind(self, diag) -> str | None:
+        """The author's line that our vecenv.h stumbles over."""
+        for note in diag.children:
+            file = note.location.file
+            if file and file.name != self.main and (
+                    self.folder in Path(file.name).resolve().parents):
+                return f"{self.relative(file.name)}:{note.location.line}"
+        return None
+
+    def place_of_include(self) -> str | None:
+        """The author's line that includes vecenv.h."""
+        for name, text in self.texts().items():
+            if found := re.search(r'(?m)^\s*#\s*include\s*"vecenv\.h"', text):
+                return f"{name}:{1 + text.count(chr(10), 0, found.end())}"
+        return None
+
+    # -- the contract ------------------------------------------------------------
+
+    def make_spec(self) -> Spec | None:
+        struct = self.env_struct()
+        if struct is None:
+            return None
+        fields = self.struct_fields(struct)
+        types = {f.name: f.type for f in fields}
+        if len(fields) > contract.MOST_FIELDS:
+            self.problem(None, f"{self.struct_title()} has too many fields", self.place(struct),
+                         expected=f"at most {contract.MOST_FIELDS:,}", actual=f"{len(fields):,}",
+                         hint="an array takes their place")
+            return None
+        self.check_fields(struct, types)
+        log_fields = self.check_log()
+        self.check_init()
+        obs_count, widths = self.check_spaces(types)
+        functions = {n: (self.relative(c.location.file.name), c.location.line)
+                     for n, c in self.funcs.items() if n in (*FUNCTIONS, "init")}
+        text = {n: m[0] for n, m in self.macros.items()}
+        return Spec(
+            name=self.name, folder=self.folder, header=self.header,
+            struct=self.struct_name, fields=fields, log_fields=log_fields, functions=functions,
+            obs_dtype=OBS_TYPES.get(types.get("observations"), "f32"),
+            obs_size=text.get("OBS_SIZE"), obs_count=obs_count,
+            act_sizes=text.get("ACT_SIZES"), act_widths=widths,
+            macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
+            binding=self.binding, has_init="init" in functions,
+            log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
+            mask_at=text.get("ACTION_MASK_AT"),
+            has_truncations=types.get("truncations") == finals.TRUNCATIONS,
+            remarks=tuple(self.remarks),
+            **{f"has_{name}": types.get(name) == kind for name, kind in contract.COMING.items()},
+            **finals.find(self.funcs, struct.type.get_canonical().spelling, types))
+
+    def env_struct(self):
+        """The struct that all four functions take a pointer to, or None with problems."""
+        takes = {}
+        for name in FUNCTIONS:
+            cursor = self.funcs.get(name)
+            if cursor is None:
+                self.absent.add(name)
+                self.problem("PUF101", f"{name} is not defined",
+                             hint=f"write void {name}({self.guess_struct()}* env) {{ ... }}")
+                continue
+            arguments = list(cursor.get_arguments())
+            pointee = arguments[0].type.get_pointee() if len(arguments) == 1 else None
+            if pointee is None or not pointee.spelling or (
+                    pointee.get_canonical().spelling not in self.structs):
+                self.problem("PUF101", f"{name} does not take a pointer to the env struct",
+                             self.place(cursor), expected=f"void {name}(Env* env)",
+                             actual=f"{name}{cursor.type.spelling.partition(' ')[2]}")
+                continue
+            takes[name] = pointee
+        spellings = {t.get_canonical().spelling for t in takes.values()}
+        if len(spellings) > 1:
+            listing = ", ".join(f"{n}({t.spelling}*)" for n, t in takes.items())
+            self.problem("PUF101", "the functions take different structs",
+                         self.place(self.funcs["c_step"]) if "c_step" in takes else None,
+                         expected="the same struct in all four", actual=listing)
+            return None
+        if not takes:
+            return None
+        pointee = takes.get("c_step") or next(iter(takes.values()))
+        self.struct_name = pointee.spelling.removeprefix("const ")
+        self.struct = self.structs[pointee.get_canonical().spelling]
+        return self.struct
+
+    def guess_struct(self) -> str:
+        """The struct name to show in a hint: what another function takes, else CamelCase."""
+        for name in FUNCTIONS:
+            cursor = self.funcs.get(name)
+            for argument in cursor.get_arguments() if cursor else ():
+                if argument.type.get_pointee().spelling:
+                    return argument.type.get_pointee().spelling
+        return "".join(part.title() for part in self.name.split("_"))
+
+    def check_fields(self, struct, types: dict[str, str]) -> None:
+        lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
+        for name, (good, how) in REQUIRED.items():
+            if name == "log":
+                good = tuple(self.logs) or ("Log", "struct Log")
+            if name == "observations" and self.refused_tensor():
+                continue
+            if name not in types:
+                self.absent.add(name)
+                self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",
+                             self.place(struct), hint=f"add: {how}")
+            elif types[name] not in good and (name != "log" or self.find_log()):
+                unsigned = (name, types[name]) == ("num_agents", "unsigned int")
+                older = self.binding and name in dialects.ARRAYS
+                (self.object_to if unsigned else self.problem)(
+                    "PUF102", f"{self.struct_name}.{name} has the wrong type"
+                    + ": it is that of an older PufferLib" * bool(older),
+                    lines[name], expected=how.replace(";", ""), actual=types[name],
+                    hint=f"{dialects.upgrade(self.name)} rewrites it, and the lines that use it"
+                    if older else "integers and doubles are not converted: the trainer's "
+                    "buffers have exactly this type")
+        if types.get("truncations", "float *") != "float *":
+            self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
+                           lines["truncations"], expected="float* truncations;",
+                           actual=types["truncations"],
+                           hint="nobody reads it: PufferLib has no truncations" * bool(self.binding)
+                           or None)
+        for name, how in contract.wrong_coming(types):
+            self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type", lines[name],
+                         expected=how, actual=types[name])
+        if wrong := finals.wrong_field(types):
+            self.problem("PUF102", wrong, lines[finals.FIELD], expected=types.get("observations"),
+                         actual=types[finals.FIELD])
+        by_macro = "MY_ACTION_MASK" in self.binding_macros
+        seen = "ACTION_MASK_AT" in self.macros
+        if wrong := contract.wrong_mask_field(types, by_macro, bool(self.binding), seen):
+            self.absent |= {"action_mask"} - set(types)
+            self.problem("PUF102", wrong, lines.get("action_mask") or self.place(struct),
+                         expected=contract.MASK_FIELD, actual=types.get("action_mask", "none"))
+        self.has_mask = contract.is_masked(types, by_macro, bool(self.binding), seen)
+
+    def struct_title(self) -> str:
+        return f"struct {self.struct_name.removeprefix('struct ')}"
+
+    def check_init(self) -> None:
+        """A generated binding calls init(env); a hand-written one calls what it likes."""
+        init = self.funcs.get("init")
+        if init is None or self.binding:
+            return
+        arguments = [a.type.get_pointee().get_canonical().spelling for a in init.get_arguments()]
+        if [self.structs.get(a) for a in arguments] != [self.struct]:
+            self.problem("PUF101", "init does not take a pointer to the env struct alone",
+                         self.place(init), expected=f"void init({self.struct_name}* env)",
+                         actual=f"init{init.type.spelling.partition(' ')[2]}",
+                         hint="settings come as struct fields, set from [env] before init")
+
+    def check_log(self) -> tuple[CField, ...]:
+        log = self.find_log()
+        if log is None:
+            self.absent.add("Log")
+            self.problem("PUF102", "there is no struct Log",
+                         hint="typedef struct Log { float perf; float score; float "
+                              "episode_return; float episode_length; float n; } Log;")
+            return ()
+        fields = self.struct_fields(log)
+        for cursor in log.type.get_fields():
+            kind = cursor.type.get_canonical().spelling
+            if kind != "float" and not re.fullmatch(r"float ?\[\d+\]", kind):
+                self.problem("PUF104", f"Log.{cursor.spelling} is not a float",
+                             self.place(cursor), expected="float", actual=kind,
+                             hint="logs are summed as a row of floats")
+        numbers = sum(f.length or 1 for f in fields)
+        if numbers > contract.MOST_LOGGED:
+            self.problem("PUF104", "Log holds too many numbers", self.place(log),
+                         expected=f"at most {contract.MOST_LOGGED:,}", actual=f"{numbers:,}",
+                         hint="log sums of them: each is a column of every table")
+            return ()
+        names = [f.name for f in fields]
+        if "n" not in names:
+            self.problem("PUF104", "Log has no field 'n'", self.place(log),
+                         hint="end it with: float n;  (the number of episodes summed)")
+        elif names[-1] != "n":
+            self.object_to("PUF104", "Log.n is not the last field", self.place(log),
+                           expected="n last", actual=f"{names[-1]} last")
+        return fields
+
+    def check_spaces(self, types: dict[str, str]) -> tuple[int | None, tuple[int, ...] | None]:
+        """OBS_SIZE, ACT_SIZES, NUM_ATNS and OBS_TENSOR_T against each other and the struct."""
+        for name, example in (("OBS_SIZE", "#define OBS_SIZE 4"),
+                              ("ACT_SIZES", "#define ACT_SIZES {3}")):
+            if name not in self.macros:
+                self.absent.add(name)
+                if name in self.enumerators:
+                    self.problem("PUF112", f"{name} is an enumerator, and has to be a macro",
+                                 self.enumerators[name], hint=f"add #define {name} {name} below")
+                    continue
+                self.problem("PUF112", f"{name} is not defined",
+                             (self.binding or self.header).name,
+                             hint=f"state it, such as {example}")
+        obs_count = self.evaluate("puffer_probe_obs")
+        if obs_count is not None and obs_count < 1:
+            self.problem("PUF112", "OBS_SIZE is not a size", self.macro_place("OBS_SIZE"),
+                         expected="at least 1", actual=obs_count)
+        elif obs_count is not None and obs_count > contract.MOST_OBSERVED:
+            self.problem("PUF112", "OBS_SIZE is too large", self.macro_place("OBS_SIZE"),
+                         expected=f"at most {contract.MOST_OBSERVED:,}", actual=f"{obs_count:,}")
+            obs_count = None
+        widths = None
+        array = self.probes.get("puffer_probe_acts")
+        if array is not None:
+            lists = [c for c in array.get_children() if c.kind.name == "INIT_LIST_EXPR"]
+            values = [probe.integer(c) for c in lists[0].get_children()] if lists else []
+            if values and None not in values:
+                widths = tuple(values[:contract.MOST_NAMES])
+                self.check_widths(widths, len(values))
+                stated = self.evaluate("puffer_probe_mask")
+                if wrong := contract.wrong_mask_size(stated, widths):
+                    self.problem("PUF112", wrong, self.binding_macros["MY_ACTION_MASK"],
+                                 expected=sum(widths), actual=stated,
+                                 hint="one byte for each action, head after head")
+                at = self.evaluate("puffer_probe_mask_at")
+                if wrong := contract.wrong_mask_place(at, widths, obs_count):
+                    self.problem("PUF112", wrong, self.macro_place("ACTION_MASK_AT"),
+                                 expected=f"at most {obs_count - sum(widths)}", actual=at)
+            elif lists and not values:
+                self.problem("PUF112", "ACT_SIZES is an empty list", self.macro_place("ACT_SIZES"),
+                             expected="the width of each action head", actual="{}",
+                             hint="#define ACT_SIZES {5}: one head of five actions")
+            elif not lists and "ACT_SIZES" in self.macros:
+                text = self.macros["ACT_SIZES"][0]
+                self.problem("PUF112", "ACT_SIZES is not a list of widths",
+                             self.macro_place("ACT_SIZES"), expected="{5}, or {9, 5}",
+                             actual=text, hint=f"#define ACT_SIZES {{{text}}}")
+        self.check_pointer_name()
+        self.check_tensor_type(types)
+        return obs_count, widths
+
+    def check_pointer_name(self) -> None:
+        """An OBS_SIZE over settings calls the struct `env`, whatever the functions call it."""
+        text = self.macros.get("OBS_SIZE", ("",))[0]
+        other = [name for name in re.findall(r"(\w+) ?->", text) if name != "env"]
+        if other:
+            self.problem("PUF112", f"OBS_SIZE names '{other[0]}', which is not known there",
+                         self.macro_place("OBS_SIZE"), expected="an expression over env",
+                         actual=text, hint=f"write env-> in place of {other[0]}->")
+
+    def check_widths(self, widths: tuple[int, ...], count: int) -> None:
+        place = self.macro_place("ACT_SIZES")
+        if min(widths) < 1:
+            self.problem("PUF112", "a head of ACT_SIZES has no actions", place,
+                         expected="widths of at least 1 (1 = continuous)", actual=list(widths))
+        if sum(widths) > contract.MOST_ACTIONS:
+            self.problem("PUF112", "ACT_SIZES has too many actions", place,
+                         expected=f"at most {contract.MOST_ACTIONS:,} over all heads",
+                         actual=f"{sum(widths):,}")
+        if count > 64:
+            self.problem("PUF112", "ACT_SIZES has too many heads", place,
+                         expected="at most 64", actual=count)
+        heads = self.evaluate("puffer_probe_heads")
+        if heads is not None and heads != count:
+            self.problem("PUF112", "NUM_ATNS is not the number of entries in ACT_SIZES",
+                         self.macro_place("NUM_ATNS"), expected=count, actual=heads,
+                         hint="drop NUM_ATNS: it is counted")
+
+    def refused_tensor(self) -> bool:
+        """True if OBS_TENSOR_T names a type that is refused, whatever observations are."""
+        return "OBS_TENSOR_T" in self.macros and self.macros["OBS_TENSOR_T"][0] not in TENSORS
+
+    def check_tensor_type(self, types: dict[str, str]) -> None:
+        if "OBS_TENSOR_T" not in self.macros:
+            self.check_tensor_is_declared(types)
+            return
+        declared = self.macros["OBS_TENSOR_T"][0]
+        kind = TENSORS.get(declared)
+        actual = OBS_TYPES.get(types.get("observations", ""))
+        place = self.macro_place("OBS_TENSOR_T")
+        if kind is None:
+            self.problem("PUF103", f"{declared} is not an observation type here", place,
+                         expected="ByteTensor or FloatTensor", actual=declared)
+        elif actual and kind != actual:
+            self.problem("PUF103", "OBS_TENSOR_T is not the type that observations points to",
+                         place, expected="ByteTensor" if actual == "u8" else "FloatTensor",
+                         actual=declared)
+
+    def check_tensor_is_declared(self, types: dict[str, str]) -> None:
+        """A hand-written binding of an older PufferLib does not say OBS_TENSOR_T."""
+        if not self.binding:
+            return
+        self.absent.add("OBS_TENSOR_T")
+        tensor = "ByteTensor" if OBS_TYPES.get(types.get("observations")) == "u8" else "FloatTensor"
+        self.problem("PUF103", "the binding does not define OBS_TENSOR_T: it is that of an older "
+                     "PufferLib", self.place_of_include() or self.binding.name,
+                     expected=f'#define OBS_TENSOR_T {tensor}, above #include "vecenv.h"',
+                     hint=f"{dialects.upgrade(self.name)} writes it")
+
+    def check_lines(self) -> None:
+        """Whoever counts lines makes a table of them."""
+        for name in self.files():
+            path = Path(name).resolve()
+            if self.folder not in path.parents or not path.is_file():
+                continue
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                found = re.match(r"\s*#\s*(?:line\s+)?(\d+)", line)
+                if found and int(found[1][:18]) > contract.MOST_LINES:
+                    self.problem(None, "#line gives a line that no file has",
+                                 f"{self.relative(name)}:{number}",
+                                 expected=f"at most {contract.MOST_LINES:,}", actual=found[1])
+
+    def check_binding(self) -> None:
+        """A hand-written binding defines Env, my_init and my_log, and uses the MY_ macros that
+        vecenv.h knows."""
+        named = (r"(?m)^\s*#\s*define\s+Env\b|\}\s*Env\s*;|\bstruct\s+Env\b"
+                 r"|\btypedef\b[^;{]*\bEnv\s*;")
+        if self.binding and not re.search(named, "\n".join(self.texts().values())):
+            self.absent |= {"Env", "my_init", "my_log"}
+            self.problem("PUF101", "the binding does not say which struct is the env",
+                         self.binding.name, hint='before #include "vecenv.h": #define Env '
+                         + getattr(self, "struct_name", self.guess_struct()))
+        for name, arguments, unless in (("my_init", "Env* env, Dict* kwargs", "MY_VEC_INIT"),
+                                        ("my_log", "Log* log, Dict* out", None)):
+            if self.binding and unless not in self.binding_macros and not (
+                    name in self.absent or name in self.funcs):
+                self.problem("PUF101", f"the binding does not define {name}", self.binding.name,
+                             hint=f"write void {name}({arguments}) {{ ... }}")
+        for name, place in self.binding_macros.items():
+            if self.binding and name not in BINDING_MACROS:
+                self.problems.append(DialectError(
+                    f"{name} is not supported", where=place,
+                    expected=f"one of {', '.join(BINDING_MACROS)}", actual=name,
+                    hint=dialects.self_play(name) if name in dialects.SELF_PLAY else None))

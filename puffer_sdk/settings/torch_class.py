@@ -1,0 +1,77 @@
+"""[policy] torch_class names a file that is run: which one, and may it be?  FILE.py:CLASS -> a file
+
+An ini of the environment and the command line may name any; a run, a checkpoint or a sweep only
+what those name now, or what this user's own command wrote down (base/trust.py). Every file is
+asked for here before it is imported.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..base import trust
+from ..base.errors import PufferError
+from . import inifile
+
+KEY = "policy.torch_class"
+RUN = {KEY: "train, eval and check import it", "check.test": "check --mutate runs it"}
+
+
+def absolute(spec: str, folder: Path | None) -> str:
+    """FILE.py:CLASS with the whole path of the file: next to the header, or in this folder; as it
+    was where there is no such file."""
+    file, colon, name = spec.rpartition(":")
+    for parent in filter(None, (folder, Path.cwd())):
+        path = parent / Path(file).expanduser()
+        if file and path.is_file():
+            return f"{path.resolve()}{colon}{name}"
+    return spec
+
+
+def name(spec: object, folder: Path | None) -> None:
+    """The command line or an ini of the environment names this class: it may be run."""
+    if spec and isinstance(spec, str):
+        trust.name(_thing(absolute(spec, folder)))
+
+
+def name_given(source, settings: Mapping[str, object] | None = None) -> None:
+    """name() for what the inis of a source (bridges/sources.py) and these settings of the command
+    line say, the last one counts."""
+    said = read_named([*source.own_inis(), *source.over]) | dict(settings or {})
+    name(said.get(KEY), source.folder)
+
+
+def read_named(inis: Iterable[Path]) -> dict[str, str]:
+    """{"policy.torch_class": "net.py:Net"}: what inis name that is run (RUN), the last one counts.
+    Their faults are not reported here."""
+    found = {}
+    for path in inis:
+        with contextlib.suppress(PufferError):
+            found |= {name: entry.text for entry in inifile.read(path)[0]
+                      if (name := f"{entry.section}.{entry.key}") in RUN and entry.text}
+    return found
+
+
+def find(spec: str, where: object = None) -> str:
+    """The FILE.py:CLASS to run for one that data names: the same, or one of that name that may be
+    run where this may not, so that a project may be moved.
+
+    where   the file that names it, for the error
+    Raises UsageError where a terminal does not answer that it may be run.
+    """
+    thing = _thing(spec)
+    if trust.is_named(thing):
+        return spec
+    for known in trust.names():
+        if os.path.basename(known) == os.path.basename(thing):
+            return known
+    trust.require(thing, what="the settings name Python code that you did not name",
+                  where=where or "policy.torch_class", verb="run")
+    return spec
+
+
+def _thing(spec: str) -> str:
+    file, _, class_name = spec.rpartition(":")
+    return f"{os.path.realpath(os.path.expanduser(file))}:{class_name}"
