@@ -4,9 +4,15 @@ Files may hold more than these: what a later version adds is no error.
 """
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from ..base import records
+from ..base.errors import Damaged, UsageError
+from .plan import Plan
+from .space import Space
 
 
 @dataclass
@@ -78,3 +84,32 @@ class Study:
         for name in ("began", "beat", "spent", "seeds"):
             if not 0 <= getattr(self, name) < 1e12:
                 raise ValueError(f"{name} is out of range")
+
+
+def read_trial(text: object, score: object, ended: bool, plan: Plan | None,
+               space: Space | None) -> dict:
+    """The facts of a trial, as they are stored. Raises Damaged.
+
+    ended   with a score, which is checked as well
+    plan, space     of the sweep, where they are known
+    """
+    where, what = "puffer", "its record"
+    facts = records.parse(records.convert(text, str, where, what), where, what)
+    read = records.convert(facts, Trial, where, what)
+    if ended:
+        score = records.convert(score, float, "score", what)
+        cost = records.convert(read.cost, float, "cost", what)
+        if not (math.isfinite(score) and cost >= 0) or read.settings is None:
+            raise Damaged(f"{what} is damaged", expected="settings, cost and a finite score",
+                          actual=f"score {score:g}")
+    if plan and read.settings is not None:
+        try:
+            with records.read_as(what, "settings"):
+                space.point({**plan.start, **read.settings})
+        except UsageError as error:
+            raise Damaged(f"{what} is damaged", where="settings", expected=error.expected,
+                          actual=error.actual) from None
+        if plan.to_goal and ended and (score <= 0 or read.reached is None
+                                       or not read.reached and read.missing is None):
+            raise Damaged(f"{what} is damaged", expected="reached, and what is missing")
+    return facts

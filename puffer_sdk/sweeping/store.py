@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import re
 import socket
@@ -25,11 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import files, records, trust
-from ..base.errors import Damaged, RunError, UsageError
+from ..base.errors import RunError, UsageError
 from ..settings import torch_class
 from ..training.alive import is_alive, this_process
-from .formats import Study, Trial
+from .formats import Study, read_trial
 from .plan import Plan
+from .space import Space
 
 BEAT = 5.0              # seconds between signs of life
 SILENCE = 60.0          # ... after which a worker of another machine counts as dead
@@ -107,6 +107,7 @@ class Store:
         self.study: int | None = None
         self.silence = Silence(clock)
         self._plan: Plan | None = None
+        self._space: Space | None = None
         self._sound: dict[int, tuple] = {}      # (text, state, score) of trials that were read
 
     # ---- the sweep -----------------------------------------------------------------------------
@@ -265,37 +266,13 @@ class Store:
                 [score] = (trial.values if trial.state.is_finished() else None) or [None]
             text = trial.user_attrs.get(FACTS, "{}")
             facts = json.loads(text) if self._sound.get(trial.number) == (text, state, score) \
-                else self._read_facts(text, state, score)
+                else read_trial(text, score, state in (DONE, STOPPED), self._plan, self._space)
             self._sound[trial.number] = text, state, score
         except UsageError as error:
             where = f" ({error.where})" if error.where else ""
             got = f": expected {error.expected}, got {error.actual}" if error.expected else ""
             state, score, facts = FAILED, None, {"error": f"{error.message}{where}{got}"}
         return Stored(trial.number, state, facts, trial._trial_id, score)
-
-    def _read_facts(self, text: object, state: str, score: object) -> dict:
-        """The facts of a trial. Raises UsageError."""
-        what = "its record"
-        facts = records.parse(records.convert(text, str, FACTS, what), FACTS, what)
-        read = records.convert(facts, Trial, FACTS, what)
-        if state in (DONE, STOPPED):
-            score = records.convert(score, float, "score", what)
-            cost = records.convert(read.cost, float, "cost", what)
-            if not (math.isfinite(score) and cost >= 0) or read.settings is None:
-                raise Damaged(f"{what} is damaged", expected="settings, cost and a finite score",
-                              actual=f"score {score:g}")
-        if self._plan and read.settings is not None:
-            try:
-                with records.read_as(what, "settings"):
-                    self._space.point({**self._plan.start, **read.settings})
-            except UsageError as error:
-                raise Damaged(f"{what} is damaged", where="settings", expected=error.expected,
-                              actual=error.actual) from None
-            if self._plan.to_goal and state == DONE and (
-                    score <= 0 or read.reached is None
-                    or not read.reached and read.missing is None):
-                raise Damaged(f"{what} is damaged", expected="reached, and what is missing")
-        return facts
 
 
 class Silence:
