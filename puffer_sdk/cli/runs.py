@@ -11,6 +11,7 @@ import click
 
 from ..base import paths, ui
 from ..base.errors import FINDINGS, OK, UsageError, did_you_mean
+from ..bridges.makers import is_name
 from ..training import runs
 from . import completing
 from .options import format_option, runs_dir_option
@@ -98,7 +99,7 @@ def compare_command(ctx, first, second, env, format_, runs_dir):
 def _list_others(env: str | None, folder: Path) -> None:
     """Runs of other names in the project: a renamed folder leaves its policies under the old one.
     """
-    others = runs.under_other_names(folder)
+    others = [] if is_name(env) else runs.under_other_names(folder)
     if not others:
         return
     ui.say("under other names there are:")

@@ -23,11 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import extras, files, paths
+from ..base import extras, files
 from ..base.errors import RunError, UsageError
 from ..base.spec import Spec
-from ..bridges import layouts
-from ..bridges.sources import CompiledSource
+from ..bridges import layouts, sources
 from ..env import header, row
 from ..settings import torch_class
 from ..settings.values import Config
@@ -106,12 +105,12 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
                          actual=to)
     path, folder = find_checkpoint(run, model, runs_dir)
     if folder is not None:
-        torch_class.name_given(CompiledSource(folder))
+        torch_class.name_given(sources.CompiledSource(folder))
     policy = read_policy(path)
     if folder is not None and policy.name != folder.name:
         policy = fitted(policy, header.read(folder), policy.config.env)
-    target = files.typed(output) if output else \
-        Path.cwd() / f"{policy.name}_policy{SUFFIXES[to]}"
+    label = sources.find(policy.name).label if ":" in policy.name else policy.name
+    target = files.typed(output) if output else Path.cwd() / f"{label}_policy{SUFFIXES[to]}"
     if target.is_dir() or not target.parent.is_dir():
         raise UsageError("the export needs a file name in a folder that exists", where=target)
     if target == path.resolve():
@@ -123,7 +122,7 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
 
 def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None
                     ) -> tuple[Path, Path | None]:
-    """The checkpoint to export, and the environment's folder if one was named."""
+    """The checkpoint to export, and the environment's folder if one in C was named."""
     path = Path(run).expanduser() if run is not None else None
     if path is not None and (path.is_file() or path.suffix == ".safetensors"
                              or (path / "run.json").is_file()):
@@ -131,8 +130,9 @@ def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | 
             raise UsageError("two policies are named", where=path, expected="one",
                              actual=f"this and --load-model-path {model}")
         return find_model(path.resolve().parent, path), None
-    folder = paths.find_env(run)
-    home = paths.runs_dir(folder, runs_dir)
+    source = sources.find(run)
+    folder = source.folder if source.in_c else None
+    home = source.runs_dir(runs_dir)
     if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
         raise UsageError("there is no trained policy yet", where=home,
                          hint=runs.hint_to_train(home))

@@ -27,6 +27,7 @@ from pathlib import Path
 
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
+from ..bridges.makers import KINDS
 from ..settings import inifile
 from .alive import is_alive, this_process
 from .formats import Info
@@ -283,19 +284,22 @@ def latest_run(runs_dir: Path, *, with_checkpoint: bool = False) -> Run | None:
 
 
 def under_other_names(runs_dir: Path) -> list[Run]:
-    """The newest run with a policy of each other environment beside this one's runs, newest last.
+    """The newest run with a policy of each other environment in C beside this one's runs, newest
+    last.
 
     A renamed folder leaves its runs under the old name: those whose environment is gone come last.
     """
     found = [run for folder in folders_of_runs(runs_dir.parent) if folder != runs_dir
-             and (run := latest_run(folder, with_checkpoint=True))]
+             and (run := latest_run(folder, with_checkpoint=True)) and ":" not in run.env]
     return sorted(found, key=lambda run: (run.is_orphan, str(run.info.get("started"))))
 
 
 def hint_to_train(runs_dir: Path) -> str:
     """What to do where an environment has no runs."""
     orphans = [run for run in under_other_names(runs_dir) if run.is_orphan]
-    return f"puffer-sdk train {runs_dir.name}" + (
+    name = next((f"{runs_dir.parts[-depth - 1]}:{'/'.join(runs_dir.parts[-depth:])}"
+                 for depth in (1, 2) if runs_dir.parts[-depth - 1] in KINDS), runs_dir.name)
+    return f"puffer-sdk train {name}" + (
         f"; or, if it was called {orphans[-1].env}: --load-model-path "
         f"{paths.shown(orphans[-1].folder)}" if orphans else "")
 

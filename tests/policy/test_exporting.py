@@ -22,7 +22,7 @@ from puffer_sdk import cli
 from puffer_sdk.base import extras, paths
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.policy import export
-from puffer_sdk.training import checkpoint, train
+from puffer_sdk.training import checkpoint, runs, train
 
 
 def assert_close(got, want):
@@ -197,6 +197,20 @@ def test_a_network_that_torch_cannot_trace_is_said_so(own_network, tmp_path):
     with pytest.raises(RunError, match="torch.export cannot take this network"):
         export.export(made.path, "torch", tmp_path / "own.pt2")
     assert not (tmp_path / "own.pt2").exists()
+
+
+def test_a_python_environment_is_exported_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+    run = runs.create_run(tmp_path / "runs" / "gymnasium" / "CartPole-v1")
+    run.config_path.write_text("[base]\nenv_name = gymnasium:CartPole-v1\n")
+    made = make_policy(tmp_path, (2,), obs_size=4, name="gymnasium:CartPole-v1")
+    shutil.copy(made.path, run.checkpoints_path / "1.safetensors")
+    done = export.export_policy("gymnasium:CartPole-v1")
+    assert done.path == tmp_path / "gymnasium-CartPole-v1_policy.bin" and done.folder is None
+    with pytest.raises(UsageError, match="no trained policy yet") as caught:
+        export.export_policy("gymnasium:Pendulum-v1")
+    assert caught.value.hint == "puffer-sdk train gymnasium:Pendulum-v1"
 
 
 # ---- metadata ---------------------------------------------------------------------------------

@@ -288,6 +288,15 @@ def test_runs_of_an_environment_that_was_renamed(tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out) == {"runs": []}
 
 
+@pytest.mark.parametrize(("folder", "name"), [
+    ("boxes", "boxes"), ("gymnasium/CartPole-v1", "gymnasium:CartPole-v1"),
+    ("gymnasium/ALE/Pong-v5", "gymnasium:ALE/Pong-v5")])
+def test_the_command_that_trains_takes_the_environments_name(folder, name, tmp_path):
+    with pytest.raises(UsageError) as caught:
+        find_model(tmp_path / "runs" / folder, "latest")
+    assert caught.value.hint.startswith(f"puffer-sdk train {name}; ")
+
+
 def test_comparing(three, capsys):
     assert cli.main(["runs", "compare", "1", "grid/2"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
