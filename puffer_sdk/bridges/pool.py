@@ -70,8 +70,8 @@ class PoolLibrary:
 
     def take(self, count: int) -> list[Process]:
         """So many processes, those that are idle first."""
-        self.idle = [process for process in self.idle if process.alive]
-        taken, self.idle = self.idle[:count], self.idle[count:]
+        alive = [process for process in self.idle if process.alive]
+        taken, self.idle[:] = alive[:count], alive[count:]      # the list: copies of us share it
         return taken + [start() for _ in range(count - len(taken))]
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ Python's modules. A play inside a training must neither read nor move those of t
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import random
 import sys
@@ -20,9 +21,11 @@ STATE = 256             # bytes of rand()'s own state, the most that libc takes
 
 
 def copy_of(library):
-    """The library once more, with static variables of its own. Python environments play in worker
-    processes, where each has its own anyway: the same library."""
-    if getattr(library, "path", None) is None:
+    """The library once more, with static variables of its own. Of Python: in one worker process,
+    besides those of the training, and without the factor that its rewards have."""
+    if library.path is None:
+        library = copy.copy(library)
+        library.reward_scale, library.workers = 1.0, min(1, library.workers)
         return library
     with files.private("puffer-apart-") as home:        # what is open stays
         files.write(home / "copy.so", files.read(library.path))

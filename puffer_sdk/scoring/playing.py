@@ -74,6 +74,11 @@ def within(whole: Plan, budget: float, agents: int, length: float) -> Plan:
     return Plan(envs, quota, min(whole.least, ticks), whole.most, budget)
 
 
+def may_wait(library, env_settings) -> bool:
+    """Whether some envs can be stepped without the others."""
+    return library.path is not None and not library.describe(env_settings).whole_steps
+
+
 def make_envs(library, resolved: Config, link, envs: int, seed: int | None = None):
     """So many fresh envs, as a VecEnv.
 
@@ -98,7 +103,7 @@ class Play:
         """name: of the player, for errors"""
         self.vec, self.player, self.plan, self.name = vec, player, plan, name
         self.cost = 0
-        self._may_wait = vec.layout is None and not vec.description.whole_steps
+        self._may_wait = may_wait(vec.library, vec.env_settings)
         vec.reset()
         self.entries = Entries(vec, plan.quota, least=plan.least)
 

@@ -30,8 +30,8 @@ from ..scoring import apart
 from ..scoring.baselines import actor_player, random_player
 from ..scoring.entries import Entries
 from ..scoring.intervals import clustered_mean
-from ..scoring.playing import PATIENCE, Play, make_envs, plan, within
-from ..scoring.score import RETURN_RATE, Score, comparable, rates_of, score_of
+from ..scoring.playing import PATIENCE, SLACK, Play, make_envs, may_wait, plan, within
+from ..scoring.score import RATES, RETURN_RATE, Score, comparable, rates_of, score_of
 from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
 from . import backends
@@ -41,9 +41,14 @@ SHARE = 20              # evaluations take at most one of so many steps
 EIGHTH = 8              # of the run, between two choosing evaluations
 GOAL_PAUSE = 64         # of the run, at least, after a goal that was not confirmed ...
 GOAL_FACTOR = 1.25      # ... and so many times the steps of that try
-CHOOSING = 64           # envs that choose, at most
+CHOOSING = 64           # envs that choose, at most; a game of each agent
+TICK = 128              # agent steps that take as long as a tick of few agents, about; in C
+ROWS = 256              # agents that a thread of an evaluation acts for, at least
 FEWEST_GAMES = 8        # that a budget must be expected to pay for before the end
+FEWEST_ENVS = 2         # likewise: one alone has no interval
 LEAST_SHARE = 1 / 8     # of what is left at the end, for the first look at the last weights
+TAIL = 2.5              # the longest of some episodes over their mean: all envs play so long where
+                        # none can wait for the others
 OF_BEFORE = 2           # episodes that the expected length of one counts for
 STILL = 1e-5            # of a number's size: what moves by less has not moved
 CLAIM_SHARE = 0.6       # of what is left then, for the claim; the rest is for random play
@@ -87,11 +92,18 @@ class Evaluations:
 
     def __init__(self, config: Config, library, link: Link, share, leads: bool):
         """share: rank 0's dict, on all ranks"""
-        self.config, self.library, self.link = config, library, link
+        self.config, self.link = config, link
         self.share, self.leads = share, leads
         self.goal: Goal | None = parse_goal(config.eval.goal)
         self.state = State()
-        self._copy, self._plan, self.agents = None, None, 0
+        with apart.own_random(0):
+            self.library = apart.copy_of(library)
+            watches = link.watches(library.armed)
+            self.agents = self.library.agents_per_env(config.env, watches)      # of one env
+        self.plan = plan(config, self.agents)
+        self.tail = 1.0 if may_wait(self.library, config.env) else TAIL
+        most = self.plan.envs if config.of_python else -(-config.vec.total_agents // self.agents)
+        self.choosing = replace(self.plan, envs=min(most, CHOOSING), quota=1)
 
     # -- for a checkpoint
 
@@ -148,7 +160,8 @@ class Evaluations:
         value = window.means.get(self.goal.name) if self.goal and window.full else None
         if value is not None and not self.met and self.goal.is_met(value) and step >= state.pause:
             return "goal"
-        if step - state.looked < total / EIGHTH:
+        ticks = 0.0 if self.config.of_python else self.expected(step, window)
+        if step - state.looked < max(total / EIGHTH, 2 * SHARE * TICK * ticks):
             return None
         value = window.means.get(self.metric) if window.full else None
         promises = value is None or state.promise is None \
@@ -160,7 +173,12 @@ class Evaluations:
         return step / (2 * SHARE) - self.state.spent
 
     def affordable(self, step: int, window: Window) -> bool:
-        return self.credit(step) >= FEWEST_GAMES * self.expected(step, window)
+        return self.credit(step) >= self.price(FEWEST_GAMES, step, window)
+
+    def price(self, games: int, step: int, window: Window) -> float:
+        """Agent steps that so many games are expected to take."""
+        envs = max(FEWEST_ENVS, -(-games // self.agents))
+        return SLACK * self.tail * envs * self.agents * self.expected(step, window)
 
     def expected(self, step: int, window: Window) -> float:
         """Ticks that an episode is expected to take: what the last evaluation saw, or else what
@@ -218,14 +236,17 @@ class Evaluations:
     def _finish(self, step: int, seconds: float, window: Window, tensors, best) -> dict:
         state = self.state
         left = step / SHARE - state.spent
-        kept = None
+        chosen, kept = step, None
         if state.best is None or state.best["step"] != step:
-            kept = best() if state.best else None
-            last = self._look(0, step, tensors, left * LEAST_SHARE * (2 if kept else 1), window)
-            if not kept or not self.is_worse(last):
-                state.best, kept = asdict(last), None
+            rival, share = best() if state.best else None, LEAST_SHARE * left
+            last = self._look(0, step, tensors, (2 if rival else 1) * share, window) \
+                if share >= self.price(FEWEST_GAMES, step, window) else None
+            if last and rival and self.is_worse(last):
+                chosen, kept = state.best["step"], rival
+            else:
+                state.best = last and asdict(last)
         left = step / SHARE - state.spent
-        claim = self._look(1, state.best["step"], kept or tensors, left * CLAIM_SHARE, window)
+        claim = self._look(1, chosen, kept or tensors, left * CLAIM_SHARE, window)
         random = self._look(1, 0, None, step / SHARE - state.spent, window)
         if not self.met and self.goal and self.meets(claim.score):
             state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
@@ -256,17 +277,15 @@ class Evaluations:
         config = self.config
         seed = mix_seed(mix_seed(config.eval.seed, config.train.seed), kind) % (MAX_SEED + 1)
         with apart.own_random(seed):
-            self._open()
-            whole = self._plan if kind == 1 else replace(
-                self._plan, envs=min(self._plan.envs, CHOOSING))
+            whole = self.choosing if kind == 0 else self.plan
             length = self.expected(step or 1, window)
             vec = None
             try:
-                chosen = within(whole, max(0.0, budget), self.agents, length)
-                vec = make_envs(self._copy, config, self.link, chosen.envs, seed)
+                chosen = within(whole, max(0.0, budget), self.agents, self.tail * length)
+                vec = make_envs(self.library, config, self.link, chosen.envs, seed)
                 player = random_player(vec, config, seed) if tensors is None else actor_player(
-                    backends.make_actor(vec, config, tensors, seed,
-                                        threads=config.vec.num_threads))
+                    backends.make_actor(vec, config, tensors, seed, threads=max(1, min(
+                        config.vec.num_threads, vec.num_agents // ROWS))))
                 play = Play(vec, player, chosen, "trained" if tensors else "random")
                 entries = play.run()
             finally:
@@ -275,18 +294,11 @@ class Evaluations:
         self.state.spent += play.cost
         score = score_of(entries, play.name)
         if tensors is not None:
-            self.state.length = length_of(entries, length, config.eval.steps / whole.quota)
-            for each in entries.counted:
-                self.note({name: each[name] for name in score.mean if name in each})
+            self.state.length = length_of(entries, length, config.eval.steps / self.plan.quota)
+            for pick in (min, max):
+                self.note({name: pick(each.get(name, mean) for each in score.episodes)
+                           for name, mean in score.mean.items() if name not in RATES})
         return Look(step, score, of_envs(entries, [self.metric, *ORDER]))
-
-    def _open(self) -> None:
-        """The library's copy, and what [eval] asks for; once."""
-        if self._copy is None:
-            self._copy = apart.copy_of(self.library)
-            watches = self.link.watches(self.library.armed)
-            self.agents = self._copy.agents_per_env(self.config.env, watches)
-            self._plan = plan(self.config, self.agents)
 
     # -- what follows
 
@@ -323,13 +335,15 @@ def is_whole(score: Mapping) -> bool:
 
 
 def length_of(entries: Entries, expected: float, endless: float) -> float:
-    """Ticks of an episode, as far as a play shows; `endless` where nothing ended.
+    """Ticks of an episode, as far as a play shows; `endless` in a world that logs and ends nothing.
 
     expected    before: worth as much as OF_BEFORE episodes
     """
     finished = int(entries.finished.sum())
-    if not finished:
+    if not finished and entries.alone.any():
         return max(1.0, endless)
+    if not finished:
+        return float(max(expected, entries.ages.max(initial=1)))
     return float(entries.ages.sum() + OF_BEFORE * expected) / (finished + OF_BEFORE)
 
 
@@ -337,12 +351,12 @@ def of_envs(entries: Entries, names) -> dict[str, list]:
     """{"perf": its mean in each env that counts, None where it logged none}, and the rewards of
     1000 ticks."""
     found: dict[str, list] = {RETURN_RATE: rates_of(entries)[RETURN_RATE].tolist()}
+    counted = entries.counted
     for name in dict.fromkeys(names):
-        sums, weights = np.zeros((2, entries.kept))
-        for each in entries.counted:
-            if name in each:
-                sums[each["env"]] += each["n"] * each[name]
-                weights[each["env"]] += each["n"]
-        if weights.any():
-            found[name] = [float(total / n) if n else None for total, n in zip(sums, weights)]
+        each = [entry for entry in counted if name in entry]
+        if each:
+            envs, n = [entry["env"] for entry in each], np.array([entry["n"] for entry in each])
+            sums = np.bincount(envs, n * [entry[name] for entry in each], entries.kept)
+            found[name] = [total / weight if weight else None for total, weight in zip(
+                sums.tolist(), np.bincount(envs, n, entries.kept).tolist())]
     return found

@@ -381,6 +381,8 @@ class _Worker:
         row = self.take(evaluations.after_epoch(*now, trainer.state_tensors)) \
             if not trainer.finished else {}
         if self.is_over():
+            if self.config.of_python:
+                self.vec.close()        # its worker processes play the evaluation
             row |= self.take(evaluations.finish(*now, trainer.state_tensors, self.best_tensors))
             if self.leads and self.best:
                 self.best[1]["evaluation"] = evaluations.state.claim
