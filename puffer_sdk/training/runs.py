@@ -341,7 +341,8 @@ def delete_run(run: Run) -> None:
 def compare_runs(first: Run, second: Run) -> dict:
     """What differs: {'settings': {key: (a, b)}, 'metrics': {key: (a, b)}}; None for a missing key.
 
-    Metrics are the last record of each: the window's means first, without single epochs' and times.
+    Metrics are the last record of each: what was claimed first, then the window's means, without
+    single epochs' and times.
     """
     a, b = first.settings(), second.settings()
     settings = {key: (a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])
@@ -349,7 +350,9 @@ def compare_runs(first: Run, second: Run) -> dict:
     a, b = first.last_metrics(), second.last_metrics()
     out = ("time/", "env/") if any(key.startswith("window/") for key in a | b) else ("time/",)
     keys = [key for key in dict.fromkeys([*a, *b]) if not key.startswith(out)]
-    keys.sort(key=lambda key: (not key.startswith(("window/", "env/")), "/" in key))
+    kinds = ("claim/", "window/", "env/")
+    keys.sort(key=lambda key: (next((at for at, kind in enumerate(kinds) if key.startswith(kind)),
+                                    len(kinds)), "/" in key))
     return {"settings": settings, "metrics": {key: (a.get(key), b.get(key)) for key in keys}}
 
 

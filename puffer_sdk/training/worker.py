@@ -214,6 +214,8 @@ class _Worker:
         if self.is_over() and self.evaluations.state.claim is None:
             self.link.emit("metrics", step=self.trainer.global_step, epoch=self.trainer.epoch,
                            **self.evaluate())           # the end of a run of an older version
+        if self.is_over():
+            self.link.emit("claim", **self.evaluations.state.claim)
         self.saving.acquire()           # never released: nothing is left to rescue
         if self.is_over():
             self.snapshot = self.state(started=True)
@@ -387,7 +389,6 @@ class _Worker:
             if self.leads and self.best:
                 self.best[1]["evaluation"] = evaluations.state.claim
                 self.best_is_new = True
-            self.link.emit("claim", **evaluations.state.claim)
         if row:
             row["time/eval"] = time.perf_counter() - began
         return row

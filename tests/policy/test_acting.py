@@ -35,7 +35,8 @@ def returns(policy, envs: int = 8, ticks: int = 64, seed: int = 1) -> np.ndarray
 
 def test_it_acts_in_a_loop_of_ones_own(run):
     policy = puffer_sdk.Policy.load(run)
-    assert policy.path == runs.Run(run).checkpoints()[-1] and policy.step == 65536
+    assert policy.path == runs.Run(run).best_path and policy.step == 65536
+    assert puffer_sdk.Policy.load(run, best=False).path == runs.Run(run).checkpoints()[-1]
     assert (policy.env, policy.obs_size, policy.act_sizes) == ("innings", 1, (2,))
     assert repr(policy) == ("<Policy innings: 1 float32 observations, actions 2, trained for "
                             "65,536 steps>")
@@ -113,7 +114,7 @@ def test_training_starts_from_given_weights(run, tmp_path):
     result = puffer_sdk.train(INNINGS, frozen, model=run, runs_dir=tmp_path)
     old, new = (puffer_sdk.Policy.load(place)._past.tensors for place in (run, result.folder))
     assert all(np.array_equal(old[name], new[name]) for name in ("encoder", "decoder"))
-    assert runs.Run(result.folder).info["model"] == str(runs.Run(run).checkpoints()[-1])
+    assert runs.Run(result.folder).info["model"] == str(runs.Run(run).best_path)
     assert puffer_sdk.Policy.load(result.folder).step == 4096
 
 

@@ -123,7 +123,7 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
         assert score.ticks == 10 * playing.PATIENCE
         assert score.unfinished == 8 and score.count == 32
     eval_command.print_table(result)
-    assert "random play: 8 agents ended no episode in 200 ticks" in capsys.readouterr().err
+    assert "random play: 8 agents did not end every episode in 200 ticks" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("outs", [20, 0, 1])
@@ -175,11 +175,12 @@ def test_greedy_play_is_the_likeliest_action(faulty, trained, tmp_path):
     assert best["trained"].mean["perf"] > drawn.mean["perf"]
 
 
-@pytest.mark.parametrize("which", ["latest", "1", "0001", "FOLDER", "FILE"])
+@pytest.mark.parametrize("which", ["latest", "best", "1", "0001", "FOLDER", "FILE"])
 def test_ways_to_name_a_policy(which, faulty, trained, tmp_path):
     newest = trained / "checkpoints" / max(p.name for p in (trained / "checkpoints").iterdir())
+    wanted = newest if which in ("latest", "FILE") else trained / "best.safetensors"
     which = {"FOLDER": trained, "FILE": newest}.get(which, which)
-    assert find_model(trained.parent, str(which)) == newest
+    assert find_model(trained.parent, str(which)) == wanted
 
 
 @pytest.mark.parametrize(("settings", "text"), [
@@ -323,4 +324,5 @@ def test_the_table_fits_80_columns(faulty, trained, cli):
     assert [line[:14].rstrip() for line in lines[2:7]] == [
         "perf", "score", "episode return", "episode length", "episodes"]
     assert all(line.count("±") == 3 for line in lines[2:6])
-    assert lines[7] == f"episodes  {trained}/episodes.json"
+    assert lines[7] == "weights   the best of run 1, after 59,904 steps"
+    assert lines[8] == f"episodes  {trained}/episodes.json"

@@ -175,7 +175,8 @@ def without_evaluations(rows: list[dict]) -> list[dict]:
 def luck(tmp_path_factory):
     """Runs of an environment with a static variable and rand(), evaluated differently."""
     home = tmp_path_factory.mktemp("luck")
-    return [train(home, env__global=1, eval__seed=seed, eval__episodes=episodes, eval__goal=goal)
+    return [train(home, env__global=1, eval__seed=seed, eval__episodes=episodes, eval__goal=goal,
+                  train__total_timesteps=300_000)
             for seed, episodes, goal in ((1, 100, "perf >= 0.4"), (2, 20, "score >= 0.9"))]
 
 

@@ -29,11 +29,12 @@ def folder(tmp_path):
     return tmp_path / "runs" / "grid"
 
 
-def finished(folder, tag="", settings="", records=()):
+def finished(folder, tag="", settings="", records=(), **claimed):
     run = create_run(folder, tag)
     run.config_path.write_text(settings)
     run.metrics_path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    run.set_status("finished")
+    claim = {"trained": {"mean": claimed, "count": 100}} if claimed else None
+    run.set_status("finished", evaluation=claim)
     return run
 
 
@@ -210,10 +211,12 @@ def test_deleting(folder):
 
 def test_best_score(folder):
     assert runs.best_score([]) is None
-    finished(folder, records=[{"env/score": 3.0}])
-    assert runs.best_score(list_runs(folder)) == {"metric": "score", "value": 3.0, "run": 1}
-    finished(folder, records=[{"env/perf": 0.9}, {"env/perf": 0.7}])
-    assert runs.best_score(list_runs(folder)) == {"metric": "perf", "value": 0.7, "run": 2}
+    finished(folder, records=[{"env/perf": 0.5, "window/perf": 0.5}])       # nobody measured it
+    assert runs.best_score(list_runs(folder)) is None
+    finished(folder, score=3.0)
+    assert runs.best_score(list_runs(folder)) == {"metric": "score", "value": 3.0, "run": 2}
+    finished(folder, perf=0.7)
+    assert runs.best_score(list_runs(folder)) == {"metric": "perf", "value": 0.7, "run": 3}
 
 
 # -- the command
@@ -223,10 +226,11 @@ def test_best_score(folder):
 def three(folder, tmp_path):
     (tmp_path / ".git").mkdir()
     finished(folder, "base", "[train]\ngamma = 0.9\nseed = 1\n",
-             [{"step": 1_500_000, "sps": 9e5, "seconds": 6.0, "env/perf": 0.5, "time/env": 1.0}])
+             [{"step": 1_500_000, "sps": 9e5, "seconds": 6.0, "env/perf": 0.5, "time/env": 1.0}],
+             perf=0.5)
     finished(folder, "long", "[train]\ngamma = 0.99\nseed = 1\n",
              [{"loss/value": 0.2, "step": 3_000_000, "sps": 260_000.0, "env/perf": 0.75,
-               "env/score": 0.1}])
+               "env/score": 0.1}], perf=0.75, score=0.1)
     create_run(folder, "now")
     return folder
 
