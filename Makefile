@@ -71,6 +71,7 @@ bench: $(VENV)/.torch $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_check_python.py
 	$(BIN)/python benchmarks/bench_see.py
 	$(BIN)/python benchmarks/bench_sweep.py
+	$(BIN)/python benchmarks/bench_claims.py
 	$(BIN)/python benchmarks/bench_bridges.py
 	$(BIN)/python benchmarks/bench_outward.py
 	$(BIN)/python benchmarks/bench_scale.py

@@ -18,6 +18,7 @@ TABLES = {
     "bridges": ("bridges_page.table", "bridges"),
     "checker": ("bench_check.table", "checker"),
     "checker-python": ("bench_check_python.table", "checker-python"),
+    "claims": ("bench_claims.table", "claims"),
     "defaults": ("bench_defaults.table", "defaults"),
     "estimates": ("cuda_budget.estimates_page", "kernels"),
     "finals": ("finals.table", "finals"),
