@@ -107,8 +107,15 @@ class Evaluations:
 
     # -- for a checkpoint
 
-    def facts(self) -> dict:
-        return asdict(self.state)
+    def facts(self, step: int) -> dict:
+        """For a checkpoint of this step: what load() takes, when the goal was confirmed, and what
+        the run says of these weights, if it does."""
+        found, claim = {"evaluations": asdict(self.state)}, self.state.claim
+        if self.met:
+            found["goal"] = self.met
+        if claim and claim["step"] == step:
+            found["evaluation"] = claim
+        return found
 
     def load(self, facts: Mapping | None) -> None:
         known = {each.name for each in dataclasses.fields(State)}
@@ -218,7 +225,7 @@ class Evaluations:
 
     def _together(self, work) -> dict:
         """Rank 0 works; all have its state then."""
-        found = self.share({"row": work(), "state": self.facts()} if self.leads else None)
+        found = self.share({"row": work(), "state": asdict(self.state)} if self.leads else None)
         self.load(found["state"])
         return found["row"]
 
