@@ -251,7 +251,7 @@ class _Worker:
         return due
 
     def is_over(self) -> bool:
-        at_goal = self.evaluations.met and self.config.train.stop_at_goal
+        at_goal = bool(self.evaluations.met) and self.config.train.stop_at_goal
         return self.trainer.finished or at_goal
 
     def rescue(self) -> None:
