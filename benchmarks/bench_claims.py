@@ -68,15 +68,18 @@ def row(env: str | Path, home: Path) -> dict:
                                 output=home / "episodes.json").scores["trained"]
     found = {"metric": name, "claim": claimed.mean[name], "within": claimed.interval[name],
              "episodes": claimed.count, "random": random.mean.get(name),
+             "fresh_episodes": fresh.count,
              "fresh": fresh.mean.get(name), "fresh_within": fresh.interval.get(name)}
     return found | {"apart": apart(found)}
 
 
 def apart(found: dict) -> float | None:
-    """The difference in standard errors; None where one of them has no interval."""
-    halves = found["within"], found["fresh_within"]
-    if found["fresh"] is None or None in halves:
+    """The difference in standard errors; None where one of them has no interval. Both are of one
+    policy: a claim of a few equal episodes is as uncertain as the many of `fresh` say."""
+    if None in (found["fresh"], found["within"], found["fresh_within"]):
         return None
+    few = found["fresh_within"] * (found["fresh_episodes"] / max(1, found["episodes"])) ** 0.5
+    halves = max(found["within"], few), found["fresh_within"]
     error = sum((half / TWO_SIDED) ** 2 for half in halves) ** 0.5
     gap = found["claim"] - found["fresh"]
     return gap / error if error else 0.0 if not gap else float("inf")

@@ -83,7 +83,8 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
     if result.lost:
         ui.out(f"lost     the goal {result.lost}: on fresh episodes the best weights miss it")
     if result.missed:
-        ui.out(f"missed   the goal {result.missed}")
+        unsure = ": too few episodes to tell" if result.unsure else ""
+        ui.out(f"missed   the goal {result.missed}{unsure}")
         ui.out(f"to read  {paths.page('tutorials/debugging.md')}")
     ui.out(f"run      {paths.shown(result.folder)}")
     # what the environment is made with, besides its own ini

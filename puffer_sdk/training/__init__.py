@@ -20,6 +20,9 @@ In reading order:
     journal       the actions that lead a resumed run back; when envs start anew
     window        what is shown: means over the latest episodes that ended
     endings       agents that have not ended an episode
+    rows          what an epoch writes into metrics.jsonl
+    best          the best weights, and their file
+    pacing        how often to save
     evaluations   what the weights do in fresh envs: best, solved, the claim
     models        which checkpoint --load-model-path names
     metrics       where metrics go: metrics.jsonl, Weights & Biases, TensorBoard

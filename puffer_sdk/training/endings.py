@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .journal import Restarts
+
 
 class Endings:
     """Call note() with each rollout's endings.
@@ -32,3 +34,16 @@ class Endings:
     def count(self) -> int:
         """Agents that have not ended an episode; 0 where nobody knows."""
         return int(self.lacking.sum()) if self.known else 0
+
+
+def what_is_cut(lacking: int, agents: int, restarts: Restarts) -> str:
+    """What to say where the envs start anew; "" where every agent has ended an episode.
+
+    lacking     of so many agents have not
+    """
+    if restarts.entries and not lacking:
+        return ""
+    whose = "no episode has ended" if lacking in (0, agents) else \
+        f"{lacking:,} of {agents:,} agents have ended no episode"
+    return (f"{whose} in {restarts.ticks:,} ticks; the environments start anew, and these episodes "
+            "are cut")

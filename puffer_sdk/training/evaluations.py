@@ -40,6 +40,7 @@ from .window import Window
 SHARE = 20              # evaluations take at most one of so many steps
 EIGHTH = 8              # of the run, between two choosing evaluations
 GOAL_PAUSE = 64         # of the run, at least, after a goal that was not confirmed ...
+GOAL_SHARE = 3 / 4      # of all evaluations: those before the end, where a goal may end the run
 GOAL_FACTOR = 1.25      # ... and so many times the steps of that try
 CHOOSING = 64           # envs that choose, at most; a game of each agent
 TICK = 128              # agent steps that take as long as a tick of few agents, about; in C
@@ -47,8 +48,6 @@ ROWS = 256              # agents that a thread of an evaluation acts for, at lea
 FEWEST_GAMES = 8        # that a budget must be expected to pay for before the end
 FEWEST_ENVS = 2         # likewise: one alone has no interval
 LEAST_SHARE = 1 / 8     # of what is left at the end, for the first look at the last weights
-TAIL = 2.5              # the longest of some episodes over their mean: all envs play so long where
-                        # none can wait for the others
 OF_BEFORE = 2           # episodes that the expected length of one counts for
 STILL = 1e-5            # of a number's size: what moves by less has not moved
 CLAIM_SHARE = 0.6       # of what is left then, for the claim; the rest is for random play
@@ -75,6 +74,7 @@ class State:
     looked: int = 0                 # step of the last choosing evaluation
     promise: float | None = None    # the window's value then
     length: float = 0.0             # ticks of an episode, by the last evaluation; 0: unknown
+    tail: float = 2.5               # the longest episode of a play over their mean
     attempts: int = 0               # to confirm the goal
     pause: int = 0                  # step before which the goal is not tried again
     spans: dict = field(default_factory=dict)       # {"perf": [least, greatest]} that was logged
@@ -101,14 +101,21 @@ class Evaluations:
             watches = link.watches(library.armed)
             self.agents = self.library.agents_per_env(config.env, watches)      # of one env
         self.plan = plan(config, self.agents)
-        self.tail = 1.0 if may_wait(self.library, config.env) else TAIL
+        self.may_wait = may_wait(self.library, config.env)
         most = self.plan.envs if config.of_python else -(-config.vec.total_agents // self.agents)
         self.choosing = replace(self.plan, envs=min(most, CHOOSING), quota=1)
 
     # -- for a checkpoint
 
-    def facts(self) -> dict:
-        return asdict(self.state)
+    def facts(self, step: int) -> dict:
+        """For a checkpoint of this step: what load() takes, when the goal was confirmed, and what
+        the run says of these weights, if it does."""
+        found, claim = {"evaluations": asdict(self.state)}, self.state.claim
+        if self.met:
+            found["goal"] = self.met
+        if claim and claim["step"] == step:
+            found["evaluation"] = claim
+        return found
 
     def load(self, facts: Mapping | None) -> None:
         known = {each.name for each in dataclasses.fields(State)}
@@ -169,8 +176,15 @@ class Evaluations:
         return "best" if promises else None
 
     def credit(self, step: int) -> float:
-        """Agent steps that evaluations before the end may take now."""
-        return step / (2 * SHARE) - self.state.spent
+        """Agent steps that evaluations before the end may take now: more where they may end it."""
+        share = GOAL_SHARE if self.config.train.stop_at_goal else 1 / 2
+        return share * step / SHARE - self.state.spent
+
+    @property
+    def tail(self) -> float:
+        """How long all envs play over how long an episode takes: as long as the longest one, where
+        none can wait for the others."""
+        return 1.0 if self.may_wait else self.state.tail
 
     def affordable(self, step: int, window: Window) -> bool:
         return self.credit(step) >= self.price(FEWEST_GAMES, step, window)
@@ -211,7 +225,7 @@ class Evaluations:
 
     def _together(self, work) -> dict:
         """Rank 0 works; all have its state then."""
-        found = self.share({"row": work(), "state": self.facts()} if self.leads else None)
+        found = self.share({"row": work(), "state": asdict(self.state)} if self.leads else None)
         self.load(found["state"])
         return found["row"]
 
@@ -236,7 +250,7 @@ class Evaluations:
     def _finish(self, step: int, seconds: float, window: Window, tensors, best) -> dict:
         state = self.state
         left = step / SHARE - state.spent
-        chosen, kept = step, None
+        chosen, kept, last = step, None, None
         if state.best is None or state.best["step"] != step:
             rival, share = best() if state.best else None, LEAST_SHARE * left
             last = self._look(0, step, tensors, (2 if rival else 1) * share, window) \
@@ -248,7 +262,8 @@ class Evaluations:
         left = step / SHARE - state.spent
         claim = self._look(1, chosen, kept or tensors, left * CLAIM_SHARE, window)
         random = self._look(1, 0, None, step / SHARE - state.spent, window)
-        if not self.met and self.goal and self.meets(claim.score):
+        if not self.met and self.goal and self.meets(claim.score) \
+                and (last is None or chosen != step or self.meets(last.score)):
             state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
         state.claim = {
             "step": claim.step, "metric": self.metric, "least": self.sign < 0,
@@ -295,6 +310,9 @@ class Evaluations:
         score = score_of(entries, play.name)
         if tensors is not None:
             self.state.length = length_of(entries, length, config.eval.steps / self.plan.quota)
+            lengths = [each["episode_length"] for each in entries.episodes]
+            if lengths:
+                self.state.tail = max(lengths) / float(np.mean(lengths))
             for pick in (min, max):
                 self.note({name: pick(each.get(name, mean) for each in score.episodes)
                            for name, mean in score.mean.items() if name not in RATES})
@@ -303,11 +321,11 @@ class Evaluations:
     # -- what follows
 
     def meets(self, score: Score) -> bool:
-        """Whether the goal is met. Means over some of the episodes alone meet nothing, unless the
-        others were waited for as long as eval waits."""
+        """Whether the goal is met. A few episodes meet nothing, and neither do means over some of
+        them alone, unless the others were waited for as long as eval waits."""
         long = score.ticks >= PATIENCE * self.config.eval.steps
-        return (not score.unfinished or long) and self.goal.name in score.mean \
-            and self.goal.is_met(score.mean[self.goal.name])
+        return (not score.unfinished or long) and score.count >= FEWEST_GAMES \
+            and self.goal.name in score.mean and self.goal.is_met(score.mean[self.goal.name])
 
     def is_worse(self, look: Look) -> bool:
         """Whether a look is worse than the best so far, by more than chance."""

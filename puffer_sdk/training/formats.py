@@ -42,6 +42,7 @@ class Claim:
     trained: Played
     random: Played
     least: bool = False
+    unmoved: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         _check_counts(self, "step")
@@ -140,6 +141,7 @@ class Evaluations:
     looked: int = 0
     promise: float | None = None
     length: float = 0.0
+    tail: float = 2.5
     attempts: int = 0
     pause: int = 0
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)

@@ -6,6 +6,7 @@ ranks: so any number of them goes on with one.
 """
 from __future__ import annotations
 
+import json
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +19,13 @@ from ..base import files
 from ..base.errors import RunError
 from ..env import random_play
 from ..env.link import Link
+from ..env.living import ended, living
 from ..scaling import agreeing
 from ..scaling.group import Alone
 from ..settings.table import AUTO, OBS_SCALE
 from ..settings.values import Config
 from . import backends, checkpoint
+from .endings import Endings
 from .jobs import TrainJob, make_vec
 from .journal import Journal, checksum, shown
 
@@ -165,6 +168,31 @@ class Joint:
     def checksum(self, vec) -> int:
         """Of what all envs show, whoever plays them."""
         return checksum([facts["shown"] for facts in self.group.share({"shown": shown(vec)})])
+
+    def of_rank_0(self, found: dict | None) -> dict:
+        """What rank 0 has found, on all ranks; JSON."""
+        if self.group.size == 1:
+            return found
+        return json.loads(self.group.broadcast(json.dumps(found).encode() if found else None))
+
+    def repeat(self, vec, journal: Journal, replay: Mapping, endings: Endings) -> str | None:
+        """Play the recorded actions. Returns why the envs are not where they were, if so."""
+        vec.reset()
+        entries = 0.0
+        try:
+            for actions in self.recorded(journal, replay["bytes"], vec.num_agents):
+                for tick in range(actions.shape[1]):
+                    lived = living(vec)
+                    vec.actions[:] = actions[:, tick]
+                    vec.step()
+                    endings.note(ended(vec, lived)[:, None])
+                entries += vec.log().get("n", 0.0)      # after each epoch, as it was
+        except (OSError, ValueError) as error:
+            return f"the recorded actions cannot be read ({error})"
+        known = replay["checksum"], replay["restarts"]["entries"]
+        if (self.checksum(vec), self.total(entries)) != known:
+            return "with the same seeds and actions, they do not repeat what they did"
+        return None
 
     def recorded(self, journal: Journal, size: int, agents: int) -> Iterator[np.ndarray]:
         """This rank's actions of the epochs in the first `size` bytes of rank 0's journal.

@@ -48,6 +48,7 @@ class TrainResult:
     metrics: dict = field(default_factory=dict)     # the last value of every key
     missed: str = ""                # the goal, if there is one and it was not confirmed
     lost: str = ""                  # the goal, if it was confirmed and the claim misses it
+    unsure: bool = False            # whether `missed` only says that too few episodes were played
     claim: dict = field(default_factory=dict)       # evaluations.py: what the best weights and
     # random play do in fresh envs: {"step", "metric", "unmoved", "trained", "random"}
 
@@ -190,11 +191,13 @@ class _Parent:
             finally:
                 self.close_folder(status)
         goal = parse_goal(self.config.eval.goal)
-        value = self.claim["trained"]["mean"].get(goal.name) if goal else None
+        trained = self.claim["trained"]["mean"] if self.claim else {}
+        value = trained.get(goal.name) if goal else None
         lost = bool(self.goal and not (value is not None and goal.is_met(value)))
         return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.goal,
                            self.last, "" if self.goal else self.config.eval.goal,
-                           str(goal) if lost else "", self.claim)
+                           str(goal) if lost else "",
+                           bool(goal and value is not None and goal.is_met(value)), self.claim)
 
     def write_folder(self, epoch: int) -> None:
         """Write what a run folder holds before the first step; drop metrics after the epoch."""

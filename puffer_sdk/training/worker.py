@@ -6,14 +6,9 @@ actions belong to it. A resumed run repeats these in envs of the same seeds and 
 was: it ends with the same bytes as one that ran through, wherever it was stopped.
 
 Several processes can share the run (joint.py): each plays and learns its part, rank 0 writes.
-
-Checkpoints at checkpoint_interval, at restarts and at the end are kept. Others replace one another:
-at the start, and every few seconds. A signal saves the last whole epoch, if the current one takes
-longer than RESCUE seconds.
 """
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -23,7 +18,6 @@ from pathlib import Path
 from ..base import files
 from ..base.errors import PufferError, RunError
 from ..env.link import Link
-from ..env.living import ended, living
 from ..scaling import cores, dividing
 from ..scaling import group as joining
 from ..scaling.failing import Elsewhere
@@ -31,19 +25,18 @@ from ..scaling.group import Alone
 from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from . import backends, checkpoint
-from .endings import Endings
+from .best import Best
+from .endings import Endings, what_is_cut
 from .evaluations import Evaluations
 from .jobs import TrainJob, make_vec
 from .joint import Epoch, Joint
 from .journal import EPISODES_UNRECORDED, Journal, Restarts
+from .pacing import Pace
+from .rows import epoch_row
 from .window import Window
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
-SNAPSHOT = 1.0                      # seconds between snapshots that must wait for the GPU
 UNRECORDED = "with train.device cuda, or train.async, no actions are recorded"
-CLOCK = 2.0                         # seconds between checkpoints that replace one another; more
-CLOCK_SHARE = 0.01                  # ... where saving would take more than this share of them,
-CLOCK_MOST = 60.0                   # ... but never more than this
 
 
 def work(job: TrainJob, link: Link) -> dict:
@@ -106,19 +99,14 @@ class _Worker:
         self.restarts = Restarts(int(self.joint.total(self.vec.num_envs)),
                                  self.journal.epoch_bytes)
         self.window, self.endings = Window(), Endings(self.vec.num_agents)
-        self.evaluations = Evaluations(self.config, self.library, link, self.share_of_rank_0,
+        self.evaluations = Evaluations(self.config, self.library, link, self.joint.of_rank_0,
                                        self.leads)
-        self.best: tuple[dict, dict] | None = None      # tensors and facts of the best weights
-        self.best_is_new = False                        # not yet written
+        self.best = Best(job.best, self.leads)
         if past:
             self.window.load(past.facts.get("window", []))
             self.evaluations.load(past.facts.get("evaluations"))
-            if self.leads and os.path.lexists(job.best):
-                try:
-                    best = checkpoint.load(job.best)
-                    self.best = best.tensors, best.facts
-                except PufferError as error:        # the next best weights replace them
-                    self.link.emit("note", text=f"{job.best.name} is left out: {error.message}")
+            if problem := self.best.load():
+                link.emit("note", text=problem)
             with past.named():
                 self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
@@ -152,10 +140,11 @@ class _Worker:
             if not past.facts.get("started", True):
                 self.link.emit("note", text=f"the environments start anew: {UNRECORDED}")
             return
-        try:
-            problem = self.repeat(replay)
-        except (OSError, ValueError) as error:
-            problem = f"the recorded actions cannot be read ({error})"
+        problem = UNRECORDED
+        if self.trainer.repeatable:
+            self.vec.close()
+            self.vec = self.make_vec(replay["epoch"])
+            problem = self.joint.repeat(self.vec, self.journal, replay, self.endings)
         if problem is None:
             self.start = replay["epoch"]
             self.restarts.load(replay["restarts"])
@@ -169,33 +158,11 @@ class _Worker:
         self.vec = self.make_vec(self.start)
         self.trainer.barrier(self.vec)
 
-    def repeat(self, replay: dict) -> str | None:
-        """Play the recorded actions. Returns why the envs are not where they were, if so."""
-        if not self.trainer.repeatable:
-            return UNRECORDED
-        self.vec.close()
-        self.vec = vec = self.make_vec(replay["epoch"])
-        vec.reset()
-        entries = 0.0
-        for actions in self.joint.recorded(self.journal, replay["bytes"], vec.num_agents):
-            for tick in range(actions.shape[1]):
-                lived = living(vec)
-                vec.actions[:] = actions[:, tick]
-                vec.step()
-                self.endings.note(ended(vec, lived)[:, None])
-            entries += vec.log().get("n", 0.0)      # after each epoch, as it was
-        entries = self.joint.total(entries)
-        known = replay["checksum"], replay["restarts"]["entries"]
-        if (self.joint.checksum(vec), entries) != known:
-            return "with the same seeds and actions, they do not repeat what they did"
-        return None
-
     # -- training
 
     def run(self) -> dict:
         self.began, self.cpu_began = time.perf_counter(), self.cpu()
-        self.snapshot_time = self.saved_time = self.durable_time = self.began
-        self.clock = CLOCK
+        self.pace = Pace()
         self.snapshot = self.state(started=True) if self.past is None else self.state()
         self.link.emit("ready", hosts=list(self.group.hosts), path=self.path,
                        obs_scale=[self.config.train.obs_scale, self.config.origin[OBS_SCALE]])
@@ -211,19 +178,16 @@ class _Worker:
                 self.snapshot = self.state()
             if not self.is_over():
                 self.look_after()
-        if self.is_over() and self.evaluations.state.claim is None:
+        over = self.is_over()
+        if over and self.evaluations.state.claim is None:       # of a run of an older version
             self.link.emit("metrics", step=self.trainer.global_step, epoch=self.trainer.epoch,
-                           **self.evaluate())           # the end of a run of an older version
-        if self.is_over():
-            self.link.emit("claim", **self.evaluations.state.claim)
+                           seconds=self.seconds_before, **self.evaluate())
         self.saving.acquire()           # never released: nothing is left to rescue
-        if self.is_over():
-            self.snapshot = self.state(started=True)
-            self.save(kept=True)
+        self.snapshot = self.state(started=over)
+        self.save(kept=True)
+        if over:
             self.journal.finish()
-        else:
-            self.snapshot = self.state()
-            self.save(kept=True)
+            self.link.emit("claim", **self.evaluations.state.claim)
         if not self.stopping:
             self.vec.close()
         self.group.barrier()            # nobody leaves before rank 0 has saved
@@ -261,13 +225,8 @@ class _Worker:
 
     def restart(self) -> None:
         """New envs: continue as a resumed run would."""
-        lacking = self.epoch.lacking if self.endings.known else 0
-        if not self.restarts.entries or lacking:
-            agents = self.config.vec.total_agents
-            whose = "no episode has ended" if lacking in (0, agents) else \
-                f"{lacking:,} of {agents:,} agents have ended no episode"
-            self.link.emit("note", text=f"{whose} in {self.restarts.ticks:,} ticks; the "
-                           "environments start anew, and these episodes are cut")
+        if said := what_is_cut(self.epoch.lacking, self.config.vec.total_agents, self.restarts):
+            self.link.emit("note", text=said)
         old, self.vec = self.vec, None
         self.made_anew += old.restarts
         old.close()
@@ -285,15 +244,14 @@ class _Worker:
         if self.group.size > 1:
             return self.is_kept_epoch() or self.epoch.due
         train = self.config.train
-        now, due = time.perf_counter(), not (train.async_ or train.device == "cuda")
-        due |= self.is_kept_epoch() or self.epoch.due
-        if due or now - self.snapshot_time > SNAPSHOT:
-            self.snapshot_time = now
-            return True
-        return False
+        due = not (train.async_ or train.device == "cuda") or self.is_kept_epoch() \
+            or self.epoch.due or self.pace.snapshot_is_due()
+        if due:
+            self.pace.took_snapshot()
+        return due
 
     def is_over(self) -> bool:
-        at_goal = self.evaluations.met and self.config.train.stop_at_goal
+        at_goal = bool(self.evaluations.met) and self.config.train.stop_at_goal
         return self.trainer.finished or at_goal
 
     def rescue(self) -> None:
@@ -338,7 +296,7 @@ class _Worker:
         timers = self.trainer.take_timers()
         self.endings.note(self.trainer.endings)
         epoch = self.epoch = self.joint.after_epoch(
-            self.vec.log(), stop=self.link.stop, due=now - self.saved_time > self.clock,
+            self.vec.log(), stop=self.link.stop, due=self.pace.save_is_due(),
             cpu=self.cpu() - self.cpu_began, restarts=self.made_anew + self.vec.restarts,
             waited=timers.get("exchange", 0.0), lacking=self.endings.count,
             weights=self.trainer.parameters if self.group.size > 1 else {})
@@ -349,24 +307,11 @@ class _Worker:
         self.window.add(self.trainer.global_step, log)
         self.evaluations.note(log)
         self.evaluations.state.claim = None             # of an earlier end
-        metrics = {"step": self.trainer.global_step,
-                   "seconds": self.seconds_before + now - self.began,
-                   "cpu": epoch.cpu,
-                   "sps": self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
-                   "epoch": self.trainer.epoch,
-                   **{f"env/{name}": value for name, value in log.items()},
-                   **{f"window/{name}": value for name, value in self.window.means.items()},
-                   **losses, "time/rollout": rolled - began,
-                   **{f"time/{name}": value for name, value in timers.items()}}
-        if self.config.vec.restarts:
-            metrics["train/restarts"] = epoch.restarts
-        if self.group.size > 1:
-            metrics["time/waited_for"] = epoch.slowest
-        if epoch.lacking:
-            metrics["train/lacking"] = epoch.lacking
-        if self.window.last is not None:
-            metrics["window/age"] = (self.trainer.global_step - self.window.last) \
-                // self.config.vec.total_agents
+        metrics = epoch_row(
+            epoch, self.window, self.config, step=self.trainer.global_step,
+            number=self.trainer.epoch, seconds=self.seconds_before + now - self.began,
+            sps=self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
+            rollout=rolled - began, losses=losses, timers=timers, ranks=self.group.size)
         met = self.evaluations.met
         metrics |= self.evaluate()
         self.link.emit("metrics", **metrics)
@@ -385,10 +330,9 @@ class _Worker:
         if self.is_over():
             if self.config.of_python:
                 self.vec.close()        # its worker processes play the evaluation
-            row |= self.take(evaluations.finish(*now, trainer.state_tensors, self.best_tensors))
-            if self.leads and self.best:
-                self.best[1]["evaluation"] = evaluations.state.claim
-                self.best_is_new = True
+            row |= self.take(evaluations.finish(
+                *now, trainer.state_tensors, lambda: self.best.of(evaluations.state.best)))
+            self.best.claim(evaluations.state.claim)
         if row:
             row["time/eval"] = time.perf_counter() - began
         return row
@@ -396,21 +340,9 @@ class _Worker:
     def take(self, row: dict | None) -> dict:
         """Keep the weights, if an evaluation finds them the best. Returns its row to log."""
         row = dict(row or {})
-        if row.pop("best", False) and self.leads:
-            _, tensors, facts = self.state(started=True)
-            self.best, self.best_is_new = (tensors, {**facts, "kept": True}), True
+        if row.pop("best", False):
+            self.best.keep(*self.state(started=True)[1:])
         return row
-
-    def best_tensors(self) -> dict | None:
-        """The best weights, where the file that holds them is of this run's past."""
-        best = self.evaluations.state.best
-        return self.best[0] if self.best and best and self.best[1]["step"] == best["step"] else None
-
-    def share_of_rank_0(self, found: dict | None) -> dict:
-        """What rank 0 has found, on all ranks."""
-        if self.group.size == 1:
-            return found
-        return json.loads(self.group.broadcast(json.dumps(found).encode() if found else None))
 
     def state(self, *, started: bool = False) -> tuple[Path, dict, dict]:
         """A checkpoint not yet written: (path, tensors, facts).
@@ -422,12 +354,7 @@ class _Worker:
                  "counters": trainer.counters, "epoch": trainer.epoch,
                  "step": trainer.global_step, "started": started,
                  "seconds": self.seconds_before + time.perf_counter() - self.began,
-                 "window": self.window.state, "evaluations": self.evaluations.facts()}
-        if self.evaluations.met:
-            facts["goal"] = self.evaluations.met
-        claim = self.evaluations.state.claim
-        if claim and claim["step"] == trainer.global_step:
-            facts["evaluation"] = claim
+                 "window": self.window.state, **self.evaluations.facts(trainer.global_step)}
         if trainer.repeatable and not started and self.journal.size:
             tensors |= self.joint.carried(trainer.carried())
             facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
@@ -448,18 +375,14 @@ class _Worker:
         path, tensors, facts = self.snapshot
         self.link.wait_for_parent()
         self.link.restore_descriptors()
-        if self.best_is_new:            # first: a checkpoint's run has them
-            checkpoint.save(self.job.best, *self.best, durable=kept)
-            self.best_is_new = False
-        durable = kept or began - self.durable_time > CLOCK_MOST
+        self.best.save(durable=kept)    # first: a checkpoint's run has them
+        durable = kept or self.pace.durable_is_due()
         checkpoint.save(path, tensors, {**facts, "kept": kept}, durable=durable)
         self.link.emit("checkpoint", path=str(path))
         if self.passing and self.passing != path:
             files.remove(self.passing)
         self.passing = None if kept else path
-        self.saved_time = time.perf_counter()
-        self.durable_time = self.saved_time if durable else self.durable_time
-        self.clock = min(max(CLOCK, (self.saved_time - began) / CLOCK_SHARE), CLOCK_MOST)
+        self.pace.saved(began, durable=durable)
         return path
 
     def outcome(self) -> dict:

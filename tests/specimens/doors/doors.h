@@ -1,5 +1,6 @@
 // A lamp says which of two keys fits. The right key opens the door in `odds` of ten games. How long a won and a lost
-// game take is for the settings to say; 0: it never ends. Every agent's first episode is like the others.
+// game take is for the settings to say; 0: it never ends, and a won one pays each tick. Every agent's first episode is
+// like the others.
 #pragma once
 #include <stdlib.h>
 
@@ -55,7 +56,8 @@ void c_step(Doors* env) {
     int over = env->tick == (env->opens ? env->win : env->loss);
     float won = (float)env->opens;
     for (int i = 0; i < env->num_agents; i++) {
-        env->rewards[i] = over ? (env->duel ? (i ? 0.5f - won : won - 0.5f) : won) : 0.0f;
+        float paid = env->win ? 0.0f : 0.1f * won;      // while an endless game is won
+        env->rewards[i] = over ? (env->duel ? (i ? 0.5f - won : won - 0.5f) : won) : paid;
         env->terminals[i] = (float)over;
     }
     if (!over) {

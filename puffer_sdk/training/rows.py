@@ -1,0 +1,32 @@
+"""A row of metrics.jsonl.  what an epoch gave -> {"step": ..., "env/perf": ...}"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..settings.values import Config
+from .joint import Epoch
+from .window import Window
+
+
+def epoch_row(epoch: Epoch, window: Window, config: Config, *, step: int, number: int,
+              seconds: float, sps: float, rollout: float, losses: Mapping[str, float],
+              timers: Mapping[str, float], ranks: int) -> dict[str, float]:
+    """The keys that docs/reference/metrics.md lists, but for evaluations.
+
+    number      of epochs
+    rollout     seconds that it took
+    """
+    row = {"step": step, "seconds": seconds, "cpu": epoch.cpu, "sps": sps, "epoch": number,
+           **{f"env/{name}": value for name, value in epoch.log.items()},
+           **{f"window/{name}": value for name, value in window.means.items()},
+           **losses, "time/rollout": rollout,
+           **{f"time/{name}": value for name, value in timers.items()}}
+    if config.vec.restarts:
+        row["train/restarts"] = epoch.restarts
+    if ranks > 1:
+        row["time/waited_for"] = epoch.slowest
+    if epoch.lacking:
+        row["train/lacking"] = epoch.lacking
+    if window.last is not None:
+        row["window/age"] = (step - window.last) // config.vec.total_agents
+    return row
