@@ -189,7 +189,7 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
     past = checkpoint.load(found) if found else None
     torch_class.name_given(source, settings)
     if past:
-        backends.require_actor(past, verbose=verbose)
+        backends.require_actor(past.config, past.path, verbose=verbose)
     if source.in_c:
         served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
         prepared = source.prepare(settings, raylib_headers=served.headers, verbose=verbose)

@@ -50,7 +50,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     past = checkpoint.load(found) if found else None
     torch_class.name_given(source, settings)
     if past:
-        backends.require_actor(past, verbose=verbose)
+        backends.require_actor(past.config, past.path, verbose=verbose)
     if not source.in_c:
         refused = {"--watch": watch, "--paused": paused, "--seat": seat}
         if any(refused.values()):

@@ -71,7 +71,7 @@ class Policy:
         policy = cls(past, greedy=greedy, seed=seed)
         if trust:
             torch_class.name(policy.config.policy.torch_class, None)
-        backends.require_actor(past)
+        backends.require_actor(past.config, past.path)
         return policy
 
     def act(self, observations: np.ndarray, mask: np.ndarray | None = None,

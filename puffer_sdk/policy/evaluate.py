@@ -95,7 +95,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     past = checkpoint.load(found) if found else None
     torch_class.name_given(source, settings)
     if past:
-        backends.require_actor(past, verbose=verbose)
+        backends.require_actor(past.config, past.path, verbose=verbose)
     home = run_folder(found)
     asked = output is not None
     if output is None and found and not seconds:

@@ -19,7 +19,6 @@ from ..settings.values import Config
 if TYPE_CHECKING:
     import numpy as np
 
-    from .checkpoint import Checkpoint
 
 AUTO = "auto: "         # how the origin of a value that was chosen begins
 SMALL_WORK = 1 << 19    # agent steps of a minibatch x hidden size, below which one thread is faster
@@ -102,11 +101,15 @@ def require_gpu(resolved: Config, folder: Path | None = None, *, verbose: bool =
         build_program(folder, verbose=verbose)
 
 
-def require_actor(past: Checkpoint, *, verbose: bool = False) -> None:
-    """require, for acting with a checkpoint's weights. Raises UsageError where it names a class
-    that may not be run."""
-    if past.config.policy.torch_class:
-        require_torch(past.config, where=past.path)
+def require_actor(resolved: Config, where: object = None, *, folder: Path | None = None,
+                  verbose: bool = False) -> None:
+    """require, for acting with weights. Raises UsageError where the settings name a class that may
+    not be run.
+
+    where   the checkpoint that the settings come from; None: they are the user's own
+    """
+    if resolved.policy.torch_class:
+        require_torch(resolved, folder, where)
     else:
         from .native.library import build_trainer
         build_trainer(verbose=verbose, referee=False)

@@ -119,7 +119,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
             prepared.config, past.checkpoint.facts["config"]))
     prepared = replace(prepared, config=backends.require(prepared.config, prepared.folder,
                                                          verbose=verbose)).with_sizes()
-    backends.require_actor(prepared.config, verbose=verbose)
+    backends.require_actor(prepared.config, folder=prepared.folder, verbose=verbose)
     resolved, spec = prepared.config, prepared.spec
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:
