@@ -290,8 +290,9 @@ def test_a_run_is_named_as_for_eval_or_by_its_place(standing, arguments, run, ca
     written = standing / "squared_policy.bin"
     assert written.read_bytes() == newest(standing, run)
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("exported  squared_policy.bin (") and len(out) == 4
-    assert out[2].strip() == ('PufferNet* net = puffernet_load("squared_policy.bin", '
+    assert out[0].startswith("exported  squared_policy.bin (") and len(out) == 5
+    assert out[1].startswith("measured  ")
+    assert out[3].strip() == ('PufferNet* net = puffernet_load("squared_policy.bin", '
                               "env.num_agents, 121, sizes, 1);")
 
 
@@ -311,7 +312,7 @@ def test_the_printed_lines_work(standing, tmp_path, capsys):
     for to in ("c", "onnx", "torch"):
         assert cli.main(["export", "squared", "--to", to]) == 0
         out = capsys.readouterr().out.splitlines()
-        lines = "\n".join(line.strip() for line in out[1:])
+        lines = "\n".join(line[4:] for line in out if line.startswith("    "))
         if to == "c":
             source = tmp_path / "use.c"
             source.write_text(f"""#include "puffernet.h"
