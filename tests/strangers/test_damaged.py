@@ -38,15 +38,16 @@ def places(value: object, here: tuple = ()) -> Iterator[tuple]:
 
 
 def changed(value: object) -> Iterator[tuple[str, str]]:
-    """(what, JSON text) with one value changed, or gone."""
-    for place in places(value):
+    """(what, JSON text) with one value changed, or gone: four changes a value, in turns."""
+    for number, place in enumerate(places(value)):
         other = copy.deepcopy(value)
         within = other
         for key in place[:-1]:
             within = within[key]
         within[place[-1]] = "<HERE>"
         text = json.dumps(other)
-        for instead in INSTEAD:
+        for turn in range(4):
+            instead = INSTEAD[(4 * number + turn) % len(INSTEAD)]
             yield f"{place} {instead[:20]}", text.replace('"<HERE>"', instead)
         if isinstance(within, dict):
             del within[place[-1]]
@@ -71,7 +72,7 @@ def test_every_change_of_run_json_is_shown_or_read(project):
         assert row["status"] in (*runs.STATUSES, "killed", "damaged"), what
         count += row["status"] == "damaged"
         json.dumps(row)
-    assert count > 50
+    assert count > 25
 
 
 def test_every_change_of_a_line_of_metrics_is_shown_or_read(project, monkeypatch):
@@ -154,7 +155,8 @@ def test_every_change_of_the_metadata_is_damaged_or_read(project):
     facts = {**facts, "goal": {"goal": "perf >= 0.9", "step": 1, "seconds": 1.0}, "replay": {
         "epoch": 0, "bytes": 0, "checksum": 1, "watch": [0.0, 0.0],
         "restarts": {"ticks": 0, "epochs": 0, "entries": 0.0, "length": 0.0}}}
-    facts["config"] = {"train": facts["config"]["train"], "env": facts["config"]["env"]}
+    facts["config"] = {section: dict(list(facts["config"][section].items())[:3])
+                       for section in ("train", "policy", "env")}
     refused = 0
     for what, text in changed(facts):
         if "\ud800" in text:
@@ -162,18 +164,17 @@ def test_every_change_of_the_metadata_is_damaged_or_read(project):
         rewritten(last(project), text)
         try:
             export.read_policy(last(project))
-            checkpoint.leads_back(last(project))
         except UsageError as error:
             refused += 1
             assert str(last(project)) in str(error.where), what
-    assert refused > 200
+    assert refused > 40
 
 
 def test_one_flipped_bit_is_found(project):
     data = last(project).read_bytes()
     size = 8 + int.from_bytes(data[:8], "little")
     rng = np.random.default_rng(0)
-    for place in [size, len(data) - 1, *rng.integers(size, len(data), 200)]:
+    for place in [size, len(data) - 1, *rng.integers(size, len(data), 60)]:
         bad = bytearray(data)
         bad[place] ^= 1 << int(rng.integers(8))
         last(project).write_bytes(bad)
@@ -185,7 +186,7 @@ def test_any_flipped_bit_ends_in_a_sentence(project):
     data = last(project).read_bytes()
     size = 8 + int.from_bytes(data[:8], "little")
     rng = np.random.default_rng(1)
-    for place in [*range(12), *rng.integers(0, size, 300)]:
+    for place in [*range(12), *rng.integers(0, size, 150)]:
         bad = bytearray(data)
         bad[place] ^= 1 << int(rng.integers(8))
         last(project).write_bytes(bad)
@@ -318,7 +319,7 @@ def test_any_changed_byte_of_a_journal_ends_in_a_sentence(project):
     place = sweep_of(project)
     data = (place / "journal").read_bytes()
     rng = np.random.default_rng(2)
-    for _ in range(150):
+    for _ in range(60):
         bad = bytearray(data)
         for at in rng.integers(0, len(bad), rng.integers(1, 4)):
             bad[at] = rng.integers(32, 127)

@@ -109,11 +109,8 @@ def test_names_in_a_checkpoint_are_shown(project, capsys):
                         ("b", {"config": {"train": {EVIL: 1}}}), ("c", {"step": EVIL}),
                         ("d", {"env": {**past.facts["env"], "obs_dtype": EVIL}})):
         checkpoint.save(project / f"{name}.safetensors", past.tensors, {**past.facts, **facts})
-        for command in ("export", "eval --load-model-path"):
-            words = [*command.split(), f"{name}.safetensors"]
-            status, out, said = puffer(capsys, *words, *([] if command == "export" else
-                                                        ["--eval.episodes", "5"]))
-            assert status in (0, 1, 2) and is_clean(out) and is_clean(said), (name, command)
+        status, out, said = puffer(capsys, "export", f"{name}.safetensors")
+        assert status in (0, 2) and is_clean(out) and is_clean(said), name
 
 
 def test_what_a_sweep_says_is_shown(project, capsys):
