@@ -96,7 +96,7 @@ PREPARED = {
     "docs/guides/completion.md": nothing, "docs/guides/play.md": my_env,
     "docs/guides/profile.md": my_env, "docs/guides/programs.md": my_env,
     "docs/guides/raylib.md": nothing, "docs/guides/recording.md": my_env,
-    "docs/share/pull-requests.md": fresh, "docs/share/report.md": reported,
+    "docs/share/pull-requests.md": fresh, "docs/share/report.md": reported, "docs/share/others.md": fresh,
     "docs/trainer/gpu.md": nothing, "docs/trainer/gpu-envs.md": my_env,
     "docs/trainer/own-loop.md": examples, "docs/trainer/turning.md": my_env,
     "docs/tutorials/continuous.md": nothing, "docs/tutorials/debugging.md": my_env,
