@@ -51,9 +51,20 @@ def pufferlib(place: Path) -> None:
     puffer(place, "export", "breakout", "--ocean", "--output", "PufferLib")
 
 
-def my_env(place: Path) -> None:
-    """What `puffer-sdk new my_env` makes, with a policy."""
+def fresh(place: Path) -> None:
+    """What `puffer-sdk new my_env` makes."""
     puffer(place, "new", "my_env")
+
+
+def built(place: Path) -> None:
+    """The same, with its program for a debugger."""
+    fresh(place)
+    puffer(place, "build", "my_env", "--local")
+
+
+def my_env(place: Path) -> None:
+    """The same, with a policy."""
+    fresh(place)
     puffer(place, "train", "my_env", "--train.total-timesteps", "200000")
 
 
@@ -81,11 +92,12 @@ PREPARED = {
     "docs/tutorials/ocean.md": pufferlib, "docs/guides/python.md": nothing,
     "docs/guides/export.md": exported,
     # elsewhere
-    "docs/guides/clean.md": my_env, "docs/guides/coming-from.md": nothing,
+    "docs/guides/clean.md": built, "docs/guides/coming-from.md": nothing,
     "docs/guides/completion.md": nothing, "docs/guides/play.md": my_env,
     "docs/guides/profile.md": my_env, "docs/guides/programs.md": my_env,
     "docs/guides/raylib.md": nothing, "docs/guides/recording.md": my_env,
-    "docs/share/pull-requests.md": my_env, "docs/share/report.md": reported,
+    "docs/share/pull-requests.md": fresh, "docs/share/report.md": reported,
+    "docs/share/others.md": fresh,
     "docs/trainer/gpu.md": nothing, "docs/trainer/gpu-envs.md": my_env,
     "docs/trainer/own-loop.md": examples, "docs/trainer/turning.md": my_env,
     "docs/tutorials/continuous.md": nothing, "docs/tutorials/debugging.md": my_env,
