@@ -4,7 +4,6 @@
     source.runs_dir(None)                               # runs/gymnasium/CartPole-v1
     prepared = source.prepare({"train.seed": 7})        # built, or probed; settings resolved
     job = prepared.job(TrainJob, ...)                   # for a child process
-    prepared.again({"train.seed": 8})                   # other settings: not built or probed again
 """
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_a_budget_holds_a_test_of_every_file_first():
 
 
 def test_mutants_of_python_compile_and_differ():
-    text = (ROOT / "puffer_sdk" / "settings" / "goal.py").read_text()
+    text = (ROOT / "puffer_sdk" / "settings" / "texts.py").read_text()
     places = mutants.python_places(text)
     assert len(places) > 20
     raw = text.encode()

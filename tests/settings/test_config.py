@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import click
 import pytest
+from helpers.claims import claim
 from helpers.places import SPECIMENS
 
 from puffer_sdk import cli
@@ -23,6 +24,7 @@ from puffer_sdk.settings import config, naming, texts
 from puffer_sdk.settings import table as settings
 from puffer_sdk.settings.config import resolve
 from puffer_sdk.settings.values import Config
+from puffer_sdk.training.runs import create_run
 
 
 @pytest.fixture(autouse=True)
@@ -897,9 +899,7 @@ def test_list_command(env, tmp_path, capsys):
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "broken.h").write_text("typedef")
-    metrics = tmp_path / "runs" / "grid" / "0001" / "metrics.jsonl"
-    metrics.parent.mkdir(parents=True)
-    metrics.write_text('{"step": 1, "env/perf": 0.5}\n')
+    create_run(tmp_path / "runs" / "grid").set_status("finished", evaluation=claim(perf=0.5))
     runs = ["--runs-dir", str(tmp_path / "runs")]
     assert cli.main(["list", "--format", "json", *runs]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["environments"]}
