@@ -293,6 +293,8 @@ class Evaluations:
         seed = mix_seed(mix_seed(config.eval.seed, config.train.seed), kind) % (MAX_SEED + 1)
         with apart.own_random(seed):
             whole = self.choosing if kind == 0 else self.plan
+            if tensors is None:
+                whole = replace(whole, envs=min(whole.envs, CHOOSING))
             length = self.expected(step or 1, window)
             vec = None
             try:
