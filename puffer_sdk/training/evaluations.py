@@ -200,8 +200,8 @@ class Evaluations:
         if self.state.length:
             return self.state.length
         logged = window.means.get("episode_length", 0.0)
-        return max(1.0, logged, step / window.total if window.total else step
-                   / self.config.vec.total_agents)
+        games = window.total * self.agents or self.config.vec.total_agents  # one entry a game
+        return max(1.0, logged, step / games)
 
     # -- what
 
