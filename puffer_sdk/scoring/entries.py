@@ -44,6 +44,7 @@ class Entries:
         self.ended = np.zeros(vec.num_envs, bool)       # envs in which an episode has ended
         self.done = np.zeros(vec.num_envs, bool)
         self.kept = vec.num_envs
+        self._single = bool((self.sizes == 1).all())
         self._sums = bool((self.sizes > 1).all())
         self._paid = False
         self._logged: list[dict] = []
@@ -94,12 +95,16 @@ class Entries:
                 "episode_length": int(self.lengths[agent])})
         self.finished += ended
         self.returns[ended], self.lengths[ended] = 0.0, 0
-        self.ended |= np.logical_or.reduceat(ended, self.first)
+        self.ended |= ended if self._single else np.logical_or.reduceat(ended, self.first)
         self._judge()
 
     def keep(self, envs: int) -> None:
         """Only the first so many envs count from here on, whatever the others have done."""
         self.kept = min(self.kept, envs)
+
+    def per_env(self, rows: np.ndarray) -> np.ndarray:
+        """(num_envs,) sums over the agents of each env."""
+        return rows if self._single else np.add.reduceat(rows, self.first)
 
     def _look_for_sums(self, rewards: np.ndarray) -> None:
         if self._sums and rewards.any():
@@ -144,7 +149,7 @@ class Entries:
 
     def _judge(self) -> None:
         """Which envs have played their share."""
-        shares = np.add.reduceat(np.minimum(self.finished, self.quota), self.first)
+        shares = self.per_env(np.minimum(self.finished, self.quota))
         enough = self.alone + shares >= self.quota * np.maximum(1, self.agents_of_envs)
         self.done |= enough & (self.ended | (self.tick >= self.least))
 
@@ -158,7 +163,7 @@ class Entries:
     @property
     def agents_of_envs(self) -> np.ndarray:
         """(num_envs,) rows of each env that have had an agent."""
-        return np.add.reduceat(self.seen, self.first, dtype=int)
+        return self.sizes if self.vec.alive is None else self.per_env(self.seen.astype(int))
 
     @property
     def logged(self) -> list[dict]:

@@ -68,10 +68,9 @@ def measures_of(counted: list[dict]) -> list[str]:
 
 def rates_of(entries: Entries) -> dict[str, np.ndarray]:
     """What came in 1000 ticks, for each env that counts: rewards of an agent, and log entries."""
-    first, kept = entries.first, entries.kept
-    ages = np.add.reduceat(entries.ages, first)
-    earned = np.add.reduceat(entries.earned, first)
-    entries_of = entries.alone + np.add.reduceat(entries.finished, first)
+    kept, ages = entries.kept, entries.per_env(entries.ages)
+    earned, entries_of = entries.per_env(entries.earned), entries.alone + entries.per_env(
+        entries.finished)
     scale = 1000.0 / ages.clip(1)                       # 0: Ctrl-C came first
     there = entries.agents_of_envs[:kept] > 0
     return {RETURN_RATE: (earned * scale)[:kept][there],

@@ -200,8 +200,8 @@ class Evaluations:
         if self.state.length:
             return self.state.length
         logged = window.means.get("episode_length", 0.0)
-        return max(1.0, logged, step / window.total if window.total else step
-                   / self.config.vec.total_agents)
+        games = window.total * self.agents or self.config.vec.total_agents  # one entry a game
+        return max(1.0, logged, step / games)
 
     # -- what
 
@@ -293,6 +293,8 @@ class Evaluations:
         seed = mix_seed(mix_seed(config.eval.seed, config.train.seed), kind) % (MAX_SEED + 1)
         with apart.own_random(seed):
             whole = self.choosing if kind == 0 else self.plan
+            if tensors is None:
+                whole = replace(whole, envs=min(whole.envs, CHOOSING))
             length = self.expected(step or 1, window)
             vec = None
             try:

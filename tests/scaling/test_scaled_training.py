@@ -94,6 +94,9 @@ def test_two_processes_of_one_machine_share_a_run(whole):
     assert all(row["time/waited_for"] in (0, 1) and row["time/exchange"] > 0 for row in metrics)
     logged = sum(row.get("env/n", 0) for row in metrics)    # of 64 agents, episodes of 7 ticks
     assert logged == 64 * (EPOCHS * 8 // 7)
+    claim = run.evaluation["trained"]           # rank 0 plays it
+    assert claim["count"] >= 4 and metrics[-1]["claim/n"] == claim["count"]
+    assert f"reached  perf {claim['mean']['perf']:.3f}" in done.stdout
     shown = subprocess.run([*COMMAND, "runs", "list", "faulty", "--runs-dir",
                             run.folder.parent.parent], capture_output=True, text=True)
     assert f"2 on {host}" in shown.stdout, shown.stderr

@@ -258,6 +258,16 @@ def test_two_agents_that_play_against_each_other_are_not_judged_by_that(tmp_path
     assert result.claim["trained"]["zero_sum"]
 
 
+def test_a_binding_that_steps_all_envs_at_once_is_evaluated(tmp_path):
+    """MY_VEC_STEP: none can wait for the others."""
+    result = puffer_sdk.train(SPECIMENS / "ocean/rain", {
+        "vec.total_agents": 64, "train.total_timesteps": 40_960, "train.device": "cpu",
+        "policy.hidden_size": 8, "policy.num_layers": 1}, runs_dir=tmp_path)
+    score = result.claim["trained"]
+    assert score["count"] >= 2 and not score["unfinished"] and score["mean"]["score"] > 0
+    assert result.metrics["claim/steps"] <= result.steps / evaluations.SHARE
+
+
 def test_the_torch_trainer_and_the_native_one_are_evaluated_alike(tmp_path):
     pytest.importorskip("torch")
     result = train(tmp_path, train__backend="torch", train__total_timesteps=20_000)
