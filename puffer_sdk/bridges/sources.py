@@ -170,6 +170,7 @@ class CompiledSource:
 
     name = property(lambda self: self.folder.name)
     label = property(lambda self: self.folder.name, doc="its name in names of files")
+    place = property(lambda self: Path(self.folder.name), doc="of its runs, below all runs")
     ref = property(lambda self: self.folder, doc="what commands take as ENV")
     in_c, ranges, defaults = True, {}, {}
 
@@ -196,11 +197,6 @@ class CompiledSource:
     def read_value(text: str) -> object:
         """A value of [env]. Raises ValueError."""
         return float(text)
-
-    @property
-    def place(self) -> Path:
-        """Where its runs are, relative to what holds those of all environments."""
-        return Path(self.folder.name)
 
     def runs_dir(self, runs: Path | None = None) -> Path:
         return paths.runs_dir(self.folder, runs)
