@@ -16,8 +16,8 @@ from bench import machine, write_figures
 
 import puffer_sdk
 from puffer_sdk.base.errors import PufferError
-from puffer_sdk.scoring.score import Score
-from puffer_sdk.scoring.words import headline
+from puffer_sdk.scoring.score import FEW, Score
+from puffer_sdk.scoring.words import headline, measure
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS, STEPS_PYTHON = 1_000_000, 100_000
@@ -92,9 +92,9 @@ def table(figures: dict) -> str:
         if "failed" in each:
             lines.append(f"| {name} | {each['failed']} | | | | | |")
             continue
-        numbers = [f"{each[key]:.3f}" + (f" ± {each[half]:.3f}" if each[half] is not None else "")
-                   if each[key] is not None else "-"
-                   for key, half in (("claim", "within"), ("fresh", "fresh_within"))]
+        few = each["episodes"] < FEW
+        numbers = [measure(each["claim"], None if few else each["within"]),
+                   measure(each["fresh"], each["fresh_within"])]
         gap = "-" if each["apart"] is None else f"{each['apart']:+.1f}"
         random = "-" if each["random"] is None else f"{each['random']:.3f}"
         lines.append(f"| {name} | {each['metric'].replace('_', ' ')} | {numbers[0]} | "
