@@ -6,37 +6,15 @@ reports them all, everything else stops at the first.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import limited, paths
+from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import CField, Remark, Spec
 from . import contract, dialects, finals, probe
 from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 from .source import Source
-
-
-def answer(request: dict) -> dict:
-    """For the child of limited.py: what header.inspect returns."""
-    reader = Reader(Path(request["folder"]), flags=request["flags"])
-    spec, problems = reader.run()
-    return {"spec": spec and asdict(replace(spec, enums=tuple(reader.enums()))),
-            "problems": [[type(error).__name__, {name: getattr(error, name)
-                                                 for name in limited.PARTS}]
-                         for error in problems],
-            "files": reader.files()}
-
-
-def parses(request: dict) -> bool:
-    """For the child of limited.py: True once libclang has read a file; all that the caller, which
-    reads it again, must know."""
-    from clang import cindex
-
-    cindex.Index.create().parse(request["main"], args=request["flags"],
-                                unsaved_files=list(request["unsaved"].items()),
-                                options=request["options"])
-    return True
 
 
 @dataclass
