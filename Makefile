@@ -7,6 +7,8 @@
 #                 others' test suites on what we give out: docs/data/suites.json.
 #                 GYMNASIUM=../Gymnasium and CLEANRL=../cleanrl are checkouts of theirs; without
 #                 them, what needs them is reported as not run
+#   make fuzz MINUTES=10   files that nobody meant, against what is promised of them; writes
+#                 docs/data/fuzz.json
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two
 #   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
@@ -34,7 +36,7 @@ TORCHRL ?= torchrl==0.14.1
 # Each command of the tests is a process of its own: modules are compiled once, not each time
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick proof mutants format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
+.PHONY: demo test quick proof mutants fuzz format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
         lint clean container-test
 
 demo: $(VENV)/.base
@@ -55,6 +57,9 @@ proof: $(VENV)/.dev $(VENV)/.torch
 
 mutants: deps $(VENV)/.dev $(VENV)/.torch
 	@$(BIN)/python tools/proof.py mutants
+
+fuzz: deps $(VENV)/.dev
+	@$(BIN)/python tools/fuzz.py $(or $(MINUTES),10)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

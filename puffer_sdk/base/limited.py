@@ -1,6 +1,6 @@
 """Reads an author's text with a limit, in a child process.  a request -> an answer, or why not
 
-    answer = limited.call("puffer_sdk.env.reader:answer", {"folder": "..."}, what="toy.h")
+    answer = limited.call("puffer_sdk.env.answers:answer", {"folder": "..."}, what="toy.h")
 
 A header can ask for any time and memory: macros that double, an #include of /dev/zero. The child
 may take `limits()`; what it answers is JSON. Preprocessors and gcov, which read the same text, run

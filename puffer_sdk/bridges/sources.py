@@ -161,8 +161,7 @@ def find(env=None, ini: Path | str | None = None) -> CompiledSource | PythonSour
 
 @dataclass(frozen=True)
 class CompiledSource:
-    """A folder with a header; over: files of settings over those of its own ini; theirs: whether
-    settings come from a run or a sweep (settings.config.resolve)."""
+    """A folder with a header; over: files of settings over its own; theirs: as config.resolve."""
 
     folder: Path
     over: tuple[Path, ...] = ()

@@ -36,7 +36,7 @@ def inspect(folder: Path) -> tuple[Spec | None, list[PufferError]]:
         signature, files, found = _known[folder]
         if signature == _sign(folder, flags, files):
             return found[0], list(found[1])
-    answer = limited.call("puffer_sdk.env.reader:answer", {"folder": str(folder), "flags": flags},
+    answer = limited.call("puffer_sdk.env.answers:answer", {"folder": str(folder), "flags": flags},
                           what=header.name, where=header)
     spec = answer["spec"] and _spec(answer["spec"])
     problems = [_problem(*each) for each in answer["problems"]]

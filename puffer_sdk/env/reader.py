@@ -6,37 +6,15 @@ reports them all, everything else stops at the first.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import limited, paths
+from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import CField, Remark, Spec
 from . import contract, dialects, finals, probe
 from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 from .source import Source
-
-
-def answer(request: dict) -> dict:
-    """For the child of limited.py: what header.inspect returns."""
-    reader = Reader(Path(request["folder"]), flags=request["flags"])
-    spec, problems = reader.run()
-    return {"spec": spec and asdict(replace(spec, enums=tuple(reader.enums()))),
-            "problems": [[type(error).__name__, {name: getattr(error, name)
-                                                 for name in limited.PARTS}]
-                         for error in problems],
-            "files": reader.files()}
-
-
-def parses(request: dict) -> bool:
-    """For the child of limited.py: True once libclang has read a file; all that the caller, which
-    reads it again, must know."""
-    from clang import cindex
-
-    cindex.Index.create().parse(request["main"], args=request["flags"],
-                                unsaved_files=list(request["unsaved"].items()),
-                                options=request["options"])
-    return True
 
 
 @dataclass
@@ -54,10 +32,8 @@ class Reader(Source):
                                      expected=self.header.name, actual="no such file")]
         for path in paths.c_files(self.folder):
             if path.stat().st_size > contract.MOST_BYTES:
-                return None, [BuildError(f"{path.name} is too large", where=path,
-                                         expected=f"at most {contract.MOST_BYTES:,} bytes",
-                                         actual=f"{path.stat().st_size:,}",
-                                         hint="tables that large belong into a file of resources")]
+                return None, [BuildError(f"{path.name} is too large", where=path, expected=f"at "
+                              f"most {contract.MOST_BYTES:,} bytes", actual=path.stat().st_size)]
         self.parse()
         spec = self.make_spec()
         self.check_binding()
@@ -129,8 +105,7 @@ class Reader(Source):
         types = {f.name: f.type for f in fields}
         if len(fields) > contract.MOST_FIELDS:
             self.problem(None, f"{self.struct_title()} has too many fields", self.place(struct),
-                         expected=f"at most {contract.MOST_FIELDS:,}", actual=f"{len(fields):,}",
-                         hint="an array takes their place")
+                         expected=f"at most {contract.MOST_FIELDS:,}", actual=f"{len(fields):,}")
             return None
         self.check_fields(struct, types)
         log_fields = self.check_log()
@@ -270,8 +245,7 @@ class Reader(Source):
         numbers = sum(f.length or 1 for f in fields)
         if numbers > contract.MOST_LOGGED:
             self.problem("PUF104", "Log holds too many numbers", self.place(log),
-                         expected=f"at most {contract.MOST_LOGGED:,}", actual=f"{numbers:,}",
-                         hint="log sums of them: each is a column of every table")
+                         expected=f"at most {contract.MOST_LOGGED:,}", actual=f"{numbers:,}")
             return ()
         names = [f.name for f in fields]
         if "n" not in names:
@@ -393,16 +367,14 @@ class Reader(Source):
 
     def check_lines(self) -> None:
         """Whoever counts lines makes a table of them."""
-        for name in self.files():
-            path = Path(name).resolve()
-            if self.folder not in path.parents or not path.is_file():
-                continue
+        ours = [path for path in map(Path, self.files()) if self.folder in path.resolve().parents]
+        for path in filter(Path.is_file, ours):
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
                 found = re.match(r"\s*#\s*(?:line\s+)?(\d+)", line)
                 if found and int(found[1][:18]) > contract.MOST_LINES:
                     self.problem(None, "#line gives a line that no file has",
-                                 f"{self.relative(name)}:{number}",
-                                 expected=f"at most {contract.MOST_LINES:,}", actual=found[1])
+                                 f"{self.relative(str(path))}:{number}", actual=found[1],
+                                 expected=f"at most {contract.MOST_LINES:,}")
 
     def check_binding(self) -> None:
         """A hand-written binding defines Env, my_init and my_log, and uses the MY_ macros that

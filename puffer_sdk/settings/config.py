@@ -71,14 +71,13 @@ def defaults(overrides: Mapping[str, object] | None = None) -> Config:
 
 def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
                    inis: Sequence[Path] = (), defaults: Mapping[str, object] | None = None,
-                    in_bytes: bool = True, *, theirs: bool = False) -> Config:
+                   in_bytes: bool = True, *, theirs: bool = False) -> Config:
     """Every setting of a Python environment: [env] holds keywords, of any type.
 
     name        "gymnasium:CartPole-v1"
     inis        the files to read; the last one counts
     defaults    {"vec.total_agents": (64, "why")}: in place of the table's
-    in_bytes    whether its rows are bytes, as far as that is known
-    theirs      as in resolve()
+    in_bytes    whether its rows are bytes, as far as that is known; theirs: as in resolve()
     """
     resolver = _Resolver(None, None, False, python=True)
     resolver.in_bytes = in_bytes
@@ -86,10 +85,7 @@ def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
         resolver.given[full] = Given(value, f"auto: {why}", why, full)
     resolver.given["base.env_name"] = Given(name, "default", "the environment's name",
                                             "base.env_name")
-    config = resolver.run(inis, overrides or {})
-    if not theirs:
-        torch_class.name(config.policy.torch_class, None)
-    return config
+    return torch_class.named(resolver.run(inis, overrides or {}), None, theirs)
 
 
 def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
@@ -105,7 +101,6 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     ini         read this file alone (a run's config.ini, say), none of the environment's own
     over        files that lie over those, such as --config's; the last one counts
     theirs      ini and overrides come from a run or a sweep: they do not say what may be run
-
     Raises UsageError naming file, line, what was expected and the nearest valid key.
     """
     folder = Path(folder).resolve()
@@ -115,9 +110,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})
     if warn_unread:
         resolver.warn_unread()
-    if not theirs:
-        torch_class.name(config.policy.torch_class, folder)
-    return config
+    return torch_class.named(config, folder, theirs)
 
 
 class _Resolver:

@@ -36,6 +36,13 @@ def name(spec: object, folder: Path | None) -> None:
         trust.name(_thing(absolute(spec, folder)))
 
 
+def named(config, folder: Path | None, theirs: bool):
+    """The same settings; their class may be run, unless they come from a run or a sweep."""
+    if not theirs:
+        name(config.policy.torch_class, folder)
+    return config
+
+
 def name_given(source, settings: Mapping[str, object] | None = None) -> None:
     """name() for what the inis of a source (bridges/sources.py) and these settings of the command
     line say, the last one counts."""

@@ -178,7 +178,7 @@ def test_another_name_in_the_ini_says_nothing(project, named):
 
 def test_the_command_line_names_it(project):
     project.forge(None)
-    torch_class.name_given(SimpleNamespace(folder=project.folder, inis=lambda ini: []),
+    torch_class.name_given(SimpleNamespace(folder=project.folder, own_inis=list, over=()),
                            {"policy.torch_class": f"{project.net}:Net"})
     as_torch(project)
     assert project.ran

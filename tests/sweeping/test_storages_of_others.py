@@ -1,5 +1,6 @@
 """What a sweep of somebody else names is neither opened nor run."""
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,8 @@ from puffer_sdk.sweeping.store import Store, journal_of
 from puffer_sdk.training import backends
 
 PLAN = Plan(env="probe", rows={"train.gamma": {"distribution": "uniform", "min": 0.5, "max": 0.9}},
-            start={"train.gamma": 0.8}, fixed={})
+            start={"train.gamma": 0.8}, fixed={},
+            base={"train.horizon": 64, "vec.total_agents": 4096, "train.minibatch_size": None})
 
 
 def make_sweep(home, storage=None, **facts):
@@ -44,12 +46,11 @@ def connected(monkeypatch):
 
 def addresses(tmp_path):
     return {"sqlite": f"sqlite:////{tmp_path}/made.db", "grpc": "grpc://127.0.0.1:9",
-            "postgresql": "postgresql://127.0.0.1:9/x", "journal": f"{tmp_path}/made",
-            "relative": "../../../made", "scheme": "mysql+what://h/x"}
+            "postgresql": "postgresql://127.0.0.1:9/x", "scheme": "mysql+what://h/x"}
 
 
 @pytest.mark.parametrize("kind", addresses(""))
-@pytest.mark.parametrize("mac", [None, "0" * 64, 7])
+@pytest.mark.parametrize("mac", [None, "0" * 64])
 def test_a_storage_of_somebody_else_is_not_opened(tmp_path, kind, mac, connected):
     address = addresses(tmp_path)[kind]
     place = make_sweep(tmp_path / "runs", address, **({} if mac is None else {"mac": mac}))
@@ -57,6 +58,14 @@ def test_a_storage_of_somebody_else_is_not_opened(tmp_path, kind, mac, connected
         sweeping.open_sweep(place)
     assert not connected and sorted(path.name for path in tmp_path.iterdir()) == ["runs"]
     assert "--trust" in caught.value.hint and address in caught.value.actual
+
+
+@pytest.mark.parametrize("path", ["made", "../../../made", "/dev/null"])
+def test_a_path_means_the_folders_own_journal(tmp_path, path, connected):
+    place = make_sweep(tmp_path / "runs", path)
+    with pytest.raises(UsageError, match="this is no sweep"):
+        sweeping.open_sweep(place)
+    assert not connected and sorted(each.name for each in tmp_path.iterdir()) == ["runs"]
 
 
 @pytest.mark.parametrize("words", [("--show",), ("--best",), ("--resume",), ("--serve", "9"),
@@ -84,7 +93,6 @@ def test_what_the_user_named_is_opened(tmp_path, connected):
     assert sweeping.open_sweep(place)[1] == PLAN
     trust.trust_everything()                                    # --trust
     assert sweeping.open_sweep(place)[1] == PLAN
-    import os
     os.environ.pop(trust.NAMED)
     own = make_sweep(tmp_path / "own", address, mac=sweeping._mac(address))
     assert sweeping.open_sweep(own)[1] == PLAN                  # written by this user's sweep
@@ -119,7 +127,8 @@ def test_a_sweep_names_no_class(probe, tmp_path, net):
     """Neither by its settings nor by its ini, nor by those of a trial."""
     source, home = CompiledSource(probe()), tmp_path / "trials"
     refused(source, replace(PLAN, fixed={"policy.torch_class": net}), home)
-    refused(source, replace(PLAN, ini=f"[policy]\ntorch_class = {net}\n"), home)
+    ini = f"[policy]\ntorch_class = {net}\n"
+    refused(source, replace(PLAN, inis=[["settings.ini", ini]]), home)
     refused(source, PLAN, home, {"policy.torch_class": net})
     refused(source, replace(PLAN, classes=[net], fixed={"policy.torch_class": net}), home)
 
@@ -128,7 +137,7 @@ def test_ones_own_sweep_names_its_classes(probe, tmp_path, net, monkeypatch):
     source = CompiledSource(probe())
     own = replace(PLAN, fixed={"policy.torch_class": net}, classes=[net])
     store = Store(str(tmp_path / "journal"), "probe-0001").create(own, open=False)
-    prepared = source.prepare(store.plan().fixed, theirs=True)
+    prepared = replace(source, theirs=True).prepare(store.plan().fixed)
     backends.require(prepared.config, prepared.folder)
 
     store.note(plan=replace(own, classes=[net.replace("net", "other")]).to_dict())

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -115,7 +114,7 @@ def test_a_compilers_error_is_ours_to_mend(small):
     assert caught.value.exit_status == 3 and "two.c:1" in caught.value.where
     assert "--train.backend torch" in caught.value.hint and caught.value.detail
     with pytest.raises(BuildError) as caught:       # eval has no such setting to follow
-        backends.require_actor(SimpleNamespace(config=config.defaults()))
+        backends.require_actor(config.defaults())
     assert caught.value.hint.endswith("another compiler in CC")
     assert list((small / "cache/trainer").iterdir()) == []
 

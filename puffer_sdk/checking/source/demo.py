@@ -106,7 +106,7 @@ def _read(program: Path, spec: Spec) -> Source:
             f"PufferNet* {name}_policy({env}, int argc, char** argv);\n"
             if not spec.binding else "")
     flags = [*probe.clang_flags(spec.folder), "-Wno-everything"]
-    limited.call("puffer_sdk.env.reader:parses",
+    limited.call("puffer_sdk.env.answers:parses",
                  {"main": str(program), "flags": flags, "unsaved": {str(config): stub},
                   "options": _KEEP_GOING}, what=program.name, where=program)
     unit = cindex.Index.create().parse(str(program), args=flags,
