@@ -14,7 +14,6 @@ from puffer_sdk.cli import eval as eval_command
 from puffer_sdk.policy import evaluate, export
 from puffer_sdk.policy.acting import Policy
 from puffer_sdk.scoring import playing
-from puffer_sdk.scoring.intervals import clustered_mean, student_t
 from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, Score
 from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.training import checkpoint, train
@@ -68,24 +67,6 @@ def test_episodes_mean_and_interval(faulty, trained):
         assert [e["perf"] * 7 for e in episodes] == pytest.approx([e["score"] for e in episodes])
         assert result.scores[name].mean == score["mean"]
     assert written["trained"]["mean"]["perf"] > written["random"]["mean"]["perf"] + 0.1
-
-
-def test_students_t():
-    for freedom, value in ((1, 12.706), (2, 4.303), (3, 3.182), (5, 2.571), (12, 2.179),
-                           (30, 2.042), (1000, 1.962)):
-        assert student_t(freedom) == pytest.approx(value, rel=0.01)
-
-
-def test_the_interval_is_over_environments():
-    values, envs = [1, 1, 1, 1, 3, 3, 3, 3], [0, 0, 0, 0, 1, 1, 1, 1]
-    mean, half = clustered_mean(values, envs)
-    assert mean == 2 and half == pytest.approx(12.706 * math.sqrt(2) / math.sqrt(2))
-    assert clustered_mean(values, [0] * 8) == (2, None)
-
-
-def test_weights_count_within_an_env_and_envs_weigh_alike():
-    mean, half = clustered_mean([1, 4, 3], [0, 0, 1], [2, 1, 9])
-    assert mean == 2.5 and half == pytest.approx(12.706 * 0.5)      # envs: 2 and 3
 
 
 def test_every_agent_plays_the_same_number_of_episodes(faulty):

@@ -1,0 +1,24 @@
+"""Means over envs, and the 95 % intervals around them."""
+import math
+
+import pytest
+
+from puffer_sdk.scoring.intervals import clustered_mean, student_t
+
+
+def test_students_t():
+    for freedom, value in ((1, 12.706), (2, 4.303), (3, 3.182), (5, 2.571), (12, 2.179),
+                           (30, 2.042), (1000, 1.962)):
+        assert student_t(freedom) == pytest.approx(value, rel=0.01)
+
+
+def test_the_interval_is_over_environments():
+    values, envs = [1, 1, 1, 1, 3, 3, 3, 3], [0, 0, 0, 0, 1, 1, 1, 1]
+    mean, half = clustered_mean(values, envs)
+    assert mean == 2 and half == pytest.approx(12.706 * math.sqrt(2) / math.sqrt(2))
+    assert clustered_mean(values, [0] * 8) == (2, None)
+
+
+def test_weights_count_within_an_env_and_envs_weigh_alike():
+    mean, half = clustered_mean([1, 4, 3], [0, 0, 1], [2, 1, 9])
+    assert mean == 2.5 and half == pytest.approx(12.706 * 0.5)      # envs: 2 and 3

@@ -1,0 +1,74 @@
+"""What is said of scores, and plays that disturb nothing."""
+import random
+
+import numpy as np
+import pytest
+from helpers.claims import claim
+
+from puffer_sdk.scoring import words
+from puffer_sdk.scoring.apart import own_random
+from puffer_sdk.scoring.score import ENDLESS, Score
+
+
+def said(**changes) -> str:
+    """The sentence for a perf of 0.9 beside random play of 0.2, with these changes of the play."""
+    found = claim(perf=0.9)
+    found["random"] = {**found["random"], "policy": "random", "mean": {"perf": 0.2}}
+    for part in ("trained", "random"):
+        found[part] = {**found[part], **changes}
+    return words.claimed({"least": False, "unmoved": [], **found})
+
+
+def test_a_claim_stands_beside_random_play():
+    assert said() == ("perf 0.900 ± 0.100, random play 0.200 ± 0.100 (100 fresh episodes)")
+
+
+def test_a_claim_of_few_episodes_has_no_interval():
+    assert said(count=4) == "perf 0.900, random play 0.200 (only 4 fresh episodes)"
+
+
+def test_a_claim_says_where_nothing_ended():
+    rates = {"return_per_1000_ticks": 12.0}
+    text = said(unit=ENDLESS, count=0, ticks=5000, mean=rates,
+                interval={"return_per_1000_ticks": 1.0})
+    assert text.startswith("return per 1000 ticks 12.000 ± 1.000, no better than random play")
+    assert text.endswith("(no episode ended in 5,000 fresh ticks)")
+
+
+def test_a_claim_says_how_many_have_not_ended():
+    assert said(unfinished=3, ticks=900).endswith(
+        "(3 agents did not end every episode in 900 fresh ticks)")
+
+
+@pytest.mark.parametrize("least, text", [(False, "no better than random"), (True, "")])
+def test_worse_than_random_is_said(least, text):
+    found = {**claim(crashes=0.2), "least": least, "unmoved": []}
+    found["random"] = {**found["random"], "mean": {"crashes": 0.7}}
+    assert (text or "0.100, random play") in words.claimed(found)
+
+
+def test_notes_name_what_never_moved_and_weights_that_are_not_the_last():
+    found = {**claim(score=1.0), "least": False, "unmoved": ["perf"]}
+    first, second = words.notes(found, step=9)
+    assert "perf never moved" in first and "compared by score" in first
+    assert "the best weights are of step 1" in second
+    assert words.notes({**found, "unmoved": []}, step=1) == []
+
+
+def test_a_cell_says_how_few_entries_there_are():
+    score = Score("trained", "per episode", 3, 10, 0, {"perf": 0.5}, {"perf": 0.2})
+    assert words.cell(score, "perf") == "0.500 (3 only)" and words.cell(score, "score") == "-"
+
+
+def test_a_play_apart_leaves_the_process_s_generators_alone():
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    expected = random.random(), np.random.random()  # noqa: NPY002
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    drawn = []
+    for _ in range(2):
+        with own_random(5):
+            drawn.append((random.random(), np.random.random()))  # noqa: NPY002
+    assert drawn[0] == drawn[1] != expected
+    assert (random.random(), np.random.random()) == expected  # noqa: NPY002
