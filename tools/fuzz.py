@@ -398,7 +398,7 @@ def main() -> int:
         return int(bool(one.broken))
     each = 60 * asked.minutes / (len(KINDS) + 1)
     first = time.time_ns() // 1_000_000_000 * 1_000_000         # other inputs each time
-    found = [try_policies(200_000, int(each))]
+    found = [try_policies(int(100 * each), int(each))]
     for kind in KINDS:
         print(f"{kind} ...", flush=True)
         found.append(try_many(kind, range(first, first + 10**9), until=time.monotonic() + each))

@@ -22,6 +22,7 @@ TABLES = {
     "defaults": ("bench_defaults.table", "defaults"),
     "estimates": ("cuda_budget.estimates_page", "kernels"),
     "finals": ("finals.table", "finals"),
+    "fuzz": ("fuzz.table", "fuzz"),
     "gallery": ("gallery.page", "ocean"),
     "gallery-counts": ("gallery.count", "ocean"),
     "gallery-readme": ("gallery.sentence", "ocean"),
