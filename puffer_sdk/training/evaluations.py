@@ -195,11 +195,11 @@ class Evaluations:
         return SLACK * self.tail * envs * self.agents * self.expected(step, window)
 
     def expected(self, step: int, window: Window) -> float:
-        """Ticks that an episode is expected to take: what the last evaluation saw, or else what
-        training did."""
-        if self.state.length:
-            return self.state.length
+        """Ticks that an episode is expected to take: what the last evaluation saw, or more where
+        training logs longer ones since. Without an evaluation, what training did."""
         logged = window.means.get("episode_length", 0.0)
+        if self.state.length:
+            return max(self.state.length, logged)
         games = window.total * self.agents or self.config.vec.total_agents  # one entry a game
         return max(1.0, logged, step / games)
 
@@ -254,7 +254,7 @@ class Evaluations:
         if state.best is None or state.best["step"] != step:
             rival, share = best() if state.best else None, LEAST_SHARE * left
             last = self._look(0, step, tensors, (2 if rival else 1) * share, window) \
-                if share >= self.price(FEWEST_GAMES, step, window) else None
+                if share >= self.price(1, step, window) else None
             if last and rival and self.is_worse(last):
                 chosen, kept = state.best["step"], rival
             else:
