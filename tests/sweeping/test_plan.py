@@ -202,4 +202,5 @@ def test_plans_of_earlier_versions_are_read(both, tmp_path):
     """--config stood alone; without it the environment's own ini was read by every trial."""
     facts = {name: value for name, value in both.to_dict().items() if name != "inis"}
     assert planning.Plan.from_dict({**facts, "ini": ""}, "a test").inis is None
-    assert planning.Plan.from_dict({**facts, "ini": OVER}, "a test").inis == [["settings.ini", OVER]]
+    plan = planning.Plan.from_dict({**facts, "ini": OVER}, "a test")
+    assert plan.inis == [["settings.ini", OVER]]
