@@ -381,7 +381,7 @@ def table(results: dict) -> str:
     rows += [f"| {WHAT[each['kind']]} | {each['inputs']:,} | {each['read']:,} | "
              f"{each['refused']:,} | {len(each['broken']) or 'none'} |"
              for each in results["kinds"]]
-    return "\n".join([*rows, "", f"{results['minutes']:g} minutes, {results['commit']}."])
+    return "\n".join([*rows, "", f"Minutes: {results['minutes']:g}, at {results['commit']}."])
 
 
 def main() -> int:

@@ -178,7 +178,7 @@ def test_trials_read_the_files_that_the_sweep_began_with(both, pong, tmp_path):
     source = sources.find(pong)
     own = source.resolve({"env.max_score": "5"})
     (pong / "pong.ini").write_text("[env]\nmax_score = 3\npaddle_speed = 99\n")
-    plan = planning.Plan.from_dict(json.loads(json.dumps(both.to_dict())))
+    plan = planning.Plan.from_dict(json.loads(json.dumps(both.to_dict())), "a test")
     assert plan == both
     config = trial.prepare(source, plan, tmp_path / "trials").again(
         {"train.seed": 4, "env.max_score": 6}).config
@@ -201,5 +201,6 @@ def test_what_was_asked_for_can_be_asked_for_again(both, pong, tmp_path):
 def test_plans_of_earlier_versions_are_read(both, tmp_path):
     """--config stood alone; without it the environment's own ini was read by every trial."""
     facts = {name: value for name, value in both.to_dict().items() if name != "inis"}
-    assert planning.Plan.from_dict({**facts, "ini": ""}).inis is None
-    assert planning.Plan.from_dict({**facts, "ini": OVER}).inis == [["settings.ini", OVER]]
+    assert planning.Plan.from_dict({**facts, "ini": ""}, "a test").inis is None
+    plan = planning.Plan.from_dict({**facts, "ini": OVER}, "a test")
+    assert plan.inis == [["settings.ini", OVER]]
