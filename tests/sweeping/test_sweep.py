@@ -98,7 +98,7 @@ def test_score_and_cost_come_from_one_run(toy, monkeypatch):
     found = sweep(toy, {**QUICK, "sweep.max_runs": 4, "sweep.cost": "wall"}, seeds=0)
     for trial in found.trials:
         last = runs.Run(Path(trial.facts["run"])).last_metrics()
-        assert trial.score == last["window/perf"]
+        assert trial.score == last["claim/perf"]
         assert last["seconds"] <= trial.cost < last["seconds"] + 1
         assert trial.facts["steps"] == last["step"]
 
