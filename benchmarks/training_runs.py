@@ -64,7 +64,7 @@ def solve(env: str | Path, settings: Mapping[str, object], seed: int, goal: str 
         trainer.rollout()
         trainer.update()
         window.add(trainer.global_step, vec.log())
-        reached = window.full and aim.is_met(window.means[aim.name])
+        reached = bool(aim) and window.full and aim.is_met(window.means[aim.name])
     seconds = time.perf_counter() - began
     steps = trainer.global_step
     close(vec, trainer)

@@ -162,11 +162,13 @@ class Evaluations:
     def due(self, step: int, window: Window) -> str | None:
         """What to evaluate after this epoch: "goal", "best" or nothing."""
         state, total = self.state, self.config.train.total_timesteps
-        if not self.affordable(step, window):
-            return None
+        looks = self.credit(step) / self.price(FEWEST_GAMES, step, window)      # that it pays for
         value = window.means.get(self.goal.name) if self.goal and window.full else None
-        if value is not None and not self.met and self.goal.is_met(value) and step >= state.pause:
+        if looks >= 2 and value is not None and not self.met and self.goal.is_met(value) \
+                and step >= state.pause:
             return "goal"
+        if looks < 1:
+            return None
         ticks = 0.0 if self.config.of_python else self.expected(step, window)
         if step - state.looked < max(total / EIGHTH, 2 * SHARE * TICK * ticks):
             return None
@@ -185,9 +187,6 @@ class Evaluations:
         """How long all envs play over how long an episode takes: as long as the longest one, where
         none can wait for the others."""
         return 1.0 if self.may_wait else self.state.tail
-
-    def affordable(self, step: int, window: Window) -> bool:
-        return self.credit(step) >= self.price(FEWEST_GAMES, step, window)
 
     def price(self, games: int, step: int, window: Window) -> float:
         """Agent steps that so many games are expected to take."""

@@ -121,8 +121,11 @@ def test_a_fault_costs_its_trial_alone(toy, monkeypatch, fault, told):
 
 def test_time_to_goal_is_the_cost_of_getting_there(toy, monkeypatch):
     monkeypatch.chdir(toy.parent)
+    ini = toy / "faulty.ini"                    # runs that are long enough to be evaluated
+    ini.write_text(ini.read_text().replace("min = 1024\nmax = 6144", "min = 12288\nmax = 32768"))
     found = sweep(toy, {**QUICK, "sweep.metric": "time_to_goal", "sweep.max_runs": 5,
-                        "eval.goal": "episode_length >= 1"}, seeds=2)
+                        "eval.goal": "episode_length >= 1",
+                        "train.total_timesteps": 12_288}, seeds=2)
     assert found.plan.minimize and "in" in found.verdict.sentence
     done = [trial for trial in found.trials if trial.state == DONE]
     assert all(trial.facts["reached"] and trial.score == trial.cost for trial in done)

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from functools import cache
 from types import SimpleNamespace
 
@@ -23,6 +22,7 @@ from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.env import library, opening, vec
 from puffer_sdk.settings import config
 from puffer_sdk.training import checkpoint, worker
+from puffer_sdk.training.pacing import SNAPSHOT, Pace
 
 CASES = {
     "mixed, masked bytes, drawn": dict(
@@ -527,21 +527,20 @@ def test_profile_shows_each_kernel(target, monkeypatch):
                                                    ("cuda", True, False)])
 def test_weights_are_not_downloaded_each_epoch(device, async_, often):
     """On the CPU a snapshot is a copy; a GPU's is taken for a checkpoint and once a second."""
-    now = time.perf_counter()
     child = SimpleNamespace(
         config=SimpleNamespace(train=SimpleNamespace(device=device, async_=async_)),
-        group=SimpleNamespace(size=1), epoch=SimpleNamespace(due=False), snapshot_time=now,
+        group=SimpleNamespace(size=1), epoch=SimpleNamespace(due=False), pace=Pace(),
         is_kept_epoch=lambda: False)
     needs = worker._Worker.needs_snapshot
     assert needs(child) == often
-    child.snapshot_time -= worker.SNAPSHOT + 0.1
+    child.pace._snapshot -= SNAPSHOT + 0.1
     assert needs(child)
     child.epoch.due = True                      # a save is due by the clock
     assert needs(child)
     child.epoch.due, child.is_kept_epoch = False, lambda: True
     assert needs(child)
     child.group.size, child.is_kept_epoch = 2, lambda: False    # of several ranks: before a save
-    child.snapshot_time -= worker.SNAPSHOT + 0.1
+    child.pace._snapshot -= SNAPSHOT + 0.1
     assert not needs(child)
     child.epoch.due = True
     assert needs(child)
