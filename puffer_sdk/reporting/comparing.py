@@ -33,7 +33,7 @@ class Base:
     """What the page takes from a base as it is; its numbers are read part by part."""
 
     env: str
-    source: dict[str, Any]
+    source: str                 # a key of its sources
     machine: dict[str, Any]
 
 

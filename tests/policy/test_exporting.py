@@ -19,9 +19,10 @@ from helpers.policies import CASES, make_policy
 
 import puffer_sdk
 from puffer_sdk import cli
-from puffer_sdk.base import extras, paths
+from puffer_sdk.base import extras, files, paths
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.policy import export
+from puffer_sdk.settings import torch_class
 from puffer_sdk.training import checkpoint, runs, train
 
 
@@ -157,6 +158,7 @@ def own_network(tmp_path):
     made = make_policy(tmp_path, act_sizes=(3,), obs_size=4)
     config = replace(made.config, policy=replace(
         made.config.policy, torch_class=f"{tmp_path / 'memory.py'}:Memory"))
+    torch_class.name(config.policy.torch_class, None)       # as an ini or an option would
     from puffer_sdk.training.reference import policy as reference
     network = reference.build_policy(4, (3,), config)
     facts = {**checkpoint.load(made.path).facts, "config": config.to_dict()}
@@ -413,11 +415,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     before = target.read_bytes()
     other = make_policy(tmp_path, hidden=9).path
 
-    def full(self, data):
-        self.touch()
+    def full(source, target):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr(files, "rename", full)
     with pytest.raises(RunError, match="cannot save the export") as caught:
         export.export(other, output=target)
     assert target.read_bytes() == before and "--output" in caught.value.hint

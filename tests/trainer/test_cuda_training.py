@@ -397,7 +397,8 @@ def test_a_checkpoint_moves_between_cpu_and_gpu(tmp_path):
     cpu = make_native((3, 1), path="auto")
     run(cpu, 2)
     path = checkpoint.save(tmp_path / "one.safetensors", cpu.state_tensors(), {
-        "env": {}, "config": {}, "counters": cpu.counters, "epoch": 2, "step": 126, "seconds": 1})
+        "env": {"name": "none", "obs_size": 3, "obs_dtype": "float32", "act_sizes": [3, 1]},
+        "config": {}, "counters": cpu.counters, "epoch": 2, "step": 126, "seconds": 1})
     past = checkpoint.load(path)
     gpu, twin = make_native((3, 1), path="cuda"), make_native((3, 1), path="generic")
     for native in (gpu, twin):
