@@ -131,10 +131,11 @@ def _cpu_seconds(pid: int) -> float | None:
 
 
 def words(command: Sequence[str]) -> list[str]:
-    """A command that runs under the same limits."""
+    """A command that runs under the same limits, or lower ones that hold already."""
     allowed = limits()
-    return ["sh", "-c", f"ulimit -Ht {allowed.seconds + 1}; ulimit -St {allowed.seconds}; "
-            f"ulimit -v {allowed.memory >> 10}; exec \"$@\"", "sh", *command]
+    # the soft limit first: none may be above its hard one
+    return ["sh", "-c", f"{{ ulimit -St {allowed.seconds}; ulimit -Ht {allowed.seconds + 1}; "
+            f"ulimit -v {allowed.memory >> 10}; }} 2>/dev/null; exec \"$@\"", "sh", *command]
 
 
 def lacking(text: str, status: int) -> str:

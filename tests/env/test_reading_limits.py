@@ -170,3 +170,11 @@ def test_gcov_has_the_limit_too(monkeypatch):
     said = subprocess.run(limited.words(["sh", "-c", "ulimit -t; ulimit -v"]), text=True,
                           capture_output=True, check=True).stdout.split()
     assert said == ["1", str((1 << 29) >> 10)]
+
+
+def test_a_compiler_reads_under_the_limits_and_its_text_stays_its_own():
+    done = subprocess.run(limited.words(["sh", "-c", "ulimit -St; ulimit -Ht; ulimit -v"]),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    allowed = limited.limits()
+    assert done.stdout.split() == [str(allowed.seconds), str(allowed.seconds + 1),
+                                   str(allowed.memory >> 10)]
