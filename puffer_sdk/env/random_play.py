@@ -147,6 +147,8 @@ def _in_a_copy(size: int, link: Link, function: Callable[[], np.ndarray]) -> np.
 def _read_row(job: EnvJob, about) -> Row | None:
     from . import header, row
 
+    if job.folder is None:              # an environment in Python that nobody has measured
+        return None
     with suppress(PufferError):
         return row.read(header.read(job.folder), about.obs_size, about.act_sizes, job.config.env)
     return None
