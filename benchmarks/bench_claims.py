@@ -4,12 +4,18 @@ Trains on the templates, the examples, two environments in Python and every FOLD
 agent steps with the settings of its ini, and evaluates the same weights anew: other seeds and more
 episodes than the run had. A row compares what the run claims with that; the difference is counted
 in standard errors of both. Writes docs/data/claims.json, for docs/why/claims.md.
+
+--upstream TREE tries the environments of a PufferLib 4.0 checkout instead, all with the small
+network and the few agents of UPSTREAM, and leaves out those that do not build or train as they are.
 """
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bench import machine, write_figures
@@ -23,6 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 STEPS, STEPS_PYTHON = 1_000_000, 100_000
 EPISODES = 1000
 PYTHON = ("gymnasium:CartPole-v1", "gymnasium:Acrobot-v1")
+UPSTREAM = {"train.total_timesteps": 600_000, "policy.hidden_size": 64, "policy.num_layers": 1,
+            "vec.total_agents": 512, "train.horizon": 32, "train.minibatch_size": 4096,
+            "vec.num_threads": 1, "eval.episodes": 400}
 TWO_SIDED = 1.96                # standard errors in half a 95 % interval, of many envs
 
 
@@ -30,7 +39,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, help="more environments")
     parser.add_argument("--only", nargs="*", help="names of these rows alone; writes nothing")
+    parser.add_argument("--upstream", type=Path, metavar="TREE", help="a PufferLib 4.0 checkout")
     asked = parser.parse_args()
+    if asked.upstream:
+        return try_upstream(asked.upstream)
     figures = {"machine": machine(), "steps": STEPS, "steps_python": STEPS_PYTHON, "rows": {}}
     with tempfile.TemporaryDirectory() as home:
         for name, env in environments(Path(home), asked.folders).items():
@@ -43,7 +55,22 @@ def main() -> int:
                 figures["rows"][name] = {"failed": error.message}
     print(table(figures))
     if not asked.only:
-        write_figures("claims", figures)
+        write_figures("claims", {**figures, "upstream": kept().get("upstream", {})})
+    return 0
+
+
+def kept() -> dict:
+    return json.loads((ROOT / "docs" / "data" / "claims.json").read_text())
+
+
+def try_upstream(tree: Path) -> int:
+    rows = {}
+    with tempfile.TemporaryDirectory() as home:
+        for folder in sorted((tree / "ocean").iterdir()):
+            print(f"{folder.name} ...", file=sys.stderr, flush=True)
+            with suppress(PufferError):
+                rows[folder.name] = row(folder, Path(home) / "runs", UPSTREAM)
+    write_figures("claims", {**kept(), "upstream": rows})
     return 0
 
 
@@ -57,13 +84,15 @@ def environments(home: Path, folders: list[Path]) -> dict[str, str | Path]:
     return found | {name: name for name in PYTHON}
 
 
-def row(env: str | Path, home: Path) -> dict:
+def row(env: str | Path, home: Path, settings: Mapping[str, object] | None = None) -> dict:
     """What a run claims, and what a fresh evaluation of the same weights says."""
     steps = STEPS_PYTHON if env in PYTHON else STEPS
-    result = puffer_sdk.train(env, {"train.total_timesteps": steps}, runs_dir=home)
+    settings = {"train.total_timesteps": steps, "eval.episodes": EPISODES, **(settings or {})}
+    result = puffer_sdk.train(env, {name: value for name, value in settings.items()
+                                    if name != "eval.episodes"}, runs_dir=home)
     name = headline(result.claim)
     claimed, random = (Score(**result.claim[who]) for who in ("trained", "random"))
-    fresh = puffer_sdk.evaluate(env, {"eval.episodes": EPISODES, "eval.seed": 1_000_003},
+    fresh = puffer_sdk.evaluate(env, {**settings, "eval.seed": 1_000_003},
                                 model=result.folder, runs_dir=home,
                                 output=home / "episodes.json").scores["trained"]
     found = {"metric": name, "claim": claimed.mean[name], "within": claimed.interval[name],
@@ -88,7 +117,8 @@ def apart(found: dict) -> float | None:
 def table(figures: dict) -> str:
     lines = ["| environment | measure | the run claims | of episodes | evaluated anew | apart, in "
              "standard errors | random play |", "|---|---|---|---|---|---|---|"]
-    for name, each in figures["rows"].items():
+    theirs = {f"PufferLib 4.0: {name}": each for name, each in figures.get("upstream", {}).items()}
+    for name, each in (figures["rows"] | theirs).items():
         if "failed" in each:
             lines.append(f"| {name} | {each['failed']} | | | | | |")
             continue
