@@ -109,7 +109,8 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
     policy = read_policy(path)
     if folder is not None and policy.name != folder.name:
         policy = fitted(policy, header.read(folder), policy.config.env)
-    label = sources.find(policy.name).label if ":" in policy.name else policy.name
+    label = files.name(sources.find(policy.name).label if ":" in policy.name else policy.name,
+                       "the environment's name", where=path)
     target = files.typed(output) if output else Path.cwd() / f"{label}_policy{SUFFIXES[to]}"
     if target.is_dir() or not target.parent.is_dir():
         raise UsageError("the export needs a file name in a folder that exists", where=target)
@@ -147,7 +148,7 @@ def read_policy(path: Path) -> TrainedPolicy:
     try:
         policy = TrainedPolicy(
             path=path, step=past.step, obs_size=int(env["obs_size"]),
-            name=files.name(env["name"], "the environment's name", where=path),
+            name=str(env["name"]),
             obs_dtype=str(env["obs_dtype"]), act_sizes=tuple(int(w) for w in env["act_sizes"]),
             hidden_size=config.policy.hidden_size, num_layers=config.policy.num_layers,
             settings_hash=hashlib.sha256(settings).hexdigest()[:31], config=config,

@@ -125,6 +125,7 @@ def test_a_build_folder_that_cannot_be_written(probe, tmp_path, monkeypatch, cap
 
 
 def test_two_environments_that_cannot_write_do_not_mix(probe, tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(build.paths.tempfile, "tempdir", str(tmp_path / "tmp"))
     folders = []
     for name, gain in (("a", 2), ("b", 3)):
