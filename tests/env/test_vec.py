@@ -396,7 +396,7 @@ def test_refused_arguments(probe, options, text):
 
 
 def test_what_does_not_fit_is_refused_before_it_is_allocated(probe):
-    folder = probe(("OBS_SIZE 2", "OBS_SIZE 100000000"))
+    folder = probe(("OBS_SIZE 2", "OBS_SIZE 10000000"))
     with pytest.raises(UsageError, match="would not fit in memory") as caught:
         puffer_sdk.make(folder, total_agents=1_000_000)
     assert "1000000 agents" in caught.value.actual and caught.value.hint
