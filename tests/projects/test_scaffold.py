@@ -457,7 +457,8 @@ def test_cookiecutters_own_files_are_neither_read_nor_written(here, tmp_path):
     (home / ".cookiecutterrc").write_text("default_context:\n  name: hijacked\n")
     cache = {"HOME": str(home), "PUFFER_CACHE": str(tmp_path / "cache")}
     assert run("new", "walker", env=cache).returncode == 0
-    assert [p.name for p in home.iterdir()] == [".cookiecutterrc"]
+    assert {p.name for p in home.iterdir()} <= {".cookiecutterrc", ".config"}
+    assert [p.name for p in home.glob(".config/*")] in ([], ["puffer-sdk"])     # our own secret
     assert (here / "walker/walker.h").is_file()
 
 
