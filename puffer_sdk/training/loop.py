@@ -119,7 +119,8 @@ class Trainer:
         facts = {"env": self._env_facts, "config": self.config.to_dict(),
                  "counters": self._trainer.counters, "epoch": self._trainer.epoch,
                  "step": self._trainer.global_step, "seconds": self._seconds}
-        return checkpoint.save(files.typed(path), self._trainer.state_tensors(), facts)
+        checkpoint.save(files.typed(path), self._trainer.state_tensors(), facts)
+        return Path(path)
 
     def load(self, path: str | os.PathLike) -> None:
         """Continue from a checkpoint, with fresh episodes. UsageError if it does not fit."""

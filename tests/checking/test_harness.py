@@ -64,6 +64,9 @@ def test_an_experiment_whose_check_has_ended_does_not_begin(probe, play, monkeyp
     process = subprocess.Popen(["true"])
     process.wait()
     env = probe()
+    spec, settings = header.read(env), config.resolve(env)
+    monkeypatch.setattr(header, "read", lambda folder: spec)
+    monkeypatch.setattr(config, "resolve", lambda *given: settings)
     monkeypatch.setattr(os, "getpid", lambda: process.pid)
     with pytest.raises(AssertionError):             # it says nothing, not even that it has ended
         play(env, "memory", envs=1, steps=64)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from puffer_sdk.settings import torch_class
 from puffer_sdk.training.reference.ppo import TorchPPO
 
 TRAIN = dict(seed=1, total_timesteps=10_000, learning_rate=0.02, anneal_lr=0, min_lr_ratio=0.0,
@@ -152,7 +153,8 @@ class Recall(FakeVec):
 
 
 def make_reference(act_sizes=(3,), vec=None, **changes) -> TorchPPO:
-    """The reference trainer over `vec`, or over a FakeVec."""
+    """The reference trainer over `vec`, or over a FakeVec; with a class that an option named."""
+    torch_class.name(changes.get("torch_class"), None)
     return TorchPPO(vec or FakeVec(act_sizes), settings(**changes))
 
 

@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_the_readme_fits_one_screen():
     lines = README.splitlines()
-    assert len(lines) <= 62 and max(map(len, lines)) <= 110
+    assert len(lines) <= 64 and max(map(len, lines)) <= 110
 
 
 def test_the_picture_is_small_moving_and_described():
