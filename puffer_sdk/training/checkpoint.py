@@ -1,8 +1,8 @@
 """Save and load a training state.  tensors + facts <-> runs/NAME/NNNN/checkpoints/STEP.safetensors
 
 A checkpoint is a safetensors file: any tool that reads the format reads the weights. Its metadata
-holds what else a resumed run needs, as one JSON text under the key "puffer", and under "mac" the
-MAC of the file's path and that text (base/trust.py):
+holds what else a resumed run needs, as one JSON text under the key "puffer"; where the settings
+name a class of the user, "mac" holds the MAC of the path and that text (base/trust.py):
 
     format_version   2; a greater one is refused. 1 judged by the episodes that ended in training:
                      its "goal", "best" and "window" are no evaluations; train.scale_obs and
@@ -99,7 +99,10 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict, *,
     tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
     facts = {"format_version": FORMAT_VERSION, **facts, "checksum": checksum(tensors)}
     text = json.dumps(facts, sort_keys=True)
-    data = serialize(tensors, metadata={"puffer": text, "mac": trust.mac("checkpoint", path, text)})
+    metadata = {"puffer": text}         # one key: safetensors writes several in any order
+    if facts.get("config", {}).get("policy", {}).get("torch_class"):
+        metadata["mac"] = trust.mac("checkpoint", path, text)
+    data = serialize(tensors, metadata=metadata)
     with files.refused("cannot save the checkpoint; the ones before it are untouched", where=path,
                        hint="free some space, or choose another place with --runs-dir"):
         files.mkdir(path.parent)
