@@ -276,8 +276,8 @@ class Store:
 
 
 class Silence:
-    """How long others have said nothing new, by this process's own clock: what theirs say, and
-    whether somebody sets them, does not matter."""
+    """Seconds since other workers last reported something new, by this process's own clock. Other
+    machines' clocks do not matter."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock, self.heard = clock, {}
