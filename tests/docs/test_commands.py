@@ -84,8 +84,6 @@ def reported(place: Path) -> None:
     shutil.copytree(place / "my_env", place / "before" / "my_env")
 
 
-
-
 PREPARED = {
     "README.md": checkout, "docs/tutorials/ten-minutes.md": checkout,
     "docs/tutorials/first.md": nothing, "docs/tutorials/many-agents.md": nothing,

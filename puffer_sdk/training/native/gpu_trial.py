@@ -22,7 +22,7 @@ from ...toolchain.gpu_kept import Outcome
 from . import cuda
 from .errors import PASSING
 
-SECONDS = 120                   # for the child, which an idle machine needs a few of
+SECONDS = 120                   # for the child; an idle machine takes a few
 EPOCHS = 3                      # the first is not captured, the others are replayed
 AGENTS, OBS, ACTIONS = 8, 5, (3,)
 SETTINGS = {"vec.total_agents": AGENTS, "train.horizon": 8, "train.minibatch_size": 32,
@@ -34,7 +34,7 @@ HINT = "puffer-sdk doctor tries it again; until then, --train.device cpu"
 def try_gpu(*, verbose: bool = False, again: bool = False) -> Outcome:
     """Compile for this machine's GPU and train on it, unless that was tried before.
 
-    again    although it was: what changed may be nothing that is known of
+    again    try even if an outcome is kept
     """
     found = gpu.examine()
     if found.problem:
