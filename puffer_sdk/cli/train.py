@@ -87,8 +87,9 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
         ui.out(f"missed   the goal {result.missed}{unsure}")
         ui.out(f"to read  {paths.page('tutorials/debugging.md')}")
     ui.out(f"run      {paths.shown(result.folder)}")
-    # what the environment is made with, besides its own ini
-    place = ["--config", str(ini)] if ini else []
+    # which run, and what the environment is made with, besides its own ini
+    place = ["--load-model-path", resume] if resume not in (None, "latest") else []
+    place += ["--config", str(ini)] if ini else []
     place += [word for name, value in (settings or {}).items() if name.startswith("env.")
              for word in (f"--{name.replace('_', '-')}", str(value))]
     place += ["--runs-dir", str(runs_dir)] if runs_dir else []

@@ -79,12 +79,10 @@ def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
     defaults    {"vec.total_agents": (64, "why")}: in place of the table's
     in_bytes    whether its rows are bytes, as far as that is known; theirs: as in resolve()
     """
-    resolver = _Resolver(None, None, False, python=True)
+    resolver = _Resolver(None, None, False, python=True, name=name, theirs=theirs)
     resolver.in_bytes = in_bytes
     for full, (value, why) in (defaults or {}).items():
         resolver.given[full] = Given(value, f"auto: {why}", why, full)
-    resolver.given["base.env_name"] = Given(name, "default", "the environment's name",
-                                            "base.env_name")
     return torch_class.named(resolver.run(inis, overrides or {}), None, theirs)
 
 
@@ -100,13 +98,14 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     warn_unread    say which [env] keys no struct field takes (check has PUF105 for that)
     ini         read this file alone (a run's config.ini, say), none of the environment's own
     over        files that lie over those, such as --config's; the last one counts
-    theirs      ini and overrides come from a run or a sweep: they do not say what may be run
+    theirs      ini and overrides come from a run or a sweep: they do not say what may be run, and
+                a name that they give is what the environment was called then
     Raises UsageError naming file, line, what was expected and the nearest valid key.
     """
     folder = Path(folder).resolve()
     if ocean is None:
         ocean = (folder / "binding.c").is_file()
-    resolver = _Resolver(folder, spec, ocean)
+    resolver = _Resolver(folder, spec, ocean, name=folder.name, theirs=theirs)
     config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})
     if warn_unread:
         resolver.warn_unread()
@@ -116,8 +115,10 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
 class _Resolver:
     """One pass over ini and overrides; collects faults, then raises them together."""
 
-    def __init__(self, folder: Path | None, spec: Spec | None, ocean: bool, python: bool = False):
+    def __init__(self, folder: Path | None, spec: Spec | None, ocean: bool, python: bool = False,
+                 name: str = "", theirs: bool = False):
         self.folder, self.spec, self.ocean, self.python = folder, spec, ocean, python
+        self.name, self.theirs = name, theirs
         self.given: dict[str, Given] = {}
         self.env: dict[str, float] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"
@@ -141,8 +142,9 @@ class _Resolver:
         self._read_overrides(overrides)
         inifile.raise_all(self.faults)
         self._take_former()
-        config = complete(self.given, self.env, skipped=self.skipped,
-                          env_name=self.folder.name if self.folder else "")
+        if self.theirs:
+            self.given.pop("base.env_name", None)
+        config = complete(self.given, self.env, skipped=self.skipped, env_name=self.name)
         return Conflicts(config, self.given, self.ocean, self.folder, self.spec).resolve()
 
     # -- the ini

@@ -270,7 +270,8 @@ def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float])
         if theirs.get("name") != env["name"]:
             raise UsageError(f"this checkpoint belongs to another environment, {theirs['name']}, "
                              f"with another {what}", where=checkpoint.path, expected=env[key],
-                             actual=theirs.get(key))
+                             actual=theirs.get(key),
+                             hint=f"`puffer-sdk runs {env['name']}` lists those of {env['name']}")
         raise UsageError(f"this checkpoint was trained with another {what}",
                          where=checkpoint.path, expected=env[key], actual=theirs.get(key),
                          hint=_settings_hint(checkpoint, settings))

@@ -1,12 +1,14 @@
 """Which run goes on, and from where.  --resume RUN, or a restarted group -> Past"""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base import records, ui
 from ..base.errors import PufferError, UsageError
+from ..bridges.sources import CompiledSource, Prepared, PythonSource
 from ..scaling.places import Place
 from . import checkpoint, runs
 from .formats import Counters
@@ -26,7 +28,7 @@ def find_resumable(home: Path, which: str) -> Past:
 
     Warns of a damaged checkpoint and takes the one before it.
     """
-    run = runs.find_run(home, which)
+    run = runs.find_run(home, which, "--resume")
     if run.status == "running" and is_locked(run):
         raise still_running(run)
     found = run.checkpoints()
@@ -48,6 +50,24 @@ def find_resumable(home: Path, which: str) -> Past:
             ui.warn(f"skipping {path.name}: {error.message}")
     raise UsageError("none of this run's checkpoints can be read", where=run.folder,
                      hint="start anew without --resume")
+
+
+def prepare_past(source: CompiledSource | PythonSource, past: Past,
+                 settings: Mapping[str, object] | None, *, verbose: bool) -> Prepared:
+    """The environment with the settings that the run saved, and these over them.
+
+    Where they do not fit and the run is of another environment, the error says so.
+    """
+    try:
+        return replace(source, theirs=True).prepare(settings, ini=past.run.config_path,
+                                                    verbose=verbose)
+    except UsageError as error:
+        theirs = past.checkpoint.facts["env"].get("name")
+        if theirs != source.name:
+            error.hint = "; ".join(filter(None, [
+                error.hint, f"this run is of {theirs}, and `puffer-sdk runs {source.name}` lists "
+                f"those of {source.name}"]))
+        raise
 
 
 def find_restarted(home: Path, place: Place | None) -> runs.Run | None:

@@ -294,18 +294,21 @@ def under_other_names(runs_dir: Path) -> list[Run]:
     return sorted(found, key=lambda run: (run.is_orphan, str(run.info.get("started"))))
 
 
-def hint_to_train(runs_dir: Path) -> str:
-    """What to do where an environment has no runs."""
+def hint_to_train(runs_dir: Path, option: str = "--load-model-path") -> str:
+    """What to do where an environment has no runs; option: what takes one of another name."""
     orphans = [run for run in under_other_names(runs_dir) if run.is_orphan]
     name = next((f"{runs_dir.parts[-depth - 1]}:{'/'.join(runs_dir.parts[-depth:])}"
                  for depth in (1, 2) if runs_dir.parts[-depth - 1] in KINDS), runs_dir.name)
     return f"puffer-sdk train {name}" + (
-        f"; or, if it was called {orphans[-1].env}: --load-model-path "
+        f"; or, if it was called {orphans[-1].env}: {option} "
         f"{paths.shown(orphans[-1].folder)}" if orphans else "")
 
 
-def find_run(runs_dir: Path, text: str) -> Run:
-    """The run that '7', '0007', 'latest' or a path names. Raises UsageError."""
+def find_run(runs_dir: Path, text: str, option: str = "--load-model-path") -> Run:
+    """The run that '7', '0007', 'latest' or a path names. Raises UsageError.
+
+    option      what takes one of an environment that was renamed
+    """
     runs = list_runs(runs_dir)
     if text == "latest" and runs:
         return runs[-1]
@@ -318,7 +321,8 @@ def find_run(runs_dir: Path, text: str) -> Run:
         if re.fullmatch(r"\d{4,}", path.name) and (path / "run.json").is_file():
             return Run(path)
     if not runs:
-        raise UsageError("there are no runs yet", where=runs_dir, hint=hint_to_train(runs_dir))
+        raise UsageError("there are no runs yet", where=runs_dir,
+                         hint=hint_to_train(runs_dir, option))
     numbers = ", ".join(str(run.number) for run in runs[-12:])
     raise UsageError(f"there is no run '{text}'", where=runs_dir,
                      expected=("the newest of " if len(runs) > 12 else "one of ") + numbers,

@@ -33,7 +33,7 @@ from .jobs import TrainJob
 from .locks import locked
 from .metrics import open_sinks
 from .models import find_model
-from .resuming import Past, find_restarted, find_resumable
+from .resuming import Past, find_restarted, find_resumable, prepare_past
 
 
 @dataclass
@@ -100,8 +100,8 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
     torch_class.name_given(source, settings)
-    prepared = (replace(source, theirs=True) if past else source).prepare(
-        settings, ini=past.run.config_path if past else None, verbose=verbose)
+    prepared = prepare_past(source, past, settings, verbose=verbose) if past else \
+        source.prepare(settings, verbose=verbose)
     processes = prepared.config.train.processes
     if place is None and processes > 1 and launch:
         dividing.in_group(prepared.config, processes)       # refused once, not by each of them
@@ -135,8 +135,10 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
             return follow(job, prepared, signals)
         run = run or (past.run if past else runs.create_run(home, tag or ""))
         job = job(checkpoints=run.checkpoints_path, best=run.best_path)
-        again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume",
-                 str(run.number), *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
+        ref = str(run.number) if run.folder.parent.resolve() == home.resolve() \
+            else paths.shown(run.folder)        # of an environment that was renamed
+        again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume", ref,
+                 *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with locked(run):
             parent = _Parent(run, resolved, spec, past, job, tag=tag, wanted=wanted,
                              again=shlex.join(again), cwd=prepared.cwd,

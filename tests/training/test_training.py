@@ -27,6 +27,7 @@ from helpers.playground import (
 )
 
 from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.cli import main
 from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, locks, runs
 from puffer_sdk.training import train as training
@@ -317,15 +318,43 @@ def test_a_resume_that_does_not_fit_touches_nothing(change, faulty, finished, tm
     assert after.pop("env.log") == before.pop("env.log") and after == before
 
 
-def test_a_checkpoint_of_another_env_is_refused(faulty, finished, tmp_path):
-    other = tmp_path / "copy" / "other"
-    other.mkdir(parents=True)
+@pytest.fixture(scope="module")
+def renamed(faulty, tmp_path_factory):
+    """A folder: the same environment, when its folder, header and ini are called `other`."""
+    other = tmp_path_factory.mktemp("renamed") / "other"
+    other.mkdir()
     (other / "other.h").write_text((faulty / "faulty.h").read_text())
     (other / "other.ini").write_text((faulty / "faulty.ini").read_text()
                                      .replace("env_name = faulty", "env_name = other"))
+    return other
+
+
+def test_a_run_of_a_renamed_environment_goes_on_to_the_same_bytes(renamed, finished, tmp_path,
+                                                                  capsys):
+    """From the middle of episodes, in its own folder; and says how it is named from now on."""
+    expected, wanted = rows(finished), tensors(finished / "checkpoints/000000003072.safetensors")
+    for path in good_checkpoints(finished)[1:]:
+        path.unlink()                                   # as if it had ended after two epochs
+    with pytest.raises(UsageError) as caught:
+        train(renamed, tmp_path, resume="latest")
+    assert caught.value.hint.endswith(f"if it was called faulty: --resume {finished}")
+    assert main(["train", str(renamed), "--resume", str(finished), "--runs-dir",
+                     str(tmp_path)]) == 0
+    assert rows(finished) == expected
+    assert tensors(finished / "checkpoints/000000003072.safetensors") == wanted
+    out, err = capsys.readouterr()
+    assert err.count("the policy was trained as faulty: its sizes are those of other") == 1
+    assert f"puffer-sdk eval {renamed} --load-model-path {finished} " in out.splitlines()[-1]
+    assert config.resolve(renamed, ini=finished / "config.ini").base.env_name == "other"
+
+
+@pytest.mark.parametrize("over", ["", "[eval]\nidle_action = 0, 0\n"])      # settings fit, or not
+def test_a_run_of_another_environment_is_refused(over, finished, squared, tmp_path):
     before = state(finished)
-    with pytest.raises(UsageError, match="another environment|not this environment's name"):
-        train(other, tmp_path, resume=str(finished))
+    (tmp_path / "over.ini").write_text(over)
+    with pytest.raises(UsageError) as caught:
+        train(squared, tmp_path, resume=str(finished), ini=tmp_path / "over.ini")
+    assert "`puffer-sdk runs squared` lists those of squared" in caught.value.hint
     assert state(finished) == before
 
 
