@@ -113,8 +113,10 @@ class Spec:
     @property
     def field_flags(self) -> list[str]:
         """What the compiler is told of fields that an env may have: vecenv.h."""
-        return [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
-                if getattr(self, f"has_{name}")]
+        found = [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
+                 if getattr(self, f"has_{name}")]
+        return found + ([f"-DPUFFER_MASK_SIZE={self.mask_size}"]
+                        if self.mask_at and self.mask_size else [])
 
     @property
     def rows_field(self) -> str:

@@ -33,7 +33,7 @@ def clang_flags(folder: Path) -> list[str]:
 
     include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder)]
     builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
-    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', *include, *builtin]
+    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', "-DPUFFER_READ", *include, *builtin]
 
 
 def integer(cursor) -> int | None:

@@ -268,7 +268,7 @@ def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     demo = binding.template("projects/ocean_demo.c.jinja").render(
         spec=spec, settings=values, obs_size=sizes.obs_size, act_sizes=_braces(sizes),
         num_atns=len(sizes.act_sizes), policy=policy, keys=function_text(text, "c_keys"),
-        obs_type=observations.rstrip("* "), masked=spec.mask_size > 0 and not spec.mask_at)
+        obs_type=observations.rstrip("* "))
     files.write(home / f"{spec.name}.c", demo)
 
 

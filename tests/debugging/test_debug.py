@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.faults import FAULTS, plant
 from helpers.places import ROOT
 
 from puffer_sdk import cli
@@ -18,23 +19,6 @@ from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.checking import check
 from puffer_sdk.debugging import debug, debugger, report
 from puffer_sdk.env import header
-
-STEP = "    env->tick += 1;\n"
-FAULTS = {      # name -> what is replaced, by what, the rule, the line it happens in, the function
-    "my_env": ("    env->observations[env->target_row",
-                "    mark(env->observations, env->tick == 9 ? OBS_SIZE + 2 : 0);\n"
-                "    env->observations[env->target_row",
-                "PUF203", "board[at] = TILE_TARGET;", "mark"),
-    "divides": (STEP, STEP + "    env->col /= env->tick < 5;\n", "PUF202", "env->col /=", "c_step"),
-    "aborts": (STEP, STEP + "    if (env->tick == 5) abort();\n", "PUF208", "abort();", "c_step"),
-    "nans": ("    env->terminals[0] =", "    if (env->tick == 7) env->rewards[0] /= "
-             "(float)(env->tick - 7);\n    env->terminals[0] =", "PUF312",
-             "env->terminals[0] =", "c_step"),
-    "forgets": ("    memset(env->observations, TILE_EMPTY, (size_t)OBS_SIZE);\n", "", "PUF302",
-                "env->row = env->size / 2;", "c_reset"),
-}
-HELPER = ("static inline void mark(unsigned char* board, int at) {\n"
-          "    board[at] = TILE_TARGET;\n}\n\n")
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +31,12 @@ def broken(squared, tmp_path_factory):
             folder = root / name
             folder.mkdir()
             text = (squared / "squared.h").read_text().replace("squared", name)
-            text = text.replace("Squared", name.capitalize())
-            old, new, code, *_ = FAULTS[name]
-            assert old in text and STEP in text
-            text = text.replace(old, new, 1).replace(
-                "#include <stdint.h>", "#include <stdlib.h>\n#include <stdint.h>").replace(
-                "static inline void observe(", HELPER + "static inline void observe(")
-            (folder / f"{name}.h").write_text(text)
+            (folder / f"{name}.h").write_text(text.replace("Squared", name.capitalize()))
+            plant(folder, FAULTS[name])
             (folder / f"{name}.ini").write_text(
                 (squared / "squared.ini").read_text().replace("squared", name))
             check.check(folder, budget=0.1)
-            made[name] = folder, folder / "build" / "check" / f"repro_{code}.c"
+            made[name] = folder, folder / "build" / "check" / f"repro_{FAULTS[name].code}.c"
         assert made[name][1].is_file(), "check wrote no such program"
         return made[name]
 

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 TYPED = re.compile(r"(?:[A-Z_]+=\S+ +)*(?:puffer-sdk|make|python3?|pip|git|mkdir|cd|\.|sudo|docker"
-                   r"|sed|pytest|stty)\s")
+                   r"|sed|pytest|stty|torchrun)\s")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,9 @@ def commands(block: Block) -> list[str]:
     """The lines of a block that a reader types, without their prompt and what is said of them."""
     console = block.language == "console"
     found = []
-    for line in block.text.replace("\\\n", " ").splitlines():
+    if block.text.startswith("#!"):
+        return []                       # a script to save
+    for line in re.sub(r"\\\n\s*", "", block.text).splitlines():
         if console and not line.startswith("$ "):
             continue                    # what a command prints
         line = line.removeprefix("$ ").strip()

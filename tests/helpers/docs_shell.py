@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import shlex
 import site
 import subprocess
 import sys
@@ -21,9 +22,11 @@ from helpers.sessions import session, shape
 from puffer_sdk.base.paths import cache_dir
 
 # What a command may lack where tests run. `<!-- needs: a GPU -->` before a block says so
-NEEDS = ("a GPU", "an account", "a second machine", "an upload")
+NEEDS = ("a GPU", "an account", "a second machine", "an upload", "Docker")
 LASTING = re.compile(r"http\.server|--watch|--serve")       # until they are stopped
 WINDOW = re.compile(r"puffer-sdk play")                     # until the reader presses Escape
+DEBUGGER = re.compile(r"puffer-sdk debug(?!.* --batch)")    # until the reader types `quit`
+FAILED = re.compile(r"^error\[| fail, |^PUF\d{3}, step ")    # what a command shows that ends with 1
 CAPTION = re.compile(r"^\[`([\w.]+)`\]\(([^)]+)\):\n\n\Z", re.M)
 ESCAPE = "while sleep 3; do xdotool search --onlyvisible --name . windowfocus " \
          "keydown Escape sleep 0.2 keyup Escape; done"
@@ -85,6 +88,8 @@ class Shell:
         if WINDOW.match(command):
             command = f"{{ {ESCAPE}; }} >/dev/null 2>&1 & keys=$!\n{command}\n" \
                       "status=$?; kill $keys; (exit $status)"
+        if DEBUGGER.match(command):     # in a terminal of its own
+            command = f"echo quit | script -qec {shlex.quote(command)} /dev/null"
         if LASTING.search(command):
             return self._start_and_stop(command, out)
         return self._type(f'{{ {command}\n}} >"{out}" 2>&1 </dev/null; echo "$?"'), out.read_text()
@@ -122,6 +127,8 @@ def make_python(folder: Path) -> Path:
     for name, text in {
             "puffer-sdk": f"{python}from puffer_sdk.__main__ import run\nsys.exit(run())\n",
             "pip": f"{python}from pip._internal.cli.main import main\nsys.exit(main())\n",
+            "pytest": f"{python}from pytest import console_main\nsys.exit(console_main())\n",
+            "torchrun": f"{python}from torch.distributed.run import main\nsys.exit(main())\n",
             "sudo": '#!/bin/sh\nexec "$@"\n'}.items():       # of whoever tests: root
         (folder / "bin" / name).write_text(text)
         (folder / "bin" / name).chmod(0o755)
@@ -137,7 +144,7 @@ def follow(page: str, place: Path, shell: Shell, folder: str = "") -> list[str]:
             (place / step.save).write_text(step.text)
         elif not step.needs:
             status, out = shell.run(step.command)
-            failed = any(" fail, " in line for line in step.shown)
+            failed = any(map(FAILED.search, step.shown))
             printed = {shape(line) for line in out.splitlines()}
             missing = [line for line in step.shown
                        if line != "..." and shape(line) not in printed]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.ladder import copy_ladder
+from helpers.herd import KINDS, write_herd
+from helpers.ladder import IN_SIGHT, copy_ladder
 from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
@@ -127,20 +128,41 @@ def test_the_policy_goes_along_as_pufferlib_reads_it(squared, tmp_path):
     run_demo(second.folder, "squared", tmp_path)
 
 
-@pytest.mark.parametrize("trained", [False, True])
-def test_a_demo_obeys_the_mask(trained, tmp_path):
-    """The environment aborts at an illegal action. PufferLib's binding makes the mask, and here
-    the demo does."""
-    folder = copy_ladder(tmp_path / "ladder", ("#include <string.h>", "#include <stdlib.h>"),
-                         ("    env->rewards[0] = 0;",
-                          "    if (!env->action_mask[action]) abort();\n    env->rewards[0] = 0;"))
-    runs = tmp_path / "runs"
+# Each aborts at an action that is illegal, or of a row without an agent
+STRICT_LADDER = [("#include <string.h>", "#include <stdlib.h>"),
+                 ("    env->rewards[0] = 0;", "    if (!LEGAL[action]) abort();\n"
+                  "    env->rewards[0] = 0;")]
+# The second head, which is continuous, has its byte in the mask; so has the third
+HEADS = [("#define ACT_SIZES {ACT_COUNT}", "#define ACT_SIZES {ACT_COUNT, 1, 2}"),
+         ("env->rung == env->bell;", "env->rung == env->bell;\n"
+          "    env->action_mask[4] = 1;\n    env->action_mask[5] = 0;"),
+         ("if (!LEGAL[action]) abort();",
+          "if (!LEGAL[action] || env->actions[2] != 0) abort();")]
+KINDS_OF_GAMES = {
+    "mask": lambda home: strict_ladder(home), "heads": lambda home: strict_ladder(home, *HEADS),
+    "in sight": lambda home: strict_ladder(home, *IN_SIGHT, legal="env->observations + OBS_LEGAL"),
+    "rows": lambda home: write_herd(home, KINDS["both"])}
+
+
+def strict_ladder(home: Path, *changes: tuple[str, str], legal: str = "env->action_mask") -> Path:
+    legal = ("#pragma once", f"#pragma once\n#define LEGAL ({legal})")
+    return copy_ladder(home / "ladder", legal, *STRICT_LADDER, *changes)
+
+
+@pytest.mark.parametrize(("kind", "trained"), [
+    ("mask", True), ("heads", False), ("in sight", False), ("in sight", True), ("rows", False),
+    ("rows", True)])
+def test_a_demo_obeys_the_mask_and_leaves_rows_alone(kind, trained, tmp_path):
+    """PufferLib's binding makes the rows, and here the demo does."""
+    folder, runs = KINDS_OF_GAMES[kind](tmp_path), tmp_path / "runs"
     if trained:
-        puffer_sdk.train(folder, {"train.total_timesteps": 20_000, "vec.total_agents": 64,
-                                  "train.minibatch_size": 512}, runs_dir=runs)
+        puffer_sdk.train(folder, {"train.total_timesteps": 7_680, "vec.total_agents": 48,
+                                  "train.horizon": 8, "train.minibatch_size": 96,
+                                  "policy.hidden_size": 16, "policy.num_layers": 1},
+                         runs_dir=runs)
     done = ocean.export_ocean(folder, tmp_path / "pr", runs_dir=runs)
     assert trained != any("plays at random" in item for item in done.todo)
-    run_demo(done.folder, "ladder", tmp_path)
+    run_demo(done.folder, folder.name, tmp_path)
 
 
 # -- bind ---------------------------------------------------------------------------

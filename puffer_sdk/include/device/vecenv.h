@@ -87,6 +87,9 @@ static void PUFFER_APPLY(Env* env, Dict* kwargs);
 
 static const int puffer_act_sizes[] = ACT_SIZES;
 enum { puffer_num_atns = (int)(sizeof(puffer_act_sizes) / sizeof(puffer_act_sizes[0])) };
+#if defined(PUFFER_MASK_SIZE) && !defined(MY_ACTION_MASK)
+#define MY_ACTION_MASK PUFFER_MASK_SIZE
+#endif
 #ifdef MY_ACTION_MASK
 enum { puffer_mask_size = MY_ACTION_MASK };
 #else
