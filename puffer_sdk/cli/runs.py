@@ -248,8 +248,8 @@ def _find(text: str, env: str | None, runs_dir: Path | None) -> runs.Run:
     name, slash, number = text.rpartition("/")
     if Path(text).is_dir() or not slash:
         return runs.find_run(Path(text).resolve().parent if slash else _folder(env, runs_dir),
-                             text)
-    return runs.find_run(_folder(name, runs_dir), number)
+                             text, "")
+    return runs.find_run(_folder(name, runs_dir), number, "")
 
 
 # -- what is shown

@@ -295,13 +295,15 @@ def under_other_names(runs_dir: Path) -> list[Run]:
 
 
 def hint_to_train(runs_dir: Path, option: str = "--load-model-path") -> str:
-    """What to do where an environment has no runs; option: what takes one of another name."""
+    """What to do where an environment has no runs; option: what takes one of another name, or ""
+    where it stands alone.
+    """
     orphans = [run for run in under_other_names(runs_dir) if run.is_orphan]
     name = next((f"{runs_dir.parts[-depth - 1]}:{'/'.join(runs_dir.parts[-depth:])}"
                  for depth in (1, 2) if runs_dir.parts[-depth - 1] in KINDS), runs_dir.name)
     return f"puffer-sdk train {name}" + (
-        f"; or, if it was called {orphans[-1].env}: {option} "
-        f"{paths.shown(orphans[-1].folder)}" if orphans else "")
+        f"; or, if it was called {orphans[-1].env}: "
+        f"{f'{option} {paths.shown(orphans[-1].folder)}'.lstrip()}" if orphans else "")
 
 
 def find_run(runs_dir: Path, text: str, option: str = "--load-model-path") -> Run:

@@ -34,6 +34,6 @@ def test_pages_and_code_name_no_other_index():
             for path in (ROOT / name).rglob("*.py")]
     named = {path: text for path in (*pages, *code) if "--index-url" in (
         text := path.read_text(encoding="utf-8"))}
-    assert ROOT / "docs/guides/export.md" in named
+    assert ROOT / "docs/tutorials/ten-minutes.md" in named
     for path, text in named.items():
         assert text.count("--index-url") == text.count(extras.TORCH_ON_CPU), path

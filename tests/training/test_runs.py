@@ -279,6 +279,8 @@ def test_runs_of_an_environment_that_was_renamed(tmp_path, capsys, monkeypatch):
     with pytest.raises(UsageError) as caught:
         find_model(tmp_path / "runs" / "boxes", "latest")
     assert "if it was called crates: --load-model-path runs/crates/0002" in caught.value.hint
+    assert cli.main(["runs", "plot", "boxes/1"]) == 2
+    assert capsys.readouterr().err.endswith("if it was called crates: runs/crates/0002\n")
     (tmp_path / "crates").mkdir()           # an environment of its own
     (tmp_path / "crates" / "crates.h").touch()
     with pytest.raises(UsageError) as caught:
