@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -124,6 +125,10 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
             what="the sweep")
     told_how(plan, prepared)
     schedule = Schedule(plan, seeds, before=store.facts.get("spent", 0.0), began=began)
+    if resume and schedule.closes(store.trials()):
+        ui.warn(f"{schedule.spent:.0f} of {plan.seconds:g} seconds were spent before: no time is "
+                "left to search", f"--seconds counts from the beginning: --seconds "
+                f"{math.ceil(plan.seconds + schedule.spent):g} gives it as much again")
     return Supervisor(source, place, store, schedule, runs_dir=runs_dir, tag=tag, wandb=wandb,
                       tensorboard=tensorboard, show_table=show_table).run()
 

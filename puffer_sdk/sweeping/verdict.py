@@ -149,6 +149,9 @@ def judge(plan: Plan, trials: list[Stored], judged: int | None = None) -> Verdic
         mean, low, high = math.exp(mean), math.exp(low), math.exp(high)
     a, b = sum(ours) / len(ours), sum(theirs) / len(theirs)
     sentence = _sentence(plan, number, len(seeds), a, b, mean, low, high, gain, loss, missed)
+    if any(trial.number == number and trial.facts.get("start") for trial in trials):
+        sentence = f"none is better than the default, which is trial {number}: the settings to " \
+            "start from are the best of all that were tried"
     return Verdict(sentence, number, seeds, ours, theirs, mean, low, high)
 
 

@@ -69,3 +69,5 @@ def test_the_verdict_counts_seeds_on_which_the_best_does_not_arrive(misses, bett
     found = judge(PLAN, trials)
     assert len(found.seeds) == 5 and found.sentence.startswith("better") is better
     assert ("3 runs of trial 7 did not reach it" in found.sentence) is not better
+    trials.append(trial(7, 3.0, start=True))
+    assert judge(PLAN, trials).sentence.startswith("none is better than the default, which is")

@@ -259,13 +259,16 @@ def test_two_sweeps_get_two_folders(toy, start):
     assert [sorted(finished(place_of(toy, number))) for number in (1, 2)] == [[0, 1, 2]] * 2
 
 
-def test_a_resumed_sweep_keeps_its_space(toy, monkeypatch):
+def test_a_resumed_sweep_keeps_its_space(toy, monkeypatch, capsys):
     monkeypatch.chdir(toy.parent)
     sweep(toy, {**QUICK, "sweep.max_runs": 2}, seeds=0)
     with pytest.raises(UsageError, match=r"sweep\.only cannot change"):
         sweep(toy, {"sweep.only": "gamma"}, resume="latest")
     found = sweep(toy, {"sweep.max_runs": 5}, resume="latest", seeds=0)
+    assert len(found.trials) == 5 and "no time is left" not in capsys.readouterr().err
+    found = sweep(toy, {"sweep.max_runs": 9, "sweep.seconds": 1}, resume="latest", seeds=0)
     assert len(found.trials) == 5
+    assert "of 1 seconds were spent before: no time is left to search" in capsys.readouterr().err
 
 
 def test_wandb_shows_the_trials_of_a_sweep_as_one_group(toy, monkeypatch):
