@@ -221,9 +221,9 @@ enum {
 };
 
 #if defined(ACTION_MASK_AT) && !defined(MY_ACTION_MASK)
-#ifdef PUFFER_MASK_SIZE         // PufferLib, where MY_ACTION_MASK asks for a field, has no such mask
+#ifdef PUFFER_MASK_SIZE    // PufferLib, where MY_ACTION_MASK asks for a field, has no such mask
 #define MY_ACTION_MASK PUFFER_MASK_SIZE
-#elif !defined(PUFFER_READ)     // whoever reads the header finds the size
+#elif !defined(PUFFER_READ)    // whoever reads the header finds the size
 #error "ACTION_MASK_AT needs MY_ACTION_MASK, the number of all actions"
 #endif
 #endif
