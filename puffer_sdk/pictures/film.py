@@ -126,7 +126,7 @@ def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:
     vec = _eval_envs(library, resolved, link)
     player, steps = make_player(vec, resolved), resolved.eval.steps
     vec.reset()
-    entries = Entries(vec, GAMES, least=steps)
+    entries = Entries(vec, GAMES, steps)
     while not (entries.ended.any() or entries.done.all() or link.stop) \
             and entries.tick < steps * PATIENCE:
         player(vec)

@@ -1,7 +1,8 @@
 """Score players in a child process.  job -> one Score a player
 
 Where no episode of random play ends, the others play as long as it did: it goes first, and shows
-which kind an environment is.
+which kind an environment is. Where one player's episodes do not all end, what comes in 1000 ticks
+is compared, and players that were done sooner play once more, for the whole span.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import time
 from dataclasses import asdict, replace
 
 from ..env.link import Link
-from ..scoring.playing import Play, make_envs, plan
+from ..scoring.playing import Plan, Play, make_envs, plan
 from ..scoring.score import ENDLESS, Score, comparable, score_of
 from .players import PlayersJob, load_players
 
@@ -20,22 +21,32 @@ def work(job: PlayersJob, link: Link) -> dict:
     resolved, library = job.config, job.open()
     scores: dict[str, Score] = {}
     agents = library.agents_per_env(resolved.env, link.watches(library.armed))
-    whole = plan(resolved, agents)
-    for name, make_player in load_players(job, library).items():
-        if link.stop:
-            break
+    whole = replace(plan(resolved, agents), rating=bool(job.seconds))
+    players = load_players(job, library)
+    for name, make_player in players.items():
         random, most = scores.get("random"), whole
         if random and random.unit == ENDLESS:
             most = replace(whole, most=random.ticks)
-        vec = make_envs(library, resolved, link, whole.envs)
-        play = Play(vec, make_player(vec, resolved), most, name)
-        end = time.monotonic() + job.seconds if job.seconds else math.inf
-        play.run(lambda end=end: link.stop or time.monotonic() > end,
-                 lambda play: report(play, link))
-        vec.close()
-        scores[name] = score_of(play.entries, name)
+        if not link.stop:
+            scores[name] = play(job, library, link, most, name, make_player)
+    if not all(score.whole for score in scores.values()):
+        span = max(score.span for score in scores.values())
+        for name in [name for name, score in scores.items() if score.span < span]:
+            if not link.stop:
+                scores[name] = play(job, library, link, replace(whole, rating=True), name,
+                                    players[name])
     found = {score.policy: asdict(score) for score in comparable(scores.values())}
     return {name: found[name] for name in ("trained", "random", "idle") if name in found}
+
+
+def play(job: PlayersJob, library, link: Link, wanted: Plan, name: str, make_player) -> Score:
+    """What one player is worth."""
+    vec = make_envs(library, job.config, link, wanted.envs)
+    with vec:
+        found = Play(vec, make_player(vec, job.config), wanted, name)
+        end = time.monotonic() + job.seconds if job.seconds else math.inf
+        return score_of(found.run(lambda: link.stop or time.monotonic() > end,
+                                  lambda found: report(found, link)), name)
 
 
 def report(play: Play, link: Link) -> None:

@@ -7,6 +7,10 @@ time limit ended and set no terminal.
 Every agent has the same quota. Collecting what ends first would favour short episodes, so an
 agent's episodes beyond its quota do not count while others still play theirs. Where agents come
 and go, death is an ending, and rows in which nobody has lived yet have no quota.
+
+What comes in 1000 ticks is measured over the first `span` ticks of every env, whatever ends in
+them: an env that is stopped once it has ended enough shows little of one that does not end. Where
+all envs end what counts within the span nobody asks for it, and they need not play so long.
 """
 from __future__ import annotations
 
@@ -15,30 +19,45 @@ import numpy as np
 from ..env.living import ended as endings_of
 from ..env.living import living
 
+STUCK = 2.0             # lengths of those that ended, after which an episode goes on for ever
 MEASURED = ("episode_return", "episode_length")     # what we measure where nothing is logged
+
+
+def goes_on(age: float, length: float) -> bool:
+    """Whether episodes that have come to this age, on average, are unlike those of this mean length
+    that ended. Were they alike, whatever their spread, the age would be about half to one length.
+    """
+    return age > STUCK * length
 
 
 class Entries:
     """Counts the entries of a vec from its reset on. Call look() after every step.
 
     quota       entries of each agent that count
-    least       ticks to play before an env without endings may be done
+    span        ticks of every env that rates are measured over, and that it plays before it may be
+                done without an ending
+    rating      whether all envs play the whole span
     finished    (N,) endings of each agent
     seen        (N,) rows that have had an agent
     ages        (N,) ticks that they had one
-    earned      (N,) rewards of all these ticks
-    done        (num_envs,) envs that have played their share
+    rated       (N,) those within the span
+    earned      (N,) rewards of these
+    entered     (num_envs,) endings within the span, and log entries that came without one
+    clocks      (num_envs,) ticks that each env has played
+    done        (num_envs,) envs that have played their share of entries
     kept        envs that count at all: the first ones
     zero_sum    whether the rewards of an env's agents were opposites so far, and not all 0
     """
 
-    def __init__(self, vec, quota: int, least: int = 0):
-        self.vec, self.quota, self.least, self.tick = vec, quota, least, 0
+    def __init__(self, vec, quota: int, span: int, rating: bool = False):
+        self.vec, self.quota, self.span, self.rating, self.tick = vec, quota, span, rating, 0
         self.first, self.sizes = vec.first_row[:-1], np.diff(vec.first_row)
         self.env_of = np.repeat(np.arange(vec.num_envs), self.sizes)
         self.returns, self.earned = np.zeros((2, vec.num_agents))
         self.lengths = np.zeros(vec.num_agents, int)
-        self.finished, self.ages = np.zeros((2, vec.num_agents), int)
+        self.finished, self.ages, self.rated = np.zeros((3, vec.num_agents), int)
+        self.clocks = np.zeros(vec.num_envs, int)
+        self.entered = np.zeros(vec.num_envs)
         self.lived = self.seen = living(vec)
         self.alone = np.zeros(vec.num_envs)             # entries that came without an ending
         self.ended = np.zeros(vec.num_envs, bool)       # envs in which an episode has ended
@@ -55,13 +74,18 @@ class Entries:
 
     @property
     def over(self) -> bool:
-        """Whether all envs that count have played their share."""
-        return bool(self.done[:self.kept].all())
+        """Whether all envs that count have played what they are to play."""
+        return bool(self.waiting[:self.kept].all())
 
     @property
     def waiting(self) -> np.ndarray:
         """(num_envs,) bool: envs that need not play on."""
-        return self.done | (self._every >= self.kept)
+        return (self.done & self.is_rated) | (self._every >= self.kept)
+
+    @property
+    def is_rated(self) -> np.ndarray | bool:
+        """(num_envs,) bool: envs that have played the span, where that is asked for."""
+        return self.clocks >= self.span if self.rating else True
 
     def look(self, paused: np.ndarray | None = None) -> None:
         """Take what the step that was just made logged and ended.
@@ -72,20 +96,24 @@ class Entries:
         if paused is not None:
             lived = lived & ~paused[self.env_of]
         self.tick += 1
+        self.clocks += 1 if paused is None else ~paused
+        inside = self.clocks <= self.span           # (num_envs,)
         rewards = vec.rewards if lived.all() else np.where(lived, vec.rewards, 0.0)
         self.returns += rewards
-        self.earned += rewards
         self.lengths += lived
         self.ages += lived
+        early = True if self.tick <= self.span else inside[self.env_of]
+        self.earned += rewards if early is True else np.where(early, rewards, 0.0)
+        self.rated += lived & early
         self._look_for_sums(rewards)
         ended = endings_of(vec, lived)
         if vec.alive is not None:
             self.lived = living(vec)
             self.seen = self.seen | self.lived
         counts = ended & (self.finished < self.quota) & ~self.done[self.env_of]
-        logged = self._take_logs(ended, counts)
+        logged = self._take_logs(ended, counts, inside)
         if not (logged or ended.any()):
-            if self.tick == self.least:
+            if self.tick == self.span:
                 self._judge()
             return
         for agent in np.flatnonzero(counts):
@@ -94,9 +122,18 @@ class Entries:
                 "episode_return": float(self.returns[agent]),
                 "episode_length": int(self.lengths[agent])})
         self.finished += ended
+        self.entered += self.per_env(ended & early)
         self.returns[ended], self.lengths[ended] = 0.0, 0
         self.ended |= ended if self._single else np.logical_or.reduceat(ended, self.first)
         self._judge()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the agents' latest episodes have gone on for much longer than those that ended:
+        they may never end."""
+        lengths = [each["episode_length"] for each in self.counted if "episode_length" in each]
+        age = self.lengths[self.seen].mean() if self.seen.any() else 0.0
+        return goes_on(float(age), float(np.mean(lengths)) if lengths else 0.0)
 
     def keep(self, envs: int) -> None:
         """Only the first so many envs count from here on, whatever the others have done."""
@@ -128,7 +165,7 @@ class Entries:
             if log := vec.log_of(env):
                 yield env, log.pop("n"), log
 
-    def _take_logs(self, ended, counts) -> bool:
+    def _take_logs(self, ended, counts, inside) -> bool:
         """Whether anything was logged. Of what is logged beside endings, the share counts that
         agents within their quota have in these endings."""
         found = False
@@ -136,8 +173,9 @@ class Entries:
             found = True
             first, last = self.vec.first_row[env:env + 2]
             endings, counted = int(ended[first:last].sum()), int(counts[first:last].sum())
-            if not endings and not self.done[env]:
-                self.alone[env] += n
+            if not endings:
+                self.alone[env] += 0.0 if self.done[env] else n
+                self.entered[env] += n * inside[env]
             share = counted / endings if endings else float(not self.done[env])
             if share:
                 who = {"agent": int(first + ended[first:last].argmax())} if endings == 1 else {}
@@ -151,7 +189,9 @@ class Entries:
         """Which envs have played their share."""
         shares = self.per_env(np.minimum(self.finished, self.quota))
         enough = self.alone + shares >= self.quota * np.maximum(1, self.agents_of_envs)
-        self.done |= enough & (self.ended | (self.tick >= self.least))
+        self.done |= enough & (self.ended | (self.clocks >= self.span))
+        if self.tick >= self.span and not self.done[:self.kept].all():
+            self.rating = True
 
     # -- of the envs that count
 

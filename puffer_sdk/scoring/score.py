@@ -2,8 +2,8 @@
 
 A score is the mean of what the environment logs: of each env the first entries, as entries.py
 counts them, and envs weigh alike. An environment that logs nothing is measured by its rewards and
-endings. What comes in 1000 ticks is known whether episodes end or not. Intervals are 95 %, by
-Student's t over envs (agents of one env are not independent).
+endings. What comes in 1000 ticks, of the first [eval] steps of every env, is known whether episodes
+end or not. Intervals are 95 %, by Student's t over envs (agents of one env are not independent).
 """
 from __future__ import annotations
 
@@ -36,12 +36,18 @@ class Score:
     mean: dict[str, float]      # perf, score, ...; and what comes in 1000 ticks
     interval: dict[str, float | None]   # half width of each 95 % interval; None with one env
     zero_sum: bool = False      # the agents of each env play against each other
+    span: int = 0               # ticks of each env that its rates are of; 0: of unlike ones
     episodes: list[dict] = field(default_factory=list, repr=False)
 
     @property
     def whole(self) -> bool:
         """Whether everybody has ended as many episodes as were to count."""
-        return self.unit == PER_EPISODE and not self.unfinished
+        return self.unit == PER_EPISODE and self.settled
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was to count has come: episodes, or the entries of a world without."""
+        return not self.unfinished and self.count > 0
 
 
 def score_of(entries: Entries, policy: str) -> Score:
@@ -51,13 +57,20 @@ def score_of(entries: Entries, policy: str) -> Score:
     for name in measures_of(counted):
         mean[name], interval[name] = clustered_mean(
             [each[name] for each in counted], envs, weights)
-    for name, rates in rates_of(entries).items() if entries.seen.any() else ():
-        mean[name], interval[name] = clustered_mean(rates, range(len(rates)))
+    span = span_of(entries)
     rows, endings = entries.rows, bool(entries.ended[:entries.kept].any())
     short = entries.seen & (entries.finished < entries.quota) & ~entries.done[entries.env_of]
+    unfinished = int(short[:rows].sum())
+    for name, rates in rates_of(entries).items() if span or unfinished else ():
+        mean[name], interval[name] = clustered_mean(rates, range(len(rates)))
     return Score(policy, PER_EPISODE if endings else ENDLESS, round(sum(weights)), entries.tick,
-                 int(short[:rows].sum()), mean, interval, entries.zero_sum,
-                 counted)
+                 unfinished, mean, interval, entries.zero_sum, span, counted)
+
+
+def span_of(entries: Entries) -> int:
+    """Ticks of each env that its rates are of; 0 where these are not equally many."""
+    clocks = entries.clocks[:entries.kept].clip(max=entries.span)
+    return int(clocks.min()) if entries.seen.any() and (clocks == clocks[0]).all() else 0
 
 
 def measures_of(counted: list[dict]) -> list[str]:
@@ -68,13 +81,10 @@ def measures_of(counted: list[dict]) -> list[str]:
 
 def rates_of(entries: Entries) -> dict[str, np.ndarray]:
     """What came in 1000 ticks, for each env that counts: rewards of an agent, and log entries."""
-    kept, ages = entries.kept, entries.per_env(entries.ages)
-    earned, entries_of = entries.per_env(entries.earned), entries.alone + entries.per_env(
-        entries.finished)
-    scale = 1000.0 / ages.clip(1)                       # 0: Ctrl-C came first
-    there = entries.agents_of_envs[:kept] > 0
-    return {RETURN_RATE: (earned * scale)[:kept][there],
-            ENTRY_RATE: (entries_of * scale)[:kept][there]}
+    kept, there = entries.kept, entries.agents_of_envs[:entries.kept] > 0
+    scale = 1000.0 / entries.per_env(entries.rated).clip(1)     # 0: Ctrl-C came first
+    return {RETURN_RATE: (entries.per_env(entries.earned) * scale)[:kept][there],
+            ENTRY_RATE: (entries.entered * scale)[:kept][there]}
 
 
 def comparable(scores: Iterable[Score]) -> list[Score]:

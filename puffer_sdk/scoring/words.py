@@ -32,11 +32,11 @@ def interval(score: Score, name: str) -> float | None:
 
 
 def headline(claim: Mapping) -> str:
-    """The measure that a claim is about: its metric, or the return of 1000 ticks where episodes did
+    """The measure that a claim is about: its metric, or the return of 1000 ticks where episodes do
     not all end."""
     trained = Score(**claim["trained"])
-    return claim["metric"] if trained.whole or (
-        not trained.unfinished and claim["metric"] in trained.mean) else RETURN_RATE
+    episodes = trained.settled and claim["metric"] in trained.mean and not claim.get("rated")
+    return claim["metric"] if episodes or RETURN_RATE not in trained.mean else RETURN_RATE
 
 
 def claimed(claim: Mapping) -> str:

@@ -13,12 +13,16 @@ repeats everything: all evaluations together cost at most one SHARE-th of the st
 those before the end half of that. Training's envs and random numbers are left alone.
 
 Best weights give way to later ones, unless the later ones are worse by more than chance.
+
+Where episodes do not all end, policies are compared by what comes in 1000 ticks, over as many ticks
+of every env. Whether they end is for the choosing evaluation to find: were it for the claim alone,
+a claim in which all happened to end would say something else than the others.
 """
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
@@ -28,9 +32,9 @@ from ..env.link import Link
 from ..env.seeds import mix_seed
 from ..scoring import apart
 from ..scoring.baselines import actor_player, random_player
-from ..scoring.entries import Entries
+from ..scoring.entries import Entries, goes_on
 from ..scoring.intervals import clustered_mean
-from ..scoring.playing import PATIENCE, SLACK, Play, make_envs, may_wait, plan, within
+from ..scoring.playing import PATIENCE, SLACK, Play, for_rates, make_envs, may_wait, plan, within
 from ..scoring.score import RATES, RETURN_RATE, Score, comparable, rates_of, score_of
 from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
@@ -50,7 +54,7 @@ FEWEST_ENVS = 2         # likewise: one alone has no interval
 LEAST_SHARE = 1 / 8     # of what is left at the end, for the first look at the last weights
 OF_BEFORE = 2           # episodes that the expected length of one counts for
 STILL = 1e-5            # of a number's size: what moves by less has not moved
-CLAIM_SHARE = 0.6       # of what is left then, for the claim; the rest is for random play
+CLAIM_SHARE = 0.75      # of what is left then, for the claim; the rest is for random play
 ORDER = ("perf", "score", "episode_return")     # what is compared, after what the goal names
 
 
@@ -59,6 +63,7 @@ class Look:
     """One evaluation.
 
     of_envs     {"perf": mean of each env, None where it logged none}: for comparisons
+                and its rates, where they are of the whole span
     """
 
     step: int
@@ -75,6 +80,11 @@ class State:
     promise: float | None = None    # the window's value then
     length: float = 0.0             # ticks of an episode, by the last evaluation; 0: unknown
     tail: float = 2.5               # the longest episode of a play over their mean
+    noted: int = 0                  # agent steps of training ...
+    entries: float = 0.0            # ... what it logged ...
+    logged: float = 0.0             # ... and ticks of these episodes
+    began: float = 0.0              # ticks of an episode in the run's first eighth; 0: unknown
+    endless: bool = False           # whether that one's episodes do not all end
     attempts: int = 0               # to confirm the goal
     pause: int = 0                  # step before which the goal is not tried again
     spans: dict = field(default_factory=dict)       # {"perf": [least, greatest]} that was logged
@@ -130,8 +140,17 @@ class Evaluations:
 
     # -- when
 
-    def note(self, log: Mapping[str, float]) -> None:
-        """An epoch of training logged this."""
+    def note(self, log: Mapping[str, float], steps: int) -> None:
+        """An epoch of training, of so many agent steps, logged this."""
+        state = self.state
+        state.noted += steps
+        state.entries += log.get("n", 0.0)
+        state.logged += log.get("n", 0.0) * log.get("episode_length", 0.0)
+        if state.entries and state.noted <= self.config.train.total_timesteps / EIGHTH:
+            state.began = state.logged / state.entries
+        self._note_spans(log)
+
+    def _note_spans(self, log: Mapping[str, float]) -> None:
         for name, value in log.items():
             if name != "n" and math.isfinite(value):
                 low, high = self.state.spans.get(name, (value, value))
@@ -191,7 +210,23 @@ class Evaluations:
     def price(self, games: int, step: int, window: Window) -> float:
         """Agent steps that so many games are expected to take."""
         envs = max(FEWEST_ENVS, -(-games // self.agents))
-        return SLACK * self.tail * envs * self.agents * self.expected(step, window)
+        of_episodes = SLACK * self.tail * envs * self.agents * self.expected(step, window)
+        return max(of_episodes, self.price_of_rates) if self.wants_rates(window) else of_episodes
+
+    def wants_rates(self, window: Window) -> bool:
+        """Whether episodes may not all end: by the last evaluation, or by the training, where the
+        agents' latest episodes have gone on for much longer than those that ended."""
+        state, length = self.state, window.means.get("episode_length", 0.0)
+        if state.endless or not window.total:
+            return True
+        each = self.agents if state.logged * self.agents <= state.noted else 1  # a game, an agent
+        age = (state.noted - state.logged * each) / self.config.vec.total_agents
+        return length > 0 and goes_on(age, length)
+
+    @property
+    def price_of_rates(self) -> float:
+        """Agent steps of the fewest envs that rates can be compared in."""
+        return FEWEST_ENVS * self.agents * self.plan.span
 
     def expected(self, step: int, window: Window) -> float:
         """Ticks that an episode is expected to take: what the last evaluation saw, or more where
@@ -204,22 +239,21 @@ class Evaluations:
 
     # -- what
 
-    def after_epoch(self, step: int, seconds: float, window: Window, tensors) -> dict | None:
+    def after_epoch(self, step: int, seconds: float, window: Window, tensors,
+                    best) -> dict | None:
         """Evaluate, if it is time. Returns what to log, or None; "best" in it: these weights are
         the best now.
 
         tensors     returns the weights, by name
+        best        returns the best weights that were kept, or None where there are none
         """
         why = self.due(step, window)
         if why is None:
             return None
-        return self._together(lambda: self._choose(why, step, seconds, window, tensors()))
+        return self._together(lambda: self._choose(why, step, seconds, window, tensors(), best))
 
     def finish(self, step: int, seconds: float, window: Window, tensors, best) -> dict:
-        """The claim. Returns what to log; "best" in it: these weights are the best.
-
-        best        returns the best weights that were kept, or None where there are none
-        """
+        """The claim. Returns what to log; "best" in it: these weights are the best."""
         return self._together(lambda: self._finish(step, seconds, window, tensors(), best))
 
     def _together(self, work) -> dict:
@@ -228,12 +262,12 @@ class Evaluations:
         self.load(found["state"])
         return found["row"]
 
-    def _choose(self, why: str, step: int, seconds: float, window: Window, tensors) -> dict:
+    def _choose(self, why: str, step: int, seconds: float, window: Window, tensors, best) -> dict:
         state, credit = self.state, self.credit(step)
         look = self._look(0, step, tensors, credit / (2 if why == "goal" else 1), window)
         state.looked, state.promise = step, window.means.get(self.metric)
         row = self._row("eval", look.score)
-        if not self.is_worse(look):
+        if not self.is_worse(look, lambda: self._best_rated(best, self.credit(step), window)):
             state.best, row["best"] = asdict(look), True
         if why == "goal":
             state.attempts += 1
@@ -252,21 +286,25 @@ class Evaluations:
         chosen, kept, last = step, None, None
         if state.best is None or state.best["step"] != step:
             rival, share = best() if state.best else None, LEAST_SHARE * left
-            last = self._look(0, step, tensors, (2 if rival else 1) * share, window) \
-                if share >= self.price(1, step, window) else None
-            if last and rival and self.is_worse(last):
+            last = self._look(0, step, tensors, (2 if rival else 1) * share, window)
+            if rival and self.is_worse(last, lambda: self._best_rated(best, share, window)):
                 chosen, kept = state.best["step"], rival
             else:
-                state.best = last and asdict(last)
-        left = step / SHARE - state.spent
-        claim = self._look(1, chosen, kept or tensors, left * CLAIM_SHARE, window)
-        random = self._look(1, 0, None, step / SHARE - state.spent, window)
+                state.best = asdict(last)
+        left, endless = step / SHARE - state.spent, state.endless
+        share = (1 - CLAIM_SHARE) * left
+        if endless:
+            share = min(max(share, self.agents * self.plan.span), left / 2)
+        claim = self._look(1, chosen, kept or tensors, left - share, window)
+        endless = endless or not claim.score.settled
+        random = self._look(1, 0, None, step / SHARE - state.spent, window, endless,
+                            claim.score.span)
         if not self.met and self.goal and self.meets(claim.score) \
                 and (last is None or chosen != step or self.meets(last.score)):
             state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
         state.claim = {
             "step": claim.step, "metric": self.metric, "least": self.sign < 0,
-            "unmoved": self.unmoved,
+            "unmoved": self.unmoved, "rated": endless,
             "trained": without_episodes(claim.score), "random": without_episodes(random.score)}
         return {**self._row("claim", claim.score), "claim/step": claim.step,
                 **({"best": True} if claim.step == step else {})}
@@ -282,22 +320,27 @@ class Evaluations:
     # -- one evaluation
 
     def _look(self, kind: int, step: int, tensors: Mapping[str, np.ndarray] | None, budget: float,
-              window: Window) -> Look:
+              window: Window, rating: bool | None = None, span: int = 0) -> Look:
         """Play.
 
         kind        0: the seeds that choose, 1: that claim, 2, 3, ...: that confirm
         tensors     the weights; None: random play
+        rating      whether rates are wanted; None: where episodes may not all end
+        span        that they are to be of; 0: [eval] steps
         """
         config = self.config
         seed = mix_seed(mix_seed(config.eval.seed, config.train.seed), kind) % (MAX_SEED + 1)
         with apart.own_random(seed):
             whole = self.choosing if kind == 0 else self.plan
             if tensors is None:
-                whole = replace(whole, envs=min(whole.envs, CHOOSING))
-            length = self.expected(step or 1, window)
+                whole = replace(whole, envs=min(whole.envs, CHOOSING), span=span or whole.span)
+            length = tensors is None and self.state.began or self.expected(step or 1, window)
             vec = None
             try:
-                chosen = within(whole, max(0.0, budget), self.agents, self.tail * length)
+                budget = max(0.0, budget)
+                chosen = for_rates(whole, budget, self.agents) \
+                    if (self.wants_rates(window) if rating is None else rating) else \
+                    within(whole, budget, self.agents, self.tail * length, self.may_wait)
                 vec = make_envs(self.library, config, self.link, chosen.envs, seed)
                 player = random_player(vec, config, seed) if tensors is None else actor_player(
                     backends.make_actor(vec, config, tensors, seed, threads=max(1, min(
@@ -314,10 +357,14 @@ class Evaluations:
             lengths = [each["episode_length"] for each in entries.episodes]
             if lengths:
                 self.state.tail = max(lengths) / float(np.mean(lengths))
+            self.state.endless = entries.stuck and (chosen.rating or not score.settled)
             for pick in (min, max):
-                self.note({name: pick(each.get(name, mean) for each in score.episodes)
-                           for name, mean in score.mean.items() if name not in RATES})
-        return Look(step, score, of_envs(entries, [self.metric, *ORDER]))
+                self._note_spans({name: pick(each.get(name, mean) for each in score.episodes)
+                                  for name, mean in score.mean.items() if name not in RATES})
+        found = of_envs(entries, [self.metric, *ORDER])
+        if score.span == whole.span:
+            found[RETURN_RATE] = rates_of(entries)[RETURN_RATE].tolist()
+        return Look(step, score, found)
 
     # -- what follows
 
@@ -328,15 +375,26 @@ class Evaluations:
         return (not score.unfinished or long) and score.count >= FEWEST_GAMES \
             and self.goal.name in score.mean and self.goal.is_met(score.mean[self.goal.name])
 
-    def is_worse(self, look: Look) -> bool:
-        """Whether a look is worse than the best so far, by more than chance."""
-        best = self.state.best
-        if best is None:
+    def _best_rated(self, best, budget: float, window: Window) -> None:
+        """Play the best weights for the whole span, if the budget pays for it."""
+        if budget >= self.price_of_rates and (kept := best()):
+            look = self._look(0, self.state.best["step"], kept, budget, window, rating=True)
+            self.state.best |= asdict(look)
+
+    def is_worse(self, look: Look, rate_best: Callable[[], None]) -> bool:
+        """Whether a look is worse than the best so far, by more than chance.
+
+        rate_best       is called where that takes rates of the best that have not been played
+        """
+        if self.state.best is None:
             return False
-        whole = look.score.whole and is_whole(best["score"])
-        metric, sign = (self.metric, self.sign) if whole else (RETURN_RATE, 1.0)
+        metric, sign = self.metric, self.sign
+        if not (look.score.settled and Score(**self.state.best["score"]).settled):
+            metric, sign = RETURN_RATE, 1.0
+            if RETURN_RATE in look.of_envs and RETURN_RATE not in self.state.best["of_envs"]:
+                rate_best()
         pairs = [(new, old) for new, old in zip(look.of_envs.get(metric, ()),
-                                                best["of_envs"].get(metric, ()))
+                                                self.state.best["of_envs"].get(metric, ()))
                  if new is not None and old is not None]
         if len(pairs) < 2:
             return False
@@ -347,10 +405,6 @@ class Evaluations:
 
 def without_episodes(score: Score) -> dict:
     return {name: value for name, value in asdict(score).items() if name != "episodes"}
-
-
-def is_whole(score: Mapping) -> bool:
-    return Score(**score).whole
 
 
 def length_of(entries: Entries, expected: float, endless: float) -> float:
@@ -367,9 +421,8 @@ def length_of(entries: Entries, expected: float, endless: float) -> float:
 
 
 def of_envs(entries: Entries, names) -> dict[str, list]:
-    """{"perf": its mean in each env that counts, None where it logged none}, and the rewards of
-    1000 ticks."""
-    found: dict[str, list] = {RETURN_RATE: rates_of(entries)[RETURN_RATE].tolist()}
+    """{"perf": its mean in each env that counts, None where it logged none}"""
+    found: dict[str, list] = {}
     counted = entries.counted
     for name in dict.fromkeys(names):
         each = [entry for entry in counted if name in entry]

@@ -31,6 +31,7 @@ class Played:
     mean: dict[str, float | None]
     interval: dict[str, float | None]
     zero_sum: bool = False
+    span: int = 0
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Claim:
     trained: Played
     random: Played
     least: bool = False
+    rated: bool = False
     unmoved: list[str] = field(default_factory=list)
 
     def __post_init__(self):
@@ -142,6 +144,11 @@ class Evaluations:
     promise: float | None = None
     length: float = 0.0
     tail: float = 2.5
+    noted: int = 0
+    entries: float = 0.0
+    logged: float = 0.0
+    began: float = 0.0
+    endless: bool = False
     attempts: int = 0
     pause: int = 0
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)

@@ -305,7 +305,7 @@ class _Worker:
         if self.trainer.repeatable:
             self.joint.record(self.journal, self.trainer.actions)
         self.window.add(self.trainer.global_step, log)
-        self.evaluations.note(log)
+        self.evaluations.note(log, self.trainer.batch_size)
         self.evaluations.state.claim = None             # of an earlier end
         metrics = epoch_row(
             epoch, self.window, self.config, step=self.trainer.global_step,
@@ -325,13 +325,12 @@ class _Worker:
         log."""
         began, evaluations, trainer = time.perf_counter(), self.evaluations, self.trainer
         now = trainer.global_step, self.seconds_before + began - self.began, self.window
-        row = self.take(evaluations.after_epoch(*now, trainer.state_tensors)) \
-            if not trainer.finished else {}
+        now += trainer.state_tensors, lambda: self.best.of(evaluations.state.best)
+        row = self.take(evaluations.after_epoch(*now)) if not trainer.finished else {}
         if self.is_over():
             if self.config.of_python:
                 self.vec.close()        # its worker processes play the evaluation
-            row |= self.take(evaluations.finish(
-                *now, trainer.state_tensors, lambda: self.best.of(evaluations.state.best)))
+            row |= self.take(evaluations.finish(*now))
             self.best.claim(evaluations.state.claim)
         if row:
             row["time/eval"] = time.perf_counter() - began

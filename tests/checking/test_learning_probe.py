@@ -64,7 +64,7 @@ def test_returns_are_of_episodes_and_not_from_terminal_to_terminal(outs):
     with puffer_sdk.make(SPECIMENS / "innings", num_envs=4,
                          env_settings={"outs": outs, "length": 50}) as vec:
         vec.reset()
-        entries = Entries(vec, learning.EPISODES, least=learning.TICKS)
+        entries = Entries(vec, learning.EPISODES, learning.TICKS)
         for _ in range(learning.TICKS):
             vec.step()
             entries.look()

@@ -229,7 +229,7 @@ def test_death_is_an_ending_and_empty_rows_have_no_quota():
         ([1, 1, 0, 0], [1, 9, 9, nan], [0, 1, 1, 0]),       # row 1 is born: no ending
         ([0, 0, 0, 0], [1, 5, 9, nan], [1, 0, 0, 0])]))
     vec.alive[:] = 1, 1, 1, 0
-    entries = Entries(vec, quota=1)
+    entries = Entries(vec, quota=1, span=9)
     for _ in range(4):
         vec.step()
         entries.look()

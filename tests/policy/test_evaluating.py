@@ -77,9 +77,9 @@ def test_every_agent_plays_the_same_number_of_episodes(faulty):
 
 
 def test_envs_without_endings_are_judged_by_their_ticks(faulty):
-    scores = baselines(faulty, **env_settings(length=0), **{"eval.steps": 8})
+    scores = baselines(faulty, **env_settings(length=0), **{"eval.steps": 50})
     for score in scores.values():
-        ticks = 8 * playing.PATIENCE
+        ticks = 50 * playing.PATIENCE
         assert (score.unit, score.ticks, score.count, score.episodes) == (ENDLESS, ticks, 0, [])
         assert score.mean["return_per_1000_ticks"] == pytest.approx(500, abs=60)
         assert 0 < score.interval["return_per_1000_ticks"] < 60

@@ -46,15 +46,21 @@ def evaluations_of(library, resolved) -> Evaluations:
     return Evaluations(resolved, library, LINK, lambda found: found, True)
 
 
-def weights_of(library, resolved) -> dict:
+def learn_nothing(library, resolved, judge) -> tuple[dict, Window]:
+    """Train for 128 ticks. Returns the weights, and what was logged."""
     from puffer_sdk.env.vec import make_vec
 
-    agents = resolved.vec.total_agents
-    with make_vec(library, total_agents=agents, env_settings=resolved.env) as vec:
+    agents, window = resolved.vec.total_agents, Window()
+    with make_vec(library, total_agents=agents, env_settings=resolved.env,
+                  seed=resolved.train.seed) as vec:
         trainer = backends.make_trainer(vec, resolved)
+        for epoch in range(128 // resolved.train.horizon):
+            trainer.rollout()
+            window.add((epoch + 1) * agents * resolved.train.horizon, log := vec.log())
+            judge.note(log, agents * resolved.train.horizon)
         found = trainer.state_tensors()
         trainer.close()
-    return found
+    return found, window
 
 
 # -- the claim -------------------------------------------------------------------------------------
@@ -64,18 +70,18 @@ def weights_of(library, resolved) -> dict:
 @pytest.mark.parametrize("language", ["C", "Python"])
 def test_over_many_seeds_the_claim_is_neither_too_high_nor_too_low(language, kind, library):
     """Weights that do not learn: what a run claims against a long play of the same weights."""
-    gaps, base = [], settings(**KINDS[kind])
+    gaps, base = [], settings(**KINDS[kind], eval__steps=200)
     if language == "Python":
         prepared = sources.find(f"{PYTHON}:{kind.title().replace(' ', '')}").prepare(
-            {**STILL, "vec.num_workers": 0, "vec.total_agents": 64, "train.total_timesteps": 50_000,
+            {**STILL, "vec.num_workers": 0, "eval.steps": 200, "vec.total_agents": 64, "train.total_timesteps": 50_000,
              "policy.hidden_size": 8, "policy.num_layers": 1})
         base, library = prepared.config, prepared.opener.open(prepared.config)
     few = range(12 if language == "C" else 5)
     for seed in forms(few, range(100)):
         resolved = replace(base, train=replace(base.train, seed=seed))
-        given, judge = weights_of(library, resolved), evaluations_of(library, resolved)
-        step = resolved.train.total_timesteps
-        row = judge.finish(step, 1.0, Window(), lambda given=given: given, lambda: None)
+        judge, step = evaluations_of(library, resolved), resolved.train.total_timesteps
+        given, window = learn_nothing(library, resolved, judge)
+        row = judge.finish(step, 1.0, window, lambda given=given: given, lambda: None)
         claim = judge.state.claim
         assert judge.state.spent <= step / evaluations.SHARE and row["claim/n"] >= 0
         name = headline(claim)
@@ -89,7 +95,8 @@ def long_play(library, resolved, given, name: str) -> float:
     from puffer_sdk.scoring.baselines import actor_player
     from puffer_sdk.scoring.score import score_of
 
-    plan = playing.Plan(1000 if library.path else 128, 1, 200, 200)     # all episodes are alike
+    steps = resolved.eval.steps                     # all episodes are alike
+    plan = playing.Plan(1000 if library.path else 128, 1, steps, steps, rating=name == RETURN_RATE)
     seed = 10_000 + resolved.train.seed
     vec = playing.make_envs(library, resolved, LINK, plan.envs, seed)
     actor = backends.make_actor(vec, resolved, given, seed)
@@ -120,11 +127,14 @@ def test_a_budget_decides_how_much_is_played():
                                vec=SimpleNamespace(total_agents=1024))
     whole = playing.plan(resolved, 1)
     assert (whole.envs, whole.quota) == (250, 4)
-    assert playing.within(whole, 1e9, 1, 100.0).envs == 250
+    assert playing.within(whole, 1e9, 1, 100.0, True).envs == 250
     for budget in (10, 1000, 10_000, 100_000):
-        part = playing.within(whole, budget, 1, 100.0)
+        part = playing.within(whole, budget, 1, 100.0, True)
+        assert part.reserve <= budget / 4
         assert part.envs * part.quota * 100 <= max(200, budget)
-        assert part.budget == budget and part.least <= max(1, budget / part.envs)
+        assert part.budget == budget
+        rates = playing.for_rates(whole, budget, 1)
+        assert rates.rating and rates.envs * rates.span <= budget and rates.span <= whole.span
 
 
 # -- comparing -------------------------------------------------------------------------------------
@@ -143,7 +153,7 @@ def test_later_weights_are_kept_unless_they_are_worse_by_more_than_chance(new, w
     judge.state.spans = {"perf": [0.0, 1.0]}
     judge.state.best = vars(look([0.6, 0.8, 0.7, 0.7, 0.8, 0.6, 0.7, 0.7])) | {
         "score": vars(look([0.7] * 8).score)}
-    assert judge.is_worse(look(new)) is worse
+    assert judge.is_worse(look(new), pytest.fail) is worse
 
 
 def test_a_policy_that_ends_nothing_is_compared_by_its_rate(library):
@@ -151,17 +161,17 @@ def test_a_policy_that_ends_nothing_is_compared_by_its_rate(library):
     judge.state.spans = {"perf": [0.0, 1.0]}
     judge.state.best = vars(look([0.3] * 8, rates=[1.0, 1.1] * 4)) | {
         "score": vars(look([0.3] * 8).score)}
-    assert not judge.is_worse(look([], unit=ENDLESS, rates=[9.0, 9.1] * 4))
-    assert judge.is_worse(look([], unit=ENDLESS, rates=[0.1, 0.2] * 4))
+    assert not judge.is_worse(look([], unit=ENDLESS, rates=[9.0, 9.1] * 4), pytest.fail)
+    assert judge.is_worse(look([], unit=ENDLESS, rates=[0.1, 0.2] * 4), pytest.fail)
 
 
 def test_a_metric_that_never_moved_is_none(library):
     judge = evaluations_of(library, settings())
-    judge.note({"perf": 0.0, "score": 0.0, "episode_return": -1.0, "n": 9})
-    judge.note({"perf": 0.0, "score": 1e-9, "episode_return": 1.0, "n": 4})
+    judge.note({"perf": 0.0, "score": 0.0, "episode_return": -1.0, "n": 9}, 9)
+    judge.note({"perf": 0.0, "score": 1e-9, "episode_return": 1.0, "n": 4}, 9)
     assert (judge.metric, judge.unmoved) == ("episode_return", ["perf"]) or \
         judge.metric in ("score", "episode_return")
-    judge.note({"perf": 0.5, "n": 1})
+    judge.note({"perf": 0.5, "n": 1}, 9)
     assert (judge.metric, judge.unmoved) == ("perf", [])
 
 

@@ -182,7 +182,7 @@ class _Probe:
         vec = self.make_vec(self.job.agents, self.config.train.seed + 1)
         vec.reset()
         player = make_player(vec)
-        entries = Entries(vec, EPISODES, least=TICKS)
+        entries = Entries(vec, EPISODES, TICKS)
         for _ in range(TICKS):
             player(vec)
             vec.step()
