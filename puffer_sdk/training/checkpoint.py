@@ -16,6 +16,7 @@ name a class of the user, "mac" holds the MAC of the path and that text (base/tr
     goal             when it was confirmed, if it was: {"goal", "step", "seconds"}
     evaluations      State of evaluations.py
     evaluation       of these weights: the run's claim, where it is about them
+    row              of metrics.jsonl, to be written with the run's claim: [[name, number], ...]
     kept             whether later checkpoints leave it there
     started          whether the environments start anew here, in any case
     replay           what leads back to the middle of episodes (journal.py): the epoch in which the

@@ -177,6 +177,7 @@ class Facts:
     replay: Replay | None = None
     evaluations: Evaluations | None = None
     evaluation: Claim | None = None
+    row: list[tuple[str, float | None]] | None = None
 
     def __post_init__(self):
         _check_counts(self, "epoch", "step")

@@ -9,6 +9,7 @@ Several processes can share the run (joint.py): each plays and learns its part, 
 """
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -31,6 +32,7 @@ from .evaluations import Evaluations
 from .jobs import TrainJob, make_vec
 from .joint import Epoch, Joint
 from .journal import EPISODES_UNRECORDED, Journal, Restarts
+from .metrics import without_nan
 from .pacing import Pace
 from .rows import epoch_row
 from .window import Window
@@ -54,6 +56,12 @@ def work(job: TrainJob, link: Link) -> dict:
     except BaseException as error:      # a bug, or no memory
         group.fail(RunError(f"{type(error).__name__}: {error}"))
         raise
+
+
+def unlogged_row(past: checkpoint.Checkpoint) -> dict[str, float]:
+    """The last epoch's metrics, where the run was stopped while it made its claim."""
+    return {name: math.nan if value is None else value
+            for name, value in past.facts.get("row") or ()}
 
 
 class _Worker:
@@ -172,6 +180,8 @@ class _Worker:
         if self.past is None:
             with self.saving:
                 self.save()
+        elif row := unlogged_row(self.past):
+            self.link.emit("metrics", **(self.evaluated(row) if self.is_over() else row))
         while not self.is_over() and not self.stopping:
             self.train_epoch() if self.epoch else self.train_first_epoch()
             if self.needs_snapshot():
@@ -180,8 +190,9 @@ class _Worker:
                 self.look_after()
         over = self.is_over()
         if over and self.evaluations.state.claim is None:       # of a run of an older version
-            self.link.emit("metrics", step=self.trainer.global_step, epoch=self.trainer.epoch,
-                           seconds=self.seconds_before, **self.evaluate())
+            self.link.emit("metrics", **self.evaluated({
+                "step": self.trainer.global_step, "epoch": self.trainer.epoch,
+                "seconds": self.seconds_before}))
         self.saving.acquire()           # never released: nothing is left to rescue
         self.snapshot = self.state(started=over)
         self.save(kept=True)
@@ -313,28 +324,32 @@ class _Worker:
             sps=self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
             rollout=rolled - began, losses=losses, timers=timers, ranks=self.group.size)
         met = self.evaluations.met
-        metrics |= self.evaluate()
+        metrics = self.evaluated(metrics)
         self.link.emit("metrics", **metrics)
         if self.evaluations.met and not met:
             self.link.emit("goal", **self.evaluations.met, cpu=metrics["cpu"])
 
     # -- evaluations
 
-    def evaluate(self) -> dict:
-        """Evaluate the weights, if it is time, and make the run's claim at its end. Returns what to
-        log."""
+    def evaluated(self, row: dict) -> dict:
+        """An epoch's row of metrics with what evaluations log: of the weights, if it is time, and
+        of the run's claim at its end. The last epoch is saved before that, with its row."""
         began, evaluations, trainer = time.perf_counter(), self.evaluations, self.trainer
         now = trainer.global_step, self.seconds_before + began - self.began, self.window
         now += trainer.state_tensors, lambda: self.best.of(evaluations.state.best)
-        row = self.take(evaluations.after_epoch(*now)) if not trainer.finished else {}
+        found = self.take(evaluations.after_epoch(*now)) if not trainer.finished else {}
         if self.is_over():
+            with self.saving:
+                self.snapshot = self.state(started=True)
+                self.snapshot[2]["row"] = without_nan([*{**row, **found}.items()])
+                self.save()
             if self.config.of_python:
                 self.vec.close()        # its worker processes play the evaluation
-            row |= self.take(evaluations.finish(*now))
+            found |= self.take(evaluations.finish(*now))
             self.best.claim(evaluations.state.claim)
-        if row:
-            row["time/eval"] = time.perf_counter() - began
-        return row
+        if found:
+            found["time/eval"] = time.perf_counter() - began
+        return {**row, **found}
 
     def take(self, row: dict | None) -> dict:
         """Keep the weights, if an evaluation finds them the best. Returns its row to log."""

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from helpers.forms import LONG, forms
 from helpers.places import SPECIMENS
-from helpers.playground import tensors
+from helpers.playground import overrides, tensors
 
 import puffer_sdk
+from puffer_sdk.base.errors import RunError
 from puffer_sdk.bridges import sources
 from puffer_sdk.env import build
 from puffer_sdk.env.library import Library
@@ -186,9 +187,14 @@ def rows_of(result) -> list[dict]:
     return runs.Run(result.folder).metrics()
 
 
+def without_times(row: dict) -> dict:
+    return {key: value for key, value in row.items()
+            if not key.startswith("time/") and key not in ("seconds", "cpu", "sps")}
+
+
 def without_evaluations(rows: list[dict]) -> list[dict]:
-    return [{key: value for key, value in row.items() if not key.startswith(
-        ("eval/", "claim/", "time/")) and key not in ("seconds", "cpu", "sps")} for row in rows]
+    return [{key: value for key, value in without_times(row).items()
+             if not key.startswith(("eval/", "claim/"))} for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +253,28 @@ def test_what_is_claimed_is_in_the_files_that_are_taken_by_default(luck):
     assert best.evaluation == json.loads(json.dumps(result.claim))
     assert best.step == result.claim["step"]
     assert checkpoint.load(result.checkpoint).facts["format_version"] == 2
+
+
+def test_a_crash_in_the_last_evaluation_loses_no_epoch(tmp_path):
+    """These games never end, so an evaluation comes to a tick that no training does."""
+    def run(at, where, **how):
+        return puffer_sdk.train(SPECIMENS / "faulty", {
+            **STILL, "train.learning_rate": 0.02, "vec.total_agents": 128, "train.horizon": 32,
+            "train.total_timesteps": 16_384, "train.minibatch_size": 1024, "eval.steps": 1000,
+            **overrides("EXIT_3", at=at, length=0)}, runs_dir=tmp_path / where, **how)
+
+    straight = run(10_000, "straight")
+    with pytest.raises(RunError, match="step 200"):
+        run(200, "runs")
+    [crashed] = runs.list_runs(tmp_path / "runs/faulty")
+    assert checkpoint.load(crashed.checkpoints()[-1]).step == straight.steps
+    assert crashed.evaluation is None and len(crashed.metrics()) == 3
+    result = run(10_000, "runs", resume="latest")
+    assert result.claim == straight.claim
+    assert [list(row) for row in rows_of(result)] == [list(row) for row in rows_of(straight)]
+    assert [without_times(row) for row in rows_of(result)] == \
+        [without_times(row) for row in rows_of(straight)]
+    assert tensors(result.checkpoint) == tensors(straight.checkpoint)
 
 
 def test_a_claim_is_made_of_a_run_that_an_older_version_finished(tmp_path):
