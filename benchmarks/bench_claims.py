@@ -1,12 +1,13 @@
-"""Does a run say the truth of its policy?  `python benchmarks/bench_claims.py [FOLDER ...]`
+"""Does a run say the truth of its policy?  `python benchmarks/bench_claims.py [ENV ...]`
 
-Trains on the templates, the examples, two environments in Python and every FOLDER, each for STEPS
-agent steps with the settings of its ini, and evaluates the same weights anew: other seeds and more
-episodes than the run had. A row compares what the run claims with that; the difference is counted
-in standard errors of both. Writes docs/data/claims.json, for docs/why/claims.md.
+Trains on the templates, the examples, two environments in Python and every ENV (a folder, or
+FILE.py:NAME), each for some steps with the settings of its ini, and evaluates the same weights anew:
+other seeds and more episodes than the run had. A row compares what the run claims with that; the
+difference is counted in standard errors of both. Environments that do not build or train as they
+are leave no row. Writes docs/data/claims.json, for docs/why/claims.md.
 
 --upstream TREE tries the environments of a PufferLib 4.0 checkout instead, all with the small
-network and the few agents of UPSTREAM, and leaves out those that do not build or train as they are.
+network and the few agents of UPSTREAM. --only keeps the other rows.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,40 +23,43 @@ from bench import machine, write_figures
 
 import puffer_sdk
 from puffer_sdk.base.errors import PufferError
-from puffer_sdk.scoring.score import FEW, Score
+from puffer_sdk.scoring.score import FEW, RETURN_RATE, Score
 from puffer_sdk.scoring.words import headline, measure
 
 ROOT = Path(__file__).resolve().parent.parent
-STEPS, STEPS_PYTHON = 1_000_000, 100_000
-EPISODES = 1000
+STEPS, STEPS_PYTHON = 400_000, 40_000
+EPISODES = 300
 PYTHON = ("gymnasium:CartPole-v1", "gymnasium:Acrobot-v1")
-UPSTREAM = {"train.total_timesteps": 600_000, "policy.hidden_size": 64, "policy.num_layers": 1,
+UPSTREAM = {"policy.hidden_size": 64, "policy.num_layers": 1,
             "vec.total_agents": 512, "train.horizon": 32, "train.minibatch_size": 4096,
-            "vec.num_threads": 1, "eval.episodes": 400}
+            "vec.num_threads": 1}
 TWO_SIDED = 1.96                # standard errors in half a 95 % interval, of many envs
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="*", type=Path, help="more environments")
-    parser.add_argument("--only", nargs="*", help="names of these rows alone; writes nothing")
+    parser.add_argument("envs", nargs="*", help="more environments")
+    parser.add_argument("--only", action="store_true", help="these alone; other rows are kept")
     parser.add_argument("--upstream", type=Path, metavar="TREE", help="a PufferLib 4.0 checkout")
     asked = parser.parse_args()
-    if asked.upstream:
-        return try_upstream(asked.upstream)
-    figures = {"machine": machine(), "steps": STEPS, "steps_python": STEPS_PYTHON, "rows": {}}
+    figures = {"machine": machine(), "steps": STEPS, "steps_python": STEPS_PYTHON,
+               "episodes": EPISODES, "rows": {}, "upstream": {}, **(
+                   kept() if asked.only or asked.upstream else {})}
     with tempfile.TemporaryDirectory() as home:
-        for name, env in environments(Path(home), asked.folders).items():
-            if asked.only and name not in asked.only:
-                continue
+        if asked.upstream:
+            part, settings = "upstream", UPSTREAM
+            envs = {folder.name: folder for folder in sorted((asked.upstream / "ocean").iterdir())}
+        else:
+            part, settings = "rows", {}
+            envs = {} if asked.only else dict(environments(Path(home)))
+            envs |= {env.rsplit(":")[-1] if ".py:" in env else Path(env).name: env
+                     for env in asked.envs}
+        for name, env in envs.items():
             print(f"{name} ...", file=sys.stderr, flush=True)
-            try:
-                figures["rows"][name] = row(env, Path(home) / "runs")
-            except PufferError as error:
-                figures["rows"][name] = {"failed": error.message}
+            with suppress(PufferError):
+                figures[part][name] = row(env, Path(home) / "runs", settings)
+                write_figures("claims", figures)
     print(table(figures))
-    if not asked.only:
-        write_figures("claims", {**figures, "upstream": kept().get("upstream", {})})
     return 0
 
 
@@ -63,36 +67,26 @@ def kept() -> dict:
     return json.loads((ROOT / "docs" / "data" / "claims.json").read_text())
 
 
-def try_upstream(tree: Path) -> int:
-    rows = {}
-    with tempfile.TemporaryDirectory() as home:
-        for folder in sorted((tree / "ocean").iterdir()):
-            print(f"{folder.name} ...", file=sys.stderr, flush=True)
-            with suppress(PufferError):
-                rows[folder.name] = row(folder, Path(home) / "runs", UPSTREAM)
-    write_figures("claims", {**kept(), "upstream": rows})
-    return 0
+def environments(home: Path) -> Iterator[tuple[str, str | Path]]:
+    for template in ("squared", "target"):
+        yield template, puffer_sdk.new(template, template=template, output_dir=home).folder
+    for path in sorted(ROOT.glob("examples/*/*.ini")):
+        yield path.parent.name, path.parent
+    for name in PYTHON:
+        yield name, name
 
 
-def environments(home: Path, folders: list[Path]) -> dict[str, str | Path]:
-    found: dict[str, str | Path] = {
-        template: puffer_sdk.new(template, template=template, output_dir=home).folder
-        for template in ("squared", "target")}
-    found |= {path.parent.name: path.parent
-              for path in sorted((ROOT / "examples").glob("*/*.ini"))}
-    found |= {folder.name: folder.resolve() for folder in folders}
-    return found | {name: name for name in PYTHON}
-
-
-def row(env: str | Path, home: Path, settings: Mapping[str, object] | None = None) -> dict:
+def row(env: str | Path, home: Path, settings: Mapping[str, object]) -> dict:
     """What a run claims, and what a fresh evaluation of the same weights says."""
-    steps = STEPS_PYTHON if env in PYTHON else STEPS
-    settings = {"train.total_timesteps": steps, "eval.episodes": EPISODES, **(settings or {})}
-    result = puffer_sdk.train(env, {name: value for name, value in settings.items()
-                                    if name != "eval.episodes"}, runs_dir=home)
+    steps = STEPS_PYTHON if ":" in str(env) else STEPS
+    settings = {"train.total_timesteps": steps, "train.stop_at_goal": 0, "train.device": "cpu",
+                **settings}
+    result = puffer_sdk.train(env, settings, runs_dir=home)
     name = headline(result.claim)
     claimed, random = (Score(**result.claim[who]) for who in ("trained", "random"))
-    fresh = puffer_sdk.evaluate(env, {**settings, "eval.seed": 1_000_003},
+    span = {"eval.steps": claimed.span} if name == RETURN_RATE and claimed.span else {}
+    fresh = puffer_sdk.evaluate(env, {**settings, "eval.seed": 1_000_003,
+                                      "eval.episodes": EPISODES, **span},
                                 model=result.folder, runs_dir=home,
                                 output=home / "episodes.json").scores["trained"]
     found = {"metric": name, "claim": claimed.mean[name], "within": claimed.interval[name],
@@ -119,9 +113,6 @@ def table(figures: dict) -> str:
              "standard errors | random play |", "|---|---|---|---|---|---|---|"]
     theirs = {f"PufferLib 4.0: {name}": each for name, each in figures.get("upstream", {}).items()}
     for name, each in (figures["rows"] | theirs).items():
-        if "failed" in each:
-            lines.append(f"| {name} | {each['failed']} | | | | | |")
-            continue
         few = each["episodes"] < FEW
         numbers = [measure(each["claim"], None if few else each["within"]),
                    measure(each["fresh"], each["fresh_within"])]

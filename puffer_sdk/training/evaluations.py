@@ -23,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -120,12 +120,16 @@ class Evaluations:
     def facts(self, step: int) -> dict:
         """For a checkpoint of this step: what load() takes, when the goal was confirmed, and what
         the run says of these weights, if it does."""
-        found, claim = {"evaluations": asdict(self.state)}, self.state.claim
+        found, claim = {"evaluations": self._facts()}, self.state.claim
         if self.met:
             found["goal"] = self.met
         if claim and claim["step"] == step:
             found["evaluation"] = claim
         return found
+
+    def _facts(self) -> dict:
+        """The state, JSON-able; what changes later is copied."""
+        return {**vars(self.state), "spans": dict(self.state.spans)}
 
     def load(self, facts: Mapping | None) -> None:
         known = {each.name for each in dataclasses.fields(State)}
@@ -258,7 +262,7 @@ class Evaluations:
 
     def _together(self, work) -> dict:
         """Rank 0 works; all have its state then."""
-        found = self.share({"row": work(), "state": asdict(self.state)} if self.leads else None)
+        found = self.share({"row": work(), "state": self._facts()} if self.leads else None)
         self.load(found["state"])
         return found["row"]
 
@@ -268,7 +272,7 @@ class Evaluations:
         state.looked, state.promise = step, window.means.get(self.metric)
         row = self._row("eval", look.score)
         if not self.is_worse(look, lambda: self._best_rated(best, self.credit(step), window)):
-            state.best, row["best"] = asdict(look), True
+            state.best, row["best"] = kept_of(look), True
         if why == "goal":
             state.attempts += 1
             second = self.meets(look.score) and self._look(
@@ -290,7 +294,7 @@ class Evaluations:
             if rival and self.is_worse(last, lambda: self._best_rated(best, share, window)):
                 chosen, kept = state.best["step"], rival
             else:
-                state.best = asdict(last)
+                state.best = kept_of(last)
         left, endless = step / SHARE - state.spent, state.endless
         share = (1 - CLAIM_SHARE) * left
         if endless:
@@ -379,7 +383,7 @@ class Evaluations:
         """Play the best weights for the whole span, if the budget pays for it."""
         if budget >= self.price_of_rates and (kept := best()):
             look = self._look(0, self.state.best["step"], kept, budget, window, rating=True)
-            self.state.best |= asdict(look)
+            self.state.best = kept_of(look)
 
     def is_worse(self, look: Look, rate_best: Callable[[], None]) -> bool:
         """Whether a look is worse than the best so far, by more than chance.
@@ -404,7 +408,12 @@ class Evaluations:
 
 
 def without_episodes(score: Score) -> dict:
-    return {name: value for name, value in asdict(score).items() if name != "episodes"}
+    return {name: value for name, value in vars(score).items() if name != "episodes"}
+
+
+def kept_of(look: Look) -> dict:
+    """A Look for the state: without its episodes, which checkpoints would write each time."""
+    return {**vars(look), "score": without_episodes(look.score)}
 
 
 def length_of(entries: Entries, expected: float, endless: float) -> float:
