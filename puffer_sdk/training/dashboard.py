@@ -180,7 +180,8 @@ class Dashboard:
         agents, age = self.row.get("train/lacking", 0), self.row.get("window/age", 0)
         horizon, parts = self.config.train.horizon, []
         if agents:
-            parts.append(f"{agents:,} of {self.config.vec.total_agents:,} agents have not ended an "
+            least = "at least " * (self.config.train.device == "cuda")
+            parts.append(f"{least}{agents:,} of {self.config.vec.total_agents:,} agents have not ended an "
                          "episode yet")
         if age >= horizon:
             parts.append(f"the last entry is {age:,} ticks old")

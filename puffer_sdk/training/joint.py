@@ -185,7 +185,7 @@ class Joint:
                     lived = living(vec)
                     vec.actions[:] = actions[:, tick]
                     vec.step()
-                    endings.note(ended(vec, lived)[:, None])
+                    endings.note(ended(vec, lived)[:, None], 0.0)
                 entries += vec.log().get("n", 0.0)      # after each epoch, as it was
         except (OSError, ValueError) as error:
             return f"the recorded actions cannot be read ({error})"

@@ -16,6 +16,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ..base import files
 from ..base.errors import PufferError, RunError
 from ..env.link import Link
@@ -106,7 +108,8 @@ class _Worker:
         self.journal = Journal(job.checkpoints.parent, agents, horizon, self.vec.act_sizes)
         self.restarts = Restarts(int(self.joint.total(self.vec.num_envs)),
                                  self.journal.epoch_bytes)
-        self.window, self.endings = Window(), Endings(self.vec.num_agents)
+        self.window, self.endings = Window(), Endings(
+            self.vec.num_agents, int(np.diff(self.vec.first_row).max()))
         self.evaluations = Evaluations(self.config, self.library, link, self.joint.of_rank_0,
                                        self.leads)
         self.best = Best(job.best, self.leads)
@@ -236,7 +239,8 @@ class _Worker:
 
     def restart(self) -> None:
         """New envs: continue as a resumed run would."""
-        if said := what_is_cut(self.epoch.lacking, self.config.vec.total_agents, self.restarts):
+        if said := what_is_cut(self.epoch.lacking, self.config.vec.total_agents, self.restarts,
+                               least=not self.endings.known):
             self.link.emit("note", text=said)
         old, self.vec = self.vec, None
         self.made_anew += old.restarts
@@ -305,9 +309,10 @@ class _Worker:
         losses = self.trainer.update()
         now = time.perf_counter()
         timers = self.trainer.take_timers()
-        self.endings.note(self.trainer.endings)
+        log = self.vec.log()
+        self.endings.note(self.trainer.endings, log.get("n", 0.0))
         epoch = self.epoch = self.joint.after_epoch(
-            self.vec.log(), stop=self.link.stop, due=self.pace.save_is_due(),
+            log, stop=self.link.stop, due=self.pace.save_is_due(),
             cpu=self.cpu() - self.cpu_began, restarts=self.made_anew + self.vec.restarts,
             waited=timers.get("exchange", 0.0), lacking=self.endings.count,
             weights=self.trainer.parameters if self.group.size > 1 else {})

@@ -1,6 +1,7 @@
 """The training display: aligned, never too wide, and nothing said twice."""
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -57,6 +58,8 @@ def test_what_the_means_leave_out_is_said_in_the_panel_and_in_a_pipe(board, monk
         assert len(lines) == 14 and {len(line) for line in lines} == {width}
         assert "48 of 64 agents have not ended an" in "\n".join(lines)
     assert "episodes that ended" in "\n".join(lines) and "entry is" not in "\n".join(lines)
+    board.config = replace(board.config, train=replace(board.config.train, device="cuda"))
+    assert board.lacking().startswith("at least 48 of 64 agents")
     board.update({**ROW, "window/age": 1200})
     assert board.lacking() == "the last entry is 1,200 ticks old"
     board.update(ROW)

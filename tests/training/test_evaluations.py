@@ -74,8 +74,8 @@ def test_over_many_seeds_the_claim_is_neither_too_high_nor_too_low(language, kin
     gaps, base = [], settings(**KINDS[kind], eval__steps=200)
     if language == "Python":
         prepared = sources.find(f"{PYTHON}:{kind.title().replace(' ', '')}").prepare(
-            {**STILL, "vec.num_workers": 0, "eval.steps": 200, "vec.total_agents": 64, "train.total_timesteps": 50_000,
-             "policy.hidden_size": 8, "policy.num_layers": 1})
+            {**STILL, "vec.num_workers": 0, "eval.steps": 200, "vec.total_agents": 64,
+             "train.total_timesteps": 50_000, "policy.hidden_size": 8, "policy.num_layers": 1})
         base, library = prepared.config, prepared.opener.open(prepared.config)
     few = range(12 if language == "C" else 5)
     for seed in forms(few, range(100)):

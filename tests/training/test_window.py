@@ -1,12 +1,15 @@
 """The window: means over the latest episodes that ended; without learning, what eval says."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from helpers.forms import forms
 from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.reporting import agreement
+from puffer_sdk.training.endings import Endings, what_is_cut
+from puffer_sdk.training.journal import Restarts
 from puffer_sdk.training.window import LEAST, MOST, Window
 
 INNINGS = SPECIMENS / "innings"
@@ -74,3 +77,29 @@ def test_another_mean_does_not_agree():
     [measure] = agreement.measures(rows, [{**each, "score": each["score"] + 1} for each in entries])
     assert not measure.agrees
     assert agreement.measures(rows, []) == []
+
+
+# -- who has not ended an episode ------------------------------------------------------------------
+
+def test_agents_without_an_ending_are_counted():
+    endings = Endings(4, per_env=1)
+    endings.note(np.array([[0, 1], [0, 0], [1, 1], [0, 0]]), 3)
+    assert endings.count == 2
+    endings.note(np.array([[1, 1], [0, 1], [0, 0], [0, 0]]), 3)
+    assert endings.count == 1
+    endings.begin()
+    assert endings.count == 4
+
+
+@pytest.mark.parametrize(("per_env", "counts"), [(1, [8, 5, 0]), (2, [8, 2, 0])])
+def test_where_endings_are_not_shown_entries_say_how_many_lack_one_at_least(per_env, counts):
+    """On a GPU. An entry may be of one agent, or of all agents of an env."""
+    endings, found = Endings(8, per_env), []
+    for entries in (0, 3, 9):
+        endings.note(None, entries)
+        found.append(endings.count)
+    assert found == counts
+    restarts = Restarts(8, 64)
+    restarts.entries = 3
+    assert what_is_cut(5, 8, restarts, least=True).startswith("at least 5 of 8 agents have ended")
+    assert what_is_cut(5, 8, restarts, least=False).startswith("5 of 8 agents")
