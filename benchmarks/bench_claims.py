@@ -1,10 +1,10 @@
 """Does a run say the truth of its policy?  `python benchmarks/bench_claims.py [ENV ...]`
 
 Trains on the templates, the examples, two environments in Python and every ENV (a folder, or
-FILE.py:NAME), each for some steps with the settings of its ini, and evaluates the same weights anew:
-other seeds and more episodes than the run had. A row compares what the run claims with that; the
-difference is counted in standard errors of both. Environments that do not build or train as they
-are leave no row. Writes docs/data/claims.json, for docs/why/claims.md.
+FILE.py:NAME), each for some steps with the settings of its ini, and evaluates the same weights
+anew: other seeds and more episodes than the run had. A row compares what the run claims with that;
+the difference is counted in standard errors of both. Environments that do not build or train as
+they are leave no row. Writes docs/data/claims.json, for docs/why/claims.md.
 
 --upstream TREE tries the environments of a PufferLib 4.0 checkout instead, all with the small
 network and the few agents of UPSTREAM. --only keeps the other rows.

@@ -181,8 +181,8 @@ class Dashboard:
         horizon, parts = self.config.train.horizon, []
         if agents:
             least = "at least " * (self.config.train.device == "cuda")
-            parts.append(f"{least}{agents:,} of {self.config.vec.total_agents:,} agents have not ended an "
-                         "episode yet")
+            parts.append(f"{least}{agents:,} of {self.config.vec.total_agents:,} agents have not "
+                         "ended an episode yet")
         if age >= horizon:
             parts.append(f"the last entry is {age:,} ticks old")
         return "; ".join(parts)

@@ -102,19 +102,16 @@ def training(*, page: str) -> str:
 
 
 def solved(variant: str) -> list[int]:
-    """Agent steps until the goal's perf was first seen, for the seeds that got there."""
-    found = outputs()["variants"][variant]
-    first = (next((step for step, perf in zip(found["steps"], curve) if perf >= GOAL), None)
-             for curve in found["perf"])
-    return [step for step in first if step is not None]
+    """Agent steps until an evaluation confirmed the goal, for the seeds that got there."""
+    return [step for step in outputs()["variants"][variant]["solved"] if step]
 
 
 def sentence(variant: str) -> str:
-    """What the curves of a variant say, in words."""
+    """What the runs of a variant claim, in words."""
     found = outputs()["variants"][variant]
     reached = solved(variant)
     seeds = len(found["seeds"])
-    last = [curve[-1] for curve in found["perf"]]
+    last = found["claim"]
     end = f"perf at the end: {min(last):.2f} to {max(last):.2f}"
     if not reached:
         return f"None of {seeds} seeds gets to perf {GOAL}; {end}."

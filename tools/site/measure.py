@@ -83,14 +83,17 @@ def check(project: Path) -> str:
     return run(["check", NAME], project, fails=(1,))
 
 
-def curve(project: Path, seed: int) -> dict[str, list[float]]:
-    """Agent steps, and the mean perf of the episodes that ended, epoch by epoch."""
-    done = run(["train", NAME, "--train.seed", str(seed), "--format", "json"], project)
-    metrics = Path(json.loads(done)["folder"]) / "metrics.jsonl"
+def curve(project: Path, seed: int) -> dict:
+    """Agent steps, and the mean perf of the episodes that ended, epoch by epoch; what the run
+    claims of its weights, and after how many steps it confirmed its goal."""
+    done = json.loads(run(["train", NAME, "--train.seed", str(seed), "--format", "json"], project))
+    metrics = Path(done["folder"]) / "metrics.jsonl"
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     rows = [row for row in rows if "env/perf" in row]
     return {"steps": [row["step"] for row in rows],
-            "perf": [round(row["env/perf"], 3) for row in rows]}
+            "perf": [round(row["env/perf"], 3) for row in rows],
+            "claim": round(done["claim"]["trained"]["mean"]["perf"], 3),
+            "solved": done["goal"] and done["goal"][0]}
 
 
 def main() -> int:
@@ -105,7 +108,7 @@ def main() -> int:
             curves = [curve(project, seed) for seed in SEEDS]
             found["variants"][variant] = {
                 "check": check(project), "seeds": SEEDS, "steps": curves[0]["steps"],
-                "perf": [one["perf"] for one in curves]}
+                **{name: [one[name] for one in curves] for name in ("perf", "claim", "solved")}}
     OUTPUTS.write_text(json.dumps(found, indent=1, default=list).replace("\n     ", " ") + "\n")
     return 0
 
