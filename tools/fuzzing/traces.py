@@ -1,0 +1,86 @@
+"""What strace saw of a worker and of all that it started.  a log -> system calls, breaches
+
+strace is not needed: without it nothing is traced, and inotify alone watches.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+CALLS = ("openat,open,creat,mkdir,mkdirat,unlink,unlinkat,rmdir,rename,renameat,renameat2,link,"
+         "linkat,symlink,symlinkat,mknod,mknodat,truncate,chmod,fchmodat,connect")
+LINE = re.compile(r"^\d+ +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?(.*)$")
+TEXT = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
+WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
+# what any process may write: streams, its own memory
+FREE = ("/dev/null", "/dev/tty", "/dev/shm/", "/dev/pts/", "/proc/self/", "/proc/thread-self/",
+        "/memfd:", "pipe:", "socket:", "anon_inode:")
+
+
+def start(worker: int, log: Path) -> subprocess.Popen | None:
+    """Watch this process, which waits, and all that it will start."""
+    tracer = None
+    if shutil.which("strace"):
+        log.unlink(missing_ok=True)
+        tracer = subprocess.Popen(["strace", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none",
+                                   "-e", f"trace={CALLS}", "-o", str(log), "-p", str(worker)],
+                                  stderr=subprocess.DEVNULL)
+        while tracer.poll() is None and not _traced(worker):
+            time.sleep(0.01)
+    os.kill(worker, signal.SIGUSR1)
+    return tracer
+
+
+def wait() -> None:
+    """In the worker: until it is watched."""
+    signal.sigwait([signal.SIGUSR1])
+
+
+def _traced(pid: int) -> bool:
+    return not re.search(r"^TracerPid:\s+0$", Path(f"/proc/{pid}/status").read_text(), re.M)
+
+
+def finish(tracer: subprocess.Popen, log: Path, work: Path) -> tuple[int, list[str]]:
+    """(system calls, what was written beside WORK or read of WORK/outside)."""
+    try:
+        tracer.wait(20)
+    except subprocess.TimeoutExpired:       # a process that outlives the worker is still there
+        tracer.send_signal(signal.SIGINT)
+        tracer.wait()
+    count, wrong = 0, set()
+    with log.open(errors="replace") as file:
+        for line in file:
+            count += 1
+            if said := breach(line, str(work)):
+                wrong.add(said)
+    return count, sorted(wrong)[:20]
+
+
+def breach(line: str, work: str) -> str | None:
+    """What is wrong with a system call, if anything is."""
+    found = LINE.match(line)
+    if not found:
+        return None
+    call, words, result, opened, more = found.groups()
+    if call == "connect":
+        return f"{call}({words})" if "AF_INET" in words else None
+    if int(result) < 0:
+        return None
+    writes = call not in ("open", "openat") or WRITES.search(words)
+    paths = [opened.removesuffix(" (deleted)")] if opened else [
+        os.path.normpath(os.path.join(folder or "/", name.encode().decode("unicode_escape")))
+        for folder, name in TEXT.findall(words)]
+    if call in ("symlink", "symlinkat"):
+        paths = paths[1:]                   # the text of the link is no place
+    for path in paths:
+        inside = path.startswith((f"{work}/inside", f"{work}/home", f"{work}/tmp"))
+        if path.startswith(f"{work}/outside") and "O_PATH" not in words \
+                and "O_DIRECTORY" not in words or writes and not inside and not path.startswith(
+                    FREE):
+            return f"{call} {path}"
+    return None
