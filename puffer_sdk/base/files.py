@@ -15,7 +15,8 @@ reader sees the old file or the new one, and a failure leaves the old one.
     replacing           a path for another program to write to
     private             a folder of our own for what other programs write; `move` fetches it
     beside, temporary   for several files that take their places together
-    open, read          a regular file; never a link, a pipe or a device; `refuse` says it before
+    open, read          a regular file; never a link, a pipe or a device, and to write none with
+                        a second name; `refuse` says it before
     mkdir, rename, remove, rmdir, rmtree
     name                refuses a name from a file that could lead elsewhere
     refused             turns an OSError into a RunError
@@ -37,7 +38,7 @@ from .errors import Refused, RunError, UsageError
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(
     os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))     # to pass through, not to list
-_MODES = {"rb": os.O_RDONLY, "wb": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "rb+": os.O_RDWR,
+_MODES = {"rb": os.O_RDONLY, "wb": os.O_WRONLY | os.O_CREAT, "rb+": os.O_RDWR,
           "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND, "ab+": os.O_RDWR | os.O_CREAT | os.O_APPEND}
 SPARE = "free some space, or choose another place"
 
@@ -46,7 +47,12 @@ SPARE = "free some space, or choose another place"
 
 def typed(path: str | os.PathLike) -> Path:
     """The path that a user typed, absolute and with its links resolved."""
-    return Path(path).expanduser().resolve()
+    return real(os.path.expanduser(path))
+
+
+def real(path: str | os.PathLike) -> Path:
+    """The path, absolute and with its links resolved; links that lead in a circle stay."""
+    return Path(os.path.realpath(path))
 
 
 def name(text: object, what: str, *, where: object = None) -> str:
@@ -149,7 +155,7 @@ def _folder_of(path: str | os.PathLike, make: bool = False) -> Iterator[tuple[in
 
 def open(path: str | os.PathLike, mode: str = "rb", buffering: int = -1):
     """A regular file, opened in mode rb, wb, rb+, ab or ab+. Raises OSError, or Refused for a link,
-    a pipe or a device."""
+    a pipe or a device; and, to write, for a file with a second name, which may lie anywhere."""
     path = Path(path)
     with _folder_of(path) as (folder, part):
         try:
@@ -159,13 +165,29 @@ def open(path: str | os.PathLike, mode: str = "rb", buffering: int = -1):
             if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EWOULDBLOCK):
                 _refuse(folder, part, path, "a file")
             raise
-        kind = os.fstat(handle).st_mode
-        if not stat.S_ISREG(kind):
+        try:
+            _check(os.fstat(handle), mode, path)
+            if mode == "wb":
+                os.ftruncate(handle, 0)
+        except BaseException:
             os.close(handle)
-            if stat.S_ISDIR(kind):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-            _refuse(folder, part, path, "a file")
+            raise
     return builtins.open(handle, mode, buffering)
+
+
+def _check(facts: os.stat_result, mode: str, path: Path) -> None:
+    """Raises OSError or Refused where an open file is not one of ours to open in this mode."""
+    if stat.S_ISDIR(facts.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(facts.st_mode):
+        raise Refused(f"'{path.name}' is not a file", where=path, expected="a file",
+                      actual="a pipe or a device", hint="remove it")
+    if mode != "rb" and facts.st_nlink > 1:
+        raise Refused(f"'{path.name}' has another name, a hard link", where=path,
+                      expected="a file of its own, which can be changed in place",
+                      actual=f"{facts.st_nlink} names",
+                      hint=f"give it a copy of its own: cp {path.name} copy && "
+                           f"mv copy {path.name}")
 
 
 def read(path: str | os.PathLike, most: int = 1 << 30) -> bytes:

@@ -29,7 +29,7 @@ def data_dir(name: str) -> Path:
 
 def shown(path: str | os.PathLike) -> str:
     """A path as a reader here would type it: relative where it lies below, else absolute."""
-    path, here = Path(path).resolve(), Path.cwd()
+    path, here = files.real(path), Path.cwd()
     return str(path.relative_to(here)) if here in path.parents else str(path)
 
 
@@ -129,7 +129,7 @@ def project_root(env_folder: Path) -> Path:
 
 def is_packaged(env_folder: Path) -> bool:
     """True for an example inside the installed package: nothing is written there."""
-    return data_dir("examples") in env_folder.resolve().parents and (
+    return data_dir("examples") in files.real(env_folder).parents and (
         (PACKAGE / "data").is_dir() or not os.access(env_folder, os.W_OK))
 
 
@@ -163,7 +163,7 @@ def runs_home(env_folder: Path) -> Path:
 
 def runs_root(home: Path, runs: Path | None = None) -> Path:
     """The folder of all runs of a project: HOME/runs, or --runs-dir. Raises UsageError."""
-    return files.typed(runs) if runs is not None else follow(home.resolve() / "runs")
+    return files.typed(runs) if runs is not None else follow(files.real(home) / "runs")
 
 
 def follow(folder: Path) -> Path:
@@ -174,7 +174,7 @@ def follow(folder: Path) -> Path:
     """
     if not folder.is_symlink():
         return folder
-    target = folder.resolve()
+    target = files.real(folder)
     bad = "a link that git tracks: it came with the files" if _is_tracked(folder) else \
         f"a link to {target}, which is no folder" if not target.is_dir() else \
         f"a link to {target}, which belongs to somebody else" \
@@ -282,7 +282,7 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
                          expected=f"a header named {here.name}.h", actual="none",
                          hint="name an environment, or make one: puffer-sdk new my_env")
     text = os.fspath(env)
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
     if path.is_dir():
         folder = path.resolve()
         if is_env_folder(folder):

@@ -22,6 +22,7 @@ from importlib import import_module, util
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import UsageError, did_you_mean
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
@@ -121,7 +122,7 @@ def read_name(text: str, keywords: Mapping[str, object] | None = None) -> Maker:
     where, _, name = text.rpartition(":")
     if where and re.fullmatch(r"[A-Za-z_][\w.]*", name) and (
             where.endswith(".py") or re.fullmatch(r"[A-Za-z_][\w.]*", where)):
-        target = f"{Path(where).expanduser().resolve()}:{name}" if where.endswith(".py") else text
+        target = f"{files.typed(where)}:{name}" if where.endswith(".py") else text
         return Maker(text, CALLABLE, target, dict(keywords or {}))
     raise UsageError(f"'{text}' is not the name of an environment", where=text,
                      expected="gymnasium:ID, pettingzoo:MODULE, FILE.py:NAME or MODULE:NAME")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ..base import paths, ui
+from ..base import files, paths, ui
 from ..base.errors import FINDINGS, OK, UsageError, did_you_mean
 from ..bridges.makers import is_name
 from ..training import runs
@@ -247,7 +247,7 @@ def _find(text: str, env: str | None, runs_dir: Path | None) -> runs.Run:
     """The run that '7', 'latest', 'squared/7' or a path names."""
     name, slash, number = text.rpartition("/")
     if Path(text).is_dir() or not slash:
-        return runs.find_run(Path(text).resolve().parent if slash else _folder(env, runs_dir),
+        return runs.find_run(files.typed(text).parent if slash else _folder(env, runs_dir),
                              text, "")
     return runs.find_run(_folder(name, runs_dir), number, "")
 

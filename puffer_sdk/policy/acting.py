@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from ..base import files
 from ..base.errors import UsageError
 from ..bridges import layouts
 from ..env.living import fill_empty, forget_empty
@@ -58,12 +59,12 @@ class Policy:
         needs PyTorch and that is not installed, or code that you did not name; BuildError where
         the C does not compile.
         """
-        path = Path(run).expanduser()
+        path = Path(os.path.expanduser(run))
         if not path.exists():
             raise UsageError("there is no such run or checkpoint", where=path,
                              expected="runs/NAME/NNNN, or a .safetensors file",
                              hint="puffer-sdk runs lists what there is")
-        found = find_model(path.resolve().parent, path)
+        found = find_model(files.real(path).parent, path)
         folder = run_folder(found)
         if not best and folder and not path.is_file():
             found = Run(folder).checkpoints()[-1]

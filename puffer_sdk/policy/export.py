@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import struct
 import zlib
 from collections.abc import Mapping
@@ -114,7 +115,7 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
     target = files.typed(output) if output else Path.cwd() / f"{label}_policy{SUFFIXES[to]}"
     if target.is_dir() or not target.parent.is_dir():
         raise UsageError("the export needs a file name in a folder that exists", where=target)
-    if target == path.resolve():
+    if target == files.real(path):
         raise UsageError("the export would replace the checkpoint itself", where=target)
     save = files.save_typed if output else files.save       # the usual name may be a link
     save(target, WRITERS[to](policy), what="the export", hint=f"{files.SPARE}: --output")
@@ -124,13 +125,13 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
 def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None
                     ) -> tuple[Path, Path | None]:
     """The checkpoint to export, and the environment's folder if one in C was named."""
-    path = Path(run).expanduser() if run is not None else None
+    path = Path(os.path.expanduser(run)) if run is not None else None
     if path is not None and (path.is_file() or path.suffix == ".safetensors"
                              or (path / "run.json").is_file()):
         if model is not None:
             raise UsageError("two policies are named", where=path, expected="one",
                              actual=f"this and --load-model-path {model}")
-        return find_model(path.resolve().parent, path), None
+        return find_model(files.real(path).parent, path), None
     source = sources.find(run)
     folder = source.folder if source.in_c else None
     home = source.runs_dir(runs_dir)

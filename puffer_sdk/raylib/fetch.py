@@ -191,7 +191,7 @@ def given_source() -> Path | None:
     named = os.environ.get("PUFFER_RAYLIB", "").strip()
     if not named:
         return None
-    path = Path(named).expanduser().absolute()
+    path = Path(os.path.expanduser(named)).absolute()
     if path.is_file():
         source = _given_archive(path)
     elif path.is_dir():

@@ -106,7 +106,7 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
     on_row      called with each Row when it is done
     Raises UsageError where there is no environment, or none of a given name.
     """
-    source, output = Path(source).resolve(), files.typed(output)
+    source, output = files.typed(source), files.typed(output)
     found = find(source)
     missing = [name for name in only if name not in {folder.name for folder in found}]
     if missing:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -121,7 +122,7 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
     limits = limits or Limits()
     steps = _steps({"strict": strict, "budget": budget}, build, train, report)
     with files.private("puffer-review-") as name:
-        place = Path(name).resolve()
+        place = files.real(name)
         if box.name != "none":
             place.chmod(0o755)
         copy = _copy(source, base, place / "in", limits)
@@ -154,7 +155,7 @@ def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
 def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Copy:
     files.mkdir(target)
     if not isinstance(source, bytes):
-        path = Path(source).expanduser()
+        path = Path(os.path.expanduser(source))
         if path.is_dir():
             if base is not None:
                 raise UsageError("--base is for patches", where=path, expected="a patch",
@@ -216,7 +217,7 @@ def _named(folder: Path) -> list[str]:
 
 def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvReview:
     """The document of inside.py as an EnvReview. Anything unexpected in it fails the review."""
-    folder = (root / env).resolve()
+    folder = files.real(root / env)
     name = folder.name
     seen = EnvReview(name, env, cause=ended.cause, seconds=ended.seconds, named=_named(folder),
                      peak_memory=ended.peak_memory, peak_processes=ended.peak_processes)

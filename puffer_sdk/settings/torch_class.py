@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..base import trust
+from ..base import files, trust
 from ..base.errors import PufferError
 from . import inifile
 
@@ -24,9 +24,9 @@ def absolute(spec: str, folder: Path | None) -> str:
     was where there is no such file."""
     file, colon, name = spec.rpartition(":")
     for parent in filter(None, (folder, Path.cwd())):
-        path = parent / Path(file).expanduser()
-        if file and path.is_file():
-            return f"{path.resolve()}{colon}{name}"
+        path = os.path.join(parent, os.path.expanduser(file))
+        if file and os.path.isfile(path):
+            return f"{files.real(path)}{colon}{name}"
     return spec
 
 

@@ -42,8 +42,8 @@ def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
         plan = store.open().plan()
         home = runs_dir / "sweeps" / files.name(store.name, "the sweep's name") / "trials"
     else:
-        store, plan = open_sweep(Path(target).resolve())
-        home = Path(target).resolve() / "trials"
+        store, plan = open_sweep(files.typed(target))
+        home = files.typed(target) / "trials"
     files.mkdir(home)
     bench = Bench(source, plan, home, wanted=wanted, tag=tag, group=store.name)
     try:

@@ -57,7 +57,7 @@ def find_sweep(home: Path, which: str) -> Path:
         return found[-1]
     path = Path(which)
     if (path / "sweep.json").is_file():
-        return path.resolve()
+        return files.real(path)
     for each in found:
         if which.isdecimal() and int(each.name) == int(which):
             return each

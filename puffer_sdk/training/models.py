@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..base import files
 from ..base.errors import PufferError, UsageError
 from ..scoring.words import claimed
 from . import checkpoint, runs
@@ -18,7 +19,7 @@ def find_model(home: Path, which: str | Path) -> Path:
     """
     path = Path(which)
     if path.is_file():
-        return path.resolve()
+        return files.real(path)
     if which in ("latest", "best"):
         run = runs.latest_run(home, with_checkpoint=True)
         if run is None:

@@ -319,7 +319,7 @@ def find_run(runs_dir: Path, text: str, option: str = "--load-model-path") -> Ru
         if found:
             return found
     else:
-        path = Path(text).resolve()
+        path = files.typed(text)
         if re.fullmatch(r"\d{4,}", path.name) and (path / "run.json").is_file():
             return Run(path)
     if not runs:

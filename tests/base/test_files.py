@@ -62,3 +62,23 @@ def test_a_draft_that_fails_leaves_the_old_file(tmp_path):
         draft.file.write(b"half")
         raise OSError(28, "No space left on device")
     assert (tmp_path / "a.gif").read_text() == "old" and names(tmp_path) == ["a.gif"]
+
+
+@pytest.mark.parametrize("mode", ["wb", "ab", "rb+", "ab+"])
+def test_a_file_with_another_name_is_not_changed_in_place(tmp_path, mode):
+    """A hard link: the other name may lie anywhere."""
+    (tmp_path / "theirs").write_text("theirs")
+    os.link(tmp_path / "theirs", tmp_path / "ours")
+    with pytest.raises(files.Refused, match="another name"):
+        files.open(tmp_path / "ours", mode)
+    assert files.read(tmp_path / "ours") == b"theirs"
+    files.write(tmp_path / "ours", "new")
+    assert (tmp_path / "theirs").read_text() == "theirs" and files.read(tmp_path / "ours") == b"new"
+    files.open(tmp_path / "ours", mode).close()
+
+
+def test_links_in_a_circle_are_refused_in_a_sentence(tmp_path):
+    (tmp_path / "circle").symlink_to("circle")
+    assert files.typed(tmp_path / "circle") == tmp_path / "circle"
+    with pytest.raises(files.Refused):
+        files.read(files.typed(tmp_path / "circle"))

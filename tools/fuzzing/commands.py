@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from puffer_sdk import cli
 
@@ -32,7 +31,7 @@ COMMANDS: list[tuple[int, str]] = [         # how often, and the words
     (2, "sweep walk --best"), (2, "sweep walk --map -o map.html"), (3, "export walk"),
     (2, "export {} --output made.bin"), (1, "export walk --load-model-path walk_policy.bin"),
     (2, "new other --dry-run"), (2, "new other"), (1, "new other --template template"),
-    (2, "bind walk --force"), (3, "build walk"), (2, "build walk --fast"),
+    (2, "bind walk --force"), (4, "build walk"),
     (4, "eval walk --eval.episodes 5"), (2, "eval walk --load-model-path {} --eval.episodes 5"),
     (1, "eval walk --load-model-path 1 --eval.episodes 5 --gif walk.gif"),
     (4, "train walk --resume 2"), (2, "train walk --resume"), (2, "train walk"),
@@ -52,7 +51,8 @@ MADE = ["walk/build", "walk/build/binding.c", "walk/build/walk_config.h", "walk/
         "runs/walk/0001/checkpoints", "runs/walk/0002/checkpoints", "runs/walk/sweeps",
         "runs/walk/sweeps/0001", "runs/walk/sweeps/0001/trials", "runs/walk/sweeps/0001/front",
         "runs/walk/sweeps/0001/trials/0000", "runs/walk/sweeps/0002", "runs/walk/.new-1",
-        "other", "other/other.h", "template/cookiecutter.json", "walk/walk_policy.bin", "numpy.py", "optuna.py", "sitecustomize.py", ".puffer"]
+        "other", "other/other.h", "template/cookiecutter.json", "walk/walk_policy.bin",
+        "numpy.py", "optuna.py", "sitecustomize.py", ".puffer"]
 # what COMMANDS name: to follow a link there is what was asked for
 TYPED = ("walk_report.json", "walk_policy.bin", "map.html", "made.bin", "walk.gif", "template")
 
@@ -100,7 +100,7 @@ def _prepare(box: Box) -> None:
     template.mkdir(parents=True)
     shutil.copy(box.inside / "walk/walk.h", template / "{{cookiecutter.name}}.h")
     (template.parent / "cookiecutter.json").write_text(json.dumps({"name": "a", "rc": "b"}))
-    for text in ("build walk --fast", "report walk --seeds 1",
+    for text in ("build walk", "report walk --seeds 1",
                  "eval walk --eval.episodes 5"):
         words = (*text.split(), *(SHORT if text.startswith("report") else ()))
         status, said = run(words, box)

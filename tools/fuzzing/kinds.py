@@ -5,7 +5,6 @@ import contextlib
 import io
 import json
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 

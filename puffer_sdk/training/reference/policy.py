@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -190,7 +191,7 @@ def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None
 
     spec = torch_class.find(spec)
     file, _, name = spec.rpartition(":")
-    path = Path(file).expanduser()
+    path = Path(os.path.expanduser(file))
     if not file or not path.is_file():
         raise refuse("there is no such file", expected="file.py:Class", actual=f"'{spec}'")
     module_spec = importlib.util.spec_from_file_location(f"puffer_policy_{path.stem}", path)
