@@ -30,7 +30,6 @@ from puffer_sdk.checking.facts import Facts
 from puffer_sdk.checking.harness import driver
 from puffer_sdk.checking.rules import registry
 from puffer_sdk.checking.source import read
-from puffer_sdk.env import header
 from puffer_sdk.settings.config import resolve
 
 CODES = ("PUF201", "PUF202", "PUF203", "PUF204", "PUF303", "PUF307", "PUF312")  # of the faults
@@ -70,9 +69,9 @@ class Sanitized(plan.Plan):
 def codes_of(folder: Path, flags: list[str]) -> list[str]:
     """The codes that the rules of memory raise; a refusal as its text."""
     try:
-        spec, problems, unit = header.examine(folder)
+        spec, problems, source = read.examine(folder)
         facts = Facts(folder, spec, resolve(folder, spec=spec, warn_unread=False), problems,
-                      read.read(folder, unit), 42)
+                      source, 42)
         with tempfile.TemporaryDirectory(prefix="puffer-sanitizers-") as name:
             Sanitized(facts, Path(name), flags).run()
         found = set()

@@ -15,8 +15,7 @@ reader sees the old file or the new one, and a failure leaves the old one.
     replacing           a path for another program to write to
     private             a folder of our own for what other programs write; `move` fetches it
     beside, temporary   for several files that take their places together
-    open, read          a regular file; never a link, a pipe or a device, and to write none with
-                        a second name; `refuse` says it before
+    open, read          a regular file; never a link, a pipe or a device; `refuse` says it before
     mkdir, rename, remove, rmdir, rmtree
     name                refuses a name from a file that could lead elsewhere
     refused             turns an OSError into a RunError
@@ -46,7 +45,7 @@ SPARE = "free some space, or choose another place"
 # ---- paths and names -----------------------------------------------------------------------------
 
 def typed(path: str | os.PathLike) -> Path:
-    """The path that a user typed, absolute and with its links resolved."""
+    """The path that a user typed, as `real` has it; ~ is the home folder."""
     return real(os.path.expanduser(path))
 
 
@@ -91,10 +90,9 @@ def _refuse(folder: int, part: str, path: Path, expected: str) -> None:
         return
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return
-    actual, hint = "a pipe or a device", "remove it"
-    if stat.S_ISLNK(mode):
-        actual, hint = f"a link to {os.readlink(part, dir_fd=folder)}", \
-            "remove the link; links below an environment, a run or a sweep are not followed"
+    actual, hint = ("a pipe or a device", "remove it") if not stat.S_ISLNK(mode) else (
+        f"a link to {os.readlink(part, dir_fd=folder)}",
+        "remove the link; links below an environment, a run or a sweep are not followed")
     raise Refused(f"'{part}' is not {expected}", where=path, expected=expected, actual=actual,
                   hint=hint)
 
@@ -165,29 +163,23 @@ def open(path: str | os.PathLike, mode: str = "rb", buffering: int = -1):
             if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EWOULDBLOCK):
                 _refuse(folder, part, path, "a file")
             raise
+        facts = os.fstat(handle)
         try:
-            _check(os.fstat(handle), mode, path)
+            if stat.S_ISDIR(facts.st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            if not stat.S_ISREG(facts.st_mode):
+                _refuse(folder, part, path, "a file")
+            if mode != "rb" and facts.st_nlink > 1:
+                raise Refused(f"'{part}' has another name, a hard link", where=path,
+                              expected="a file with one name, to change it in place",
+                              actual=f"{facts.st_nlink} names",
+                              hint=f"give it a copy of its own: cp {part} copy && mv copy {part}")
             if mode == "wb":
                 os.ftruncate(handle, 0)
         except BaseException:
             os.close(handle)
             raise
     return builtins.open(handle, mode, buffering)
-
-
-def _check(facts: os.stat_result, mode: str, path: Path) -> None:
-    """Raises OSError or Refused where an open file is not one of ours to open in this mode."""
-    if stat.S_ISDIR(facts.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(facts.st_mode):
-        raise Refused(f"'{path.name}' is not a file", where=path, expected="a file",
-                      actual="a pipe or a device", hint="remove it")
-    if mode != "rb" and facts.st_nlink > 1:
-        raise Refused(f"'{path.name}' has another name, a hard link", where=path,
-                      expected="a file of its own, which can be changed in place",
-                      actual=f"{facts.st_nlink} names",
-                      hint=f"give it a copy of its own: cp {path.name} copy && "
-                           f"mv copy {path.name}")
 
 
 def read(path: str | os.PathLike, most: int = 1 << 30) -> bytes:
@@ -335,7 +327,7 @@ def move(source: Path, target: Path) -> None:
         remove(source)
 
 
-# ---- folders, renaming, removing -----------------------------------------------------------------
+# ---- folders, renaming, removing; errors ---------------------------------------------------------
 
 def mkdir(path: str | os.PathLike, *, new: bool = False) -> None:
     """A folder, with those above it. Raises OSError, Refused.
@@ -397,8 +389,6 @@ def rmtree(path: str | os.PathLike, *, ignore_errors: bool = False) -> None:
             failed(OSError(errno.ENAMETOOLONG, "folders within folders, too deep", str(path)))
         removed(part, folder)
 
-
-# ---- errors --------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def refused(message: str, *, where: object, hint: str | None = None) -> Iterator[None]:

@@ -70,11 +70,11 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     began = time.perf_counter()
     folder = paths.find_env(env)
     texts = _read_files(folder)
-    spec, problems, unit = header.examine(folder)
+    spec, problems, source = read.examine(folder)
     if refused := header.refusal(problems):
         raise refused
     config = resolve(folder, settings, spec, over=[ini] if ini else [], warn_unread=False)
-    facts = Facts(folder, spec, config, problems, read.read(folder, unit), seed, files=texts,
+    facts = Facts(folder, spec, config, problems, source, seed, files=texts,
                   memory=int(memory * GIB))
     if deep:
         facts.options |= {"--deep"}

@@ -154,7 +154,7 @@ class Facts:
     @cached_property
     def layout(self) -> Layout | None:
         """Where each scalar of the env struct lies; None where that could not be read."""
-        return self.source.layout(self.spec) if self.spec else None
+        return self.source.layout if self.spec else None
 
     def field_at(self, word: list[int]) -> str | None:
         """The field that holds a word of the state, as an author would write it: "wall[2].x".

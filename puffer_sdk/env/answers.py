@@ -10,21 +10,15 @@ from .reader import Reader
 
 def answer(request: dict) -> dict:
     """For the child: what header.inspect returns."""
+    return read(request)[1]
+
+
+def read(request: dict) -> tuple[Reader, dict]:
+    """The reader, for what else there is to ask of it, and the answer."""
     reader = Reader(Path(request["folder"]), flags=request["flags"])
     spec, problems = reader.run()
-    return {"spec": spec and asdict(replace(spec, enums=tuple(reader.enums()))),
-            "problems": [[type(error).__name__, {name: getattr(error, name)
-                                                 for name in PARTS}]
-                         for error in problems],
-            "files": reader.files()}
-
-
-def parses(request: dict) -> bool:
-    """For the child: True once libclang has read a file; all that the caller, which
-    reads it again, must know."""
-    from clang import cindex
-
-    cindex.Index.create().parse(request["main"], args=request["flags"],
-                                unsaved_files=list(request["unsaved"].items()),
-                                options=request["options"])
-    return True
+    return reader, {"spec": spec and asdict(replace(spec, enums=tuple(reader.enums()))),
+                    "problems": [[type(error).__name__, {name: getattr(error, name)
+                                                         for name in PARTS}]
+                                 for error in problems],
+                    "files": reader.files()}

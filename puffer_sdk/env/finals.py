@@ -112,7 +112,7 @@ class _Body:
         """Keys of its variables, parameters among them."""
         return set(self.parameters) | {
             node.key for node in self.nodes if node.kind == "variable"
-            and node.cursor.storage_class.name != "STATIC"}
+            and node.more is None}
 
 
 class _Look:
@@ -161,7 +161,7 @@ class _Look:
                 yield node.children[0].bare()
             elif node.kind == "call":
                 for index, argument in enumerate(node.arguments):
-                    if syntax.is_pointer(argument) and not self.is_env(argument) and (
+                    if argument.is_pointer and not self.is_env(argument) and (
                             self.stores_through(node, index)):
                         yield argument
 
@@ -178,13 +178,7 @@ class _Look:
                         for origin in body.pointers.origins(target))
             self.busy.discard(here)
             return found
-        declared = call.cursor.referenced
-        kinds = list(declared.type.get_canonical().argument_types()) if declared is not None and \
-            declared.type.get_canonical().kind.name == "FUNCTIONPROTO" else []
-        if index >= len(kinds):
-            return False
-        kind = kinds[index].get_canonical()
-        return kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified()
+        return index in call.more
 
     def writes_observations(self, name: str, closure: bool = True) -> bool:
         """Whether it, or (closure) what it calls, stores to env->observations."""

@@ -30,32 +30,27 @@ def inspect(folder: Path) -> tuple[Spec | None, list[PufferError]]:
     """The Spec, if one can be made, and all problems in order of their lines. Raises BuildError
     where reading takes too much."""
     folder = Path(folder).resolve()
-    header = folder / f"{folder.name}.h"
     flags = probe.clang_flags(folder)
     if folder in _known:
         signature, files, found = _known[folder]
         if signature == _sign(folder, flags, files):
             return found[0], list(found[1])
-    answer = limited.call("puffer_sdk.env.answers:answer", {"folder": str(folder), "flags": flags},
-                          what=header.name, where=header)
+    return ask(folder)[:2]
+
+
+def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer") -> tuple:
+    """As inspect, read anew, and all that the child has answered.
+
+    target  what the child calls: env/answers.py's `answer`, or what adds to it
+    """
+    folder = Path(folder).resolve()
+    header, flags = folder / f"{folder.name}.h", probe.clang_flags(folder)
+    answer = limited.call(target, {"folder": str(folder), "flags": flags}, what=header.name,
+                          where=header)
     spec = answer["spec"] and _spec(answer["spec"])
     problems = [_problem(*each) for each in answer["problems"]]
     _known[folder] = _sign(folder, flags, answer["files"]), answer["files"], (spec, problems)
-    return spec, list(problems)
-
-
-def examine(folder: Path):
-    """As inspect, and the translation unit, for what else there is to ask of it. The unit is read
-    here, once the child has shown that it can be."""
-    from .reader import Reader
-
-    spec, problems = inspect(folder)
-    reader = Reader(Path(folder).resolve())
-    reader.find_files()
-    if not reader.header.is_file():
-        return spec, problems, None
-    reader.parse()
-    return spec, problems, reader.unit
+    return spec, list(problems), answer
 
 
 def refusal(problems: list[PufferError]) -> PufferError | None:

@@ -1,7 +1,8 @@
-"""Function bodies as trees that rules can walk.  libclang cursors -> Node
+"""Function bodies as trees that rules can walk.  libclang cursors -> Node <-> rows
 
 A Node leaves out what C adds without being asked (parentheses, implicit conversions); macros are
-expanded, and stand on the line that names them.
+expanded, and stand on the line that names them. In the child that reads a header a Node asks its
+cursor; `pack` makes rows of JSON of it, and `unpack` Nodes that need no libclang.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ BINARY = dict(enumerate(
 UNARY = dict(enumerate("? x++ x-- ++x --x & * + - ~ ! real imag ext".split()))
 ASSIGNMENTS = {op for op in BINARY.values() if op.endswith("=")} - {"<=", ">=", "==", "!=", "<=>"}
 STEPS = {"x++", "x--", "++x", "--x"}
+DEEPEST = 200           # expressions within expressions that are kept
 
 _KINDS = {"DECL_REF_EXPR": "name", "MEMBER_REF_EXPR": "member", "CALL_EXPR": "call",
           "ARRAY_SUBSCRIPT_EXPR": "index", "CSTYLE_CAST_EXPR": "cast", "VAR_DECL": "variable",
@@ -37,12 +39,21 @@ class Node:
     op      of a binary or unary: "+=", "==", "x++"
     key     tells apart variables of the same name; None where nothing is named
     is_function     whether it is the name of a function
+    line, last_line
+    start, end      bytes of its file
+    type            the C type as clang spells it, typedefs resolved
+    is_pointer      whether it is a pointer, or an array
+    value           of a constant expression; else None
+    more            of a string its text, quotes included; of a member the struct's type; of a
+                    call the indices of the pointers that the callee's type lets it store through;
+                    of a static local what Variable takes of its type; else None
     """
 
-    __slots__ = ("children", "cursor", "is_function", "key", "kind", "name", "op", "parent")
+    __slots__ = ("children", "end", "is_function", "is_pointer", "key", "kind", "last_line",
+                 "line", "more", "name", "op", "parent", "start", "type", "value")
 
-    def __init__(self, cursor, kind: str, parent: Node | None):
-        self.cursor, self.kind, self.parent = cursor, kind, parent
+    def __init__(self, kind: str, parent: Node | None):
+        self.kind, self.parent = kind, parent
         self.name, self.op, self.key, self.is_function = "", "", None, False
         self.children: list[Node] = []
 
@@ -59,20 +70,6 @@ class Node:
         while node is not None:
             yield node
             node = node.parent
-
-    @property
-    def line(self) -> int:
-        return self.cursor.extent.start.line
-
-    @property
-    def type(self) -> str:
-        """The C type as clang spells it, typedefs resolved."""
-        return self.cursor.type.get_canonical().spelling
-
-    @property
-    def value(self) -> int | float | None:
-        """Of a constant expression."""
-        return evaluate(self.cursor) if self.kind not in ("variable", "string") else None
 
     @property
     def arguments(self) -> list[Node]:
@@ -93,6 +90,99 @@ class Node:
 
     def is_within(self, other: Node) -> bool:
         return self is other or any(node is other for node in self.up())
+
+
+class Seen(Node):
+    """A Node that asks its cursor."""
+
+    __slots__ = ("cursor",)
+
+    line = property(lambda self: self.cursor.extent.start.line)
+    last_line = property(lambda self: self.cursor.extent.end.line)
+    start = property(lambda self: self.cursor.extent.start.offset)
+    end = property(lambda self: self.cursor.extent.end.offset)
+    type = property(lambda self: self.cursor.type.get_canonical().spelling)
+    is_pointer = property(lambda self: self.cursor.type.get_canonical().kind.name in (
+        "POINTER", "CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY"))
+
+    @property
+    def value(self) -> int | float | None:
+        if self.kind in ("variable", "string", "block") or self.kind.endswith(("stmt", "decl")):
+            return None
+        return evaluate(self.cursor)
+
+    @property
+    def more(self):
+        if self.kind == "string":
+            return self.cursor.spelling
+        if self.kind == "variable":
+            return facts_of(self.cursor.type) \
+                if self.cursor.storage_class.name == "STATIC" else None
+        if self.kind == "call":
+            return stored_through(self.cursor.referenced)
+        if self.kind in ("member", "designator"):
+            around = self.cursor.referenced and self.cursor.referenced.semantic_parent
+            return around.type.spelling if around is not None else None
+        return None
+
+
+def facts_of(kind) -> list:
+    """[type, kind of its elements, whether it or what it points to may be stored to]."""
+    spelling, kind = kind.spelling, kind.get_canonical()
+    while kind.kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
+        kind = kind.element_type.get_canonical()
+    points = kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified()
+    return [spelling, kind.kind.name, points or not kind.is_const_qualified()]
+
+
+def stored_through(declared) -> list[int]:
+    """Indices of a function's parameters that are pointers to what is not const."""
+    kind = declared.type.get_canonical() if declared is not None else None
+    if kind is None or kind.kind.name != "FUNCTIONPROTO":
+        return []
+    kinds = [each.get_canonical() for each in kind.argument_types()]
+    return [index for index, each in enumerate(kinds) if each.kind.name == "POINTER"
+            and not each.get_pointee().is_const_qualified()]
+
+
+_ROW = ("kind", "name", "op", "key", "is_function", "line", "last_line", "start", "end", "type",
+        "is_pointer", "value", "more")
+
+
+def pack(root: Node) -> list[list]:
+    """A row of each node and the number of its children, in the order of `walk`.
+
+    What lies deeper than DEEPEST is left out: who walks a tree may do so by recursion.
+    """
+    rows, waiting = [], [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        below = node.children if depth < DEEPEST or not _nests(node) else []
+        rows.append([*(getattr(node, name) for name in _ROW), len(below)])
+        waiting += [(child, depth + 1 if _nests(node) else 0) for child in reversed(below)]
+    return rows
+
+
+def _nests(node: Node) -> bool:
+    """An expression within an expression; statements are not followed by recursion."""
+    return node.kind not in ("block", "if", "switch", "case") and not node.kind.endswith("stmt")
+
+
+def unpack(rows: list[list]) -> Node:
+    """The tree that `pack` took."""
+    root, open_nodes = None, []         # [node, how many children are still to come]
+    for *values, count in rows:
+        node = Node(values[0], open_nodes[-1][0] if open_nodes else None)
+        for name, value in zip(_ROW[1:], values[1:]):
+            setattr(node, name, value)
+        root = root or node
+        if open_nodes:
+            open_nodes[-1][0].children.append(node)
+            open_nodes[-1][1] -= 1
+        open_nodes.append([node, count])
+        while open_nodes and not open_nodes[-1][1]:
+            open_nodes.pop()
+    return root
 
 
 def tree(cursor) -> Node:
@@ -133,7 +223,8 @@ def _node(cursor, parent: Node | None) -> tuple[Node, list]:
     while kind in _HIDDEN and len(children) == 1:
         cursor = children[0]
         kind, children = kind_of(cursor), list(cursor.get_children())
-    node = Node(cursor, _KINDS.get(kind, kind.lower()), parent)
+    node = Seen(_KINDS.get(kind, kind.lower()), parent)
+    node.cursor = cursor
     if node.kind in ("name", "member", "variable", "designator", "call"):
         node.name = cursor.spelling
         declared = cursor if node.kind == "variable" else cursor.referenced
@@ -173,10 +264,10 @@ class Pointers:
         """Local pointer -> the expressions it is given."""
         found: dict[int, list[Node]] = {}
         for node in self.nodes:
-            if node.kind == "variable" and node.children and is_pointer(node):
+            if node.kind == "variable" and node.children and node.is_pointer:
                 found.setdefault(node.key, []).append(node.children[-1])
             elif node.op in ASSIGNMENTS and node.children[0].kind == "name" and (
-                    is_pointer(node.children[0])):
+                    node.children[0].is_pointer):
                 found.setdefault(node.children[0].key, []).append(node.children[1])
         return found
 
@@ -212,12 +303,6 @@ class Pointers:
         if node.kind == "choice" and len(below) == 3:
             return self.origins(below[1], seen) + self.origins(below[2], seen)
         if node.kind == "binary" and node.op in ("+", "-", "+=", "-=", "="):
-            return [origin for side in below if is_pointer(side)
+            return [origin for side in below if side.is_pointer
                     for origin in self.origins(side, seen)]
         return []
-
-
-def is_pointer(node: Node) -> bool:
-    """Whether an expression is a pointer, or an array."""
-    return node.cursor.type.get_canonical().kind.name in (
-        "POINTER", "CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY")

@@ -246,7 +246,7 @@ def open_subject(env, settings: Mapping[str, object] | None, ini: Path | None = 
 def _open_compiled(source: CompiledSource, ini: Path | None, settings: dict,
                    verbose: bool) -> CompiledSubject:
     folder = source.folder
-    spec, problems, _ = header.examine(folder)
+    spec, problems = header.inspect(folder)
     if refused := header.refusal(problems):
         raise refused
     resolved = source.resolve(settings, spec, warn_unread=False)

@@ -11,7 +11,6 @@ from puffer_sdk.checking.facts import Facts
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.rules import logs, registry
 from puffer_sdk.checking.source import actions, demo, effects, read, sums
-from puffer_sdk.env import header
 from puffer_sdk.settings.config import resolve
 
 GAME = """\
@@ -69,9 +68,9 @@ def game(tmp_path):
 
 
 def facts_of(folder: Path) -> Facts:
-    spec, problems, unit = header.examine(folder)
+    spec, problems, source = read.examine(folder)
     config = resolve(folder, None, spec, warn_unread=False)
-    return Facts(folder.resolve(), spec, config, problems, read.read(folder, unit), 42)
+    return Facts(folder.resolve(), spec, config, problems, source, 42)
 
 
 def found(facts: Facts, code: str) -> list[Finding]:
@@ -168,7 +167,7 @@ def test_what_does_not_compile_is_read_as_far_as_it_goes(game, step):
     assert code.reset_only_stores() == []
     effects.accesses(code, list(code.functions.values()))
     if facts.spec:
-        code.layout(facts.spec)
+        assert code.layout is not None
         for rule in ("PUF107", "PUF108", "PUF109", "PUF110", "PUF111"):
             found(facts, rule)
 
@@ -240,7 +239,7 @@ def test_layout_of_all_that_c_has(game):
     V* corners[2];
     Rectangle box;
 """, helpers="void f(void);")
-    lay = facts.source.layout(facts.spec)
+    lay = facts.source.layout
     by_path = {scalar.path: scalar for scalar in lay.scalars}
     assert by_path["log.score"].offset == 0 and by_path["observations"].type == "float *"
     assert by_path["observations"].pointee_size == 4
@@ -273,7 +272,7 @@ def test_layout_of_structs_that_point_to_themselves(game):
     facts = game(types="typedef struct Node { struct Node* next; int v; struct Leaf* leaf; } Node;"
                        " struct Leaf { Node* up; float w; };",
                  fields="Node* first; struct Game* self;", helpers="void f(void);")
-    lay = facts.source.layout(facts.spec)
+    lay = facts.source.layout
     assert set(lay.pointees) == {"first"}
     assert lay.pointees["first"].find("first[].v").offset == 8
     assert lay.pointees["first"].pointees["first[].leaf"].find("first[].leaf[].w").size == 4
@@ -282,7 +281,7 @@ def test_layout_of_structs_that_point_to_themselves(game):
 def test_what_differs_between_two_structs_is_named(game):
     """Of numbers alone: the caller clears the log, and pointers differ between any two copies."""
     facts = game(helpers="void f(void);")
-    lay = facts.source.layout(facts.spec)
+    lay = facts.source.layout
     one, other = bytes(lay.size), bytearray(lay.size)
     assert lay.differences(one, other) == []
     for path, value in (("tick", struct.pack("i", -3)), ("speed", struct.pack("f", 0.25)),
@@ -294,10 +293,10 @@ def test_what_differs_between_two_structs_is_named(game):
 
 def test_layout_of_templates(squared, target):
     facts = facts_of(squared)
-    lay = facts.source.layout(facts.spec)
+    lay = facts.source.layout
     assert [s.path for s in lay.scalars][-5:] == ["row", "col", "target_row", "target_col", "tick"]
     facts = facts_of(target)
-    lay = facts.source.layout(facts.spec)
+    lay = facts.source.layout
     assert lay.pointees["agents"].path_at(24 + 8) == "agents[1].heading"
     for code in ("PUF107", "PUF108", "PUF109", "PUF110", "PUF111"):
         assert found(facts, code) == found(facts_of(squared), code) == []

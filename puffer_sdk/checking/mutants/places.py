@@ -8,25 +8,54 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
+from ...base import limited
+from ...env import probe
 from .mutant import FAULT, OPERATORS, RULE, RULE_CHANGES, Edit, Mutant
 from .reading import BUFFERS, Reader
 
 
 def find(folder: Path) -> list[Mutant]:
-    """Every mutant that the operators offer, in order of operators and lines."""
-    return _Planter(folder).run()
+    """Every mutant that the operators offer, in order of operators and lines. Raises BuildError
+    where reading the header takes too much."""
+    header = folder / f"{folder.name}.h"
+    found = limited.call("puffer_sdk.checking.mutants.places:answer",
+                         {"folder": str(folder), "flags": probe.clang_flags(folder)},
+                         what=header.name, where=header)
+    return _mutants(folder, [Candidate(operator, line, file, tuple(
+        Edit(begin, end, text.encode(errors="surrogateescape")) for begin, end, text in edits))
+        for operator, line, file, edits in found])
+
+
+def answer(request: dict) -> list:
+    """For the child of base/limited.py: the candidates."""
+    planter = _Planter(Path(request["folder"]), request["flags"])
+    planter.run()
+    return [[each.operator, each.line, each.file, [
+        [edit.begin, edit.end, edit.text.decode(errors="surrogateescape")]
+        for edit in each.edits]] for each in planter.found]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A place, and what would stand there."""
+
+    operator: str
+    line: int
+    file: str                   # relative to the env's folder
+    edits: tuple[Edit, ...]
 
 
 class _Planter(Reader):
     """Walks one environment and collects candidates."""
 
-    def __init__(self, folder: Path):
-        super().__init__(folder)
-        self.found: list[tuple[str, str, Path, int, tuple[Edit, ...]]] = []
+    def __init__(self, folder: Path, flags: list[str]):
+        super().__init__(folder, flags)
+        self.found: list[Candidate] = []
 
-    def run(self) -> list[Mutant]:
+    def run(self) -> None:
         self.step = self.reach("c_step")
         self.reset = self.reach("c_reset")
         self.close = self.reach("c_close")
@@ -47,14 +76,13 @@ class _Planter(Reader):
             self.changed = self.changed_locals(function)
             self.walk(function, [])
         self.plant_in_whole(every)
-        return self.finish()
 
     # -- planting
 
     def plant(self, operator: str, cursor, *edits: tuple[int, int, bytes | str]) -> None:
-        path = Path(cursor.location.file.name).resolve()
+        file = Path(cursor.location.file.name).resolve().relative_to(self.folder)
         self.text_of(cursor)
-        self.found.append((operator, cursor.location.line, path, tuple(
+        self.found.append(Candidate(operator, cursor.location.line, str(file), tuple(
             Edit(a, b, t.encode() if isinstance(t, str) else t) for a, b, t in edits)))
 
     def drop(self, operator: str, cursor) -> None:
@@ -296,29 +324,29 @@ class _Planter(Reader):
         text = "    " + form.replace("{env}", self.parameter(function))
         self.plant(operator, last[-1] if last else function, (end, end, text))
 
-    # -- results
 
-    def finish(self) -> list[Mutant]:
-        """Candidates as mutants: sorted, named, the same text never twice."""
-        mutants, seen, names = [], set(), set()
-        for operator, line, path, edits in sorted(
-                self.found, key=lambda f: (list(OPERATORS).index(f[0]), str(f[2]), f[1],
-                                           f[3][0].begin)):
-            old, ordered = self.texts[path], sorted(edits, key=lambda e: -e.begin)
-            new = old
-            for edit in ordered:
-                new = new[:edit.begin] + edit.text + new[edit.end:]
-            if new == old or new in seen:
-                continue
-            seen.add(new)
-            name, letter = f"{operator}@{line}", ord("b")
-            while name in names:
-                name, letter = f"{operator}@{line}{chr(letter)}", letter + 1
-            names.add(name)
-            file = str(path.relative_to(self.folder))
-            diff = "".join(difflib.unified_diff(
-                old.decode(errors="replace").splitlines(True),
-                new.decode(errors="replace").splitlines(True), f"a/{file}", f"b/{file}", n=1))
-            mutants.append(Mutant(name, operator, RULE if operator in RULE_CHANGES else FAULT,
-                                  file, line, diff, new))
-        return mutants
+def _mutants(folder: Path, candidates: list[Candidate]) -> list[Mutant]:
+    """Candidates as mutants: sorted, named, the same text never twice."""
+    mutants, seen, names, texts = [], set(), set(), {}
+    for each in sorted(candidates, key=lambda one: (list(OPERATORS).index(one.operator), one.file,
+                                                    one.line, one.edits[0].begin)):
+        if each.file not in texts:
+            texts[each.file] = (folder / each.file).read_bytes()
+        old = new = texts[each.file]
+        for edit in sorted(each.edits, key=lambda edit: -edit.begin):
+            new = new[:edit.begin] + edit.text + new[edit.end:]
+        if new == old or new in seen:
+            continue
+        seen.add(new)
+        name, letter = f"{each.operator}@{each.line}", ord("b")
+        while name in names:
+            name, letter = f"{each.operator}@{each.line}{chr(letter)}", letter + 1
+        names.add(name)
+        diff = "".join(difflib.unified_diff(
+            old.decode(errors="replace").splitlines(True),
+            new.decode(errors="replace").splitlines(True), f"a/{each.file}", f"b/{each.file}",
+            n=1))
+        mutants.append(Mutant(name, each.operator,
+                              RULE if each.operator in RULE_CHANGES else FAULT,
+                              each.file, each.line, diff, new))
+    return mutants

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...env import header
+from ...env.reader import Reader as HeaderReader
 
 BUFFERS = ("observations", "actions", "rewards", "terminals", "truncations", "action_mask")
 
@@ -13,11 +13,14 @@ BUFFERS = ("observations", "actions", "rewards", "terminals", "truncations", "ac
 class Reader:
     """One environment, and questions about its expressions."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, flags: list[str]):
         from clang.cindex import CursorKind
 
         self.folder, self.K = folder, CursorKind
-        _, _, self.unit = header.examine(folder)
+        reader = HeaderReader(folder, flags=flags)
+        reader.find_files()
+        reader.parse()
+        self.unit = reader.unit
         self.functions = {c.spelling: c for c in self.unit.cursor.get_children()
                           if c.kind == CursorKind.FUNCTION_DECL and c.is_definition()}
         self.texts: dict[Path, bytes] = {}

@@ -105,7 +105,7 @@ def _plainly_bound(facts: Facts) -> set[str]:
         for node in function.nodes:
             if node.op == "=" and node.children[0].kind == "member":
                 value = node.children[1].bare()
-                keys = {n.cursor.spelling.strip('"') for n in value.walk() if n.kind == "string"}
+                keys = {n.more.strip('"') for n in value.walk() if n.kind == "string"}
                 if value.kind == "member" and keys == {node.children[0].name}:
                     found |= keys
     return found
@@ -214,7 +214,7 @@ def shared_rng(facts: Facts):
 
 
 def _is_entropy(node: Node) -> bool:
-    return any(n.kind == "string" and "random" in n.cursor.spelling for n in node.walk())
+    return any(n.kind == "string" and "random" in n.more for n in node.walk())
 
 
 def _is_static_seed(facts: Facts, call: Call) -> bool:
@@ -309,7 +309,7 @@ def _is_lazy(node: Node) -> bool:
     inner = node
     whole = next(up for up in node.up() if up.kind == "function_decl")
     stored = {_path(up.children[0]) for up in node.up() if up.op == "="}
-    if not whole.cursor.spelling.startswith("c_"):
+    if not whole.name.startswith("c_"):
         stored |= _stored(whole)        # a function that loads, and sets a flag
     stored.discard("")
     for up in node.up():

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...base.spec import Spec
-from ...env import syntax
 from ...env.syntax import Node
 from .model import Function, Source
 
@@ -139,7 +138,7 @@ class Actions:
             base, index = node.children[0].children
         elif node.op == "+" and node.kind == "binary":
             base, index = node.children
-            if not syntax.is_pointer(base):
+            if not base.is_pointer:
                 base, index = index, base
         else:
             return None
@@ -188,9 +187,9 @@ class Actions:
         node = node.bare()
         if node.kind != "name":
             return None
-        here = node.cursor.extent.start.offset
+        here = node.start
         heads = {self.head(function, value) for value in _given(function, node.key) or ()
-                 if value.cursor.extent.start.offset < here}
+                 if value.start < here}
         return heads.pop() if len(heads) == 1 else None
 
     def of_parameter(self, function: Function, index: int, key: int) -> int | None:

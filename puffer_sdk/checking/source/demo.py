@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...base import limited
 from ...base.spec import Spec
-from ...env import probe, syntax
+from ...env import probe
 from ...env.syntax import Node
 from . import read
 from .model import Function, Source
@@ -50,8 +50,8 @@ def settings(spec: Spec) -> list[Given]:
         return []
     everywhere = {}
     for variable in code.globals.values():
-        if variable.file == program.name and variable.element.kind.name == "RECORD":
-            everywhere.update(_in_force(syntax.tree(variable.cursor), main, variable.file, spec))
+        if variable.file == program.name and variable.element == "RECORD":
+            everywhere.update(_in_force(variable.tree, main, variable.file, spec))
     found = []
     for function in code.reach("main"):
         if function.file == program.name:
@@ -95,8 +95,6 @@ def _in_force(tree: Node, function: Function, file: str, spec: Spec) -> dict[str
 
 
 def _read(program: Path, spec: Spec) -> Source:
-    from clang import cindex
-
     config = spec.folder / "build" / f"{spec.name}_config.h"
     name, env = spec.name, f"{spec.struct}* env"
     stub = ("#define NUM_ATNS 1\ntypedef struct PufferNet PufferNet;\n"
@@ -106,12 +104,10 @@ def _read(program: Path, spec: Spec) -> Source:
             f"PufferNet* {name}_policy({env}, int argc, char** argv);\n"
             if not spec.binding else "")
     flags = [*probe.clang_flags(spec.folder), "-Wno-everything"]
-    limited.call("puffer_sdk.env.answers:parses",
-                 {"main": str(program), "flags": flags, "unsaved": {str(config): stub},
-                  "options": _KEEP_GOING}, what=program.name, where=program)
-    unit = cindex.Index.create().parse(str(program), args=flags,
-                                       unsaved_files=[(str(config), stub)], options=_KEEP_GOING)
-    return read.read(spec.folder, unit)
+    return read.filled(spec.folder, limited.call(
+        "puffer_sdk.checking.source.collecting:of_program",
+        {"folder": str(spec.folder), "main": str(program), "flags": flags,
+         "unsaved": {str(config): stub}, "options": _KEEP_GOING}, what=program.name, where=program))
 
 
 def _stores(tree: Node, spec: Spec) -> Iterator[tuple[str, Node, Node]]:
@@ -135,10 +131,8 @@ def _stores(tree: Node, spec: Spec) -> Iterator[tuple[str, Node, Node]]:
 
 def _is_setting(node: Node, spec: Spec) -> bool:
     """Whether this names a field of the env struct itself."""
-    declared = node.cursor.referenced
-    around = declared.semantic_parent if declared is not None else None
-    return around is not None and around.type.spelling.removeprefix("struct ") == \
-        spec.struct.removeprefix("struct ")
+    return node.more is not None and \
+        node.more.removeprefix("struct ") == spec.struct.removeprefix("struct ")
 
 
 def _constant(node: Node, function: Function) -> int | float | None:
@@ -153,7 +147,6 @@ def _constant(node: Node, function: Function) -> int | float | None:
             return declared[0].children[-1].value
         if bare.key in function.source.globals:
             variable = function.source.globals[bare.key]
-            below = syntax.tree(variable.cursor).children
-            if not variable.is_mutable and below:
-                return below[-1].value
+            if not variable.is_mutable and variable.tree and variable.tree.children:
+                return variable.tree.children[-1].value
     return value if value is not None or bare is node else bare.value

@@ -5,7 +5,6 @@ that its pointer may lead to within the function.
 """
 from __future__ import annotations
 
-from ...env import syntax
 from ...env.syntax import Node
 from .model import Access, Function, Source, Variable
 
@@ -32,7 +31,7 @@ class Effects:
                     found += self.through(function, target, node)
             elif node.kind == "call":
                 for index, argument in enumerate(node.arguments):
-                    if syntax.is_pointer(argument) and self.call_stores(node, index):
+                    if argument.is_pointer and self.call_stores(node, index):
                         found += self.through(function, argument, node)
         return found
 
@@ -46,31 +45,21 @@ class Effects:
         if callee is not None:
             if index >= len(callee.parameters):
                 return False
-            key = callee.parameters[index][1]
+            key = callee.parameters[index].key
             return any(stored == key and through for stored, _, through in self.stores(callee))
-        declared = call.cursor.referenced
-        if declared is None:
-            return False
-        kinds = list(declared.type.get_canonical().argument_types()) \
-            if declared.type.get_canonical().kind.name == "FUNCTIONPROTO" else []
-        if index >= len(kinds):
-            return False                            # a variadic argument
-        kind = kinds[index].get_canonical()
-        return kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified()
+        return index in call.more
 
 
 def accesses(source: Source, functions: list[Function]) -> list[Access]:
     """Where these functions read and write state that outlives a call, in order of the lines."""
-    from clang.cindex import StorageClass
-
     effects = Effects(source)
     for function in _callees_first(source, functions):
         effects.stores(function)
     for function in functions:
         for node in function.nodes:
-            if node.kind == "variable" and node.cursor.storage_class == StorageClass.STATIC:
+            if node.kind == "variable" and node.more:
                 source.statics.setdefault(node.key, Variable(
-                    node.name, function.file, node.line, node.cursor, function.name))
+                    node.name, function.file, node.line, *node.more, function=function.name))
     variables = source.globals | source.statics
     found = []
     for function in functions:

@@ -43,8 +43,8 @@ def copies(source: Source) -> Iterator[Copy]:
                         _may_store(given) and _draws(function, node)
                         and not _is_stored(function, node)):
                     yield Copy(function.name, node.name, source.text(function.file, given),
-                               function.file, node.line, given.cursor.extent.start.offset,
-                               given.cursor.extent.end.offset, node.type)
+                               function.file, node.line, given.start,
+                               given.end, node.type)
 
 
 def _is_word(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Where each scalar of the env struct lies.  translation unit + Spec -> Layout
+"""Where each scalar of the env struct lies.  translation unit, struct -> Layout <-> data
 
     layout.scalars              Scalar("ball.vx", offset 52, size 4, "float"), ...
     layout.path_at(1032)        "bricks[17]"
@@ -137,15 +137,29 @@ def _find(unit, name: str):
 def _layout(kind, prefix: str, seen: frozenset[str]) -> Layout:
     spelling = kind.spelling
     found = Layout(prefix, spelling, kind.get_size(), _fields(kind))
-    for part in found.parts:
-        room = min(MOST_OF_ONE, MOST - len(found.scalars))
-        scalars = list(islice(_scalars([part], prefix, 0, ()), room + 1))
-        found.truncated |= len(scalars) > room
-        found.scalars += scalars[:room]
     for path, pointee in _pointers(kind, prefix):
         if pointee.spelling not in seen | {spelling} and len(seen) < DEEPEST:
             found.pointees[path] = _layout(pointee, f"{path}[]", seen | {spelling})
     return found
+
+
+def restored(facts: dict) -> Layout:
+    """A Layout of what dataclasses.asdict made of it; its scalars are listed here."""
+    found = Layout(**{**facts, "parts": [_part_of(each) for each in facts["parts"]],
+                      "pointees": {path: restored(each)
+                                   for path, each in facts["pointees"].items()}})
+    for part in found.parts:
+        room = min(MOST_OF_ONE, MOST - len(found.scalars))
+        scalars = list(islice(_scalars([part], found.prefix, 0, ()), room + 1))
+        found.truncated |= len(scalars) > room
+        found.scalars += scalars[:room]
+    return found
+
+
+def _part_of(facts: dict) -> _Part:
+    return _Part(**{**facts, "fields": [_part_of(each) for each in facts["fields"]],
+                    "element": facts["element"] and _part_of(facts["element"]),
+                    "bits": facts["bits"] and tuple(facts["bits"])})
 
 
 def _fields(kind) -> list[_Part]:

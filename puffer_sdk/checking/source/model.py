@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ...base.spec import Spec
 from ...env import syntax
 from ...env.syntax import Node, Pointers
-from .layout import Layout, layout
+from .layout import Layout
 
 _EMPTY = re.compile(r"\w*(?:EMPTY|NONE|FREE|CLEAR)\w*$")
 
@@ -33,6 +32,16 @@ class Call:
         return {"file": self.function.file, "line": self.node.line}
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """Of a function."""
+
+    name: str
+    key: int
+    type: str
+    points_to_struct: bool          # one of the author's
+
+
 @dataclass(eq=False)
 class Function:
     """A function definition in one of the author's files."""
@@ -42,12 +51,13 @@ class Function:
     line: int               # of its name
     body_line: int          # of its opening brace
     body: str               # its text, comments and strings blanked
-    cursor: object
+    parameters: list[Parameter]
+    rows: list[list]        # of its tree
     source: Source
 
     @cached_property
     def tree(self) -> Node:
-        return syntax.tree(self.cursor)
+        return syntax.unpack(self.rows)
 
     @cached_property
     def nodes(self) -> list[Node]:
@@ -59,11 +69,6 @@ class Function:
         functions = self.source.functions
         return Pointers(self.nodes, lambda name: functions[name].pointers
                         if name in functions else None)
-
-    @cached_property
-    def parameters(self) -> list[tuple[str, int]]:
-        """(name, key) of each."""
-        return [(a.spelling, a.canonical.hash) for a in self.cursor.get_arguments()]
 
     @cached_property
     def calls(self) -> set[str]:
@@ -102,31 +107,20 @@ class Variable:
     name: str
     file: str
     line: int
-    cursor: object
-    function: str | None            # that it is a local of
+    type: str                       # as it is written
+    element: str                    # kind of the type, of an array its elements': "POINTER"
+    is_mutable: bool                # whether it, or what it points to, may be stored to
+    function: str | None = None     # that it is a local of
+    rows: list[list] | None = None  # of its tree; None of an array of numbers
 
     @cached_property
-    def element(self):
-        """The type, of an array its elements' type."""
-        kind = self.cursor.type.get_canonical()
-        while kind.kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
-            kind = kind.element_type.get_canonical()
-        return kind
-
-    @cached_property
-    def is_mutable(self) -> bool:
-        """Whether it, or what it points to, may be stored to."""
-        kind = self.element
-        if kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified():
-            return True
-        return not kind.is_const_qualified()
+    def tree(self) -> Node | None:
+        return syntax.unpack(self.rows) if self.rows else None
 
     @cached_property
     def functions(self) -> list[Node]:
         """Functions that its initial value names: a table of moves."""
-        if self.element.kind.name not in ("POINTER", "RECORD"):
-            return []               # 100,000 weights are no functions
-        return [node for node in syntax.tree(self.cursor).walk() if node.is_function]
+        return [node for node in self.tree.walk() if node.is_function] if self.tree else []
 
     @property
     def at(self) -> dict:
@@ -156,7 +150,7 @@ class Source:
     functions: dict[str, Function] = field(default_factory=dict)
     globals: dict[int, Variable] = field(default_factory=dict)  # key -> at file scope
     statics: dict[int, Variable] = field(default_factory=dict)  # key -> in functions, as met
-    unit: object = None             # libclang's translation unit, None without a header
+    layout: Layout | None = None    # of the env struct, None where it could not be read
 
     # -- who calls whom
 
@@ -190,7 +184,7 @@ class Source:
     def batch_steps(self) -> list[str]:
         """A hand-written binding's MY_VEC_STEP functions: they take all envs at once."""
         return [function.name for function in self.functions.values()
-                if any("StaticVec" in a.type.spelling for a in function.cursor.get_arguments())]
+                if any("StaticVec" in each.type for each in function.parameters)]
 
     def calls(self, *starts: str, without: tuple[str, ...] = ()) -> list[Call]:
         """Library calls reachable from these functions."""
@@ -203,7 +197,7 @@ class Source:
         return {(function.file, line) for function in self.functions.values()
                 for node in function.nodes
                 if node.op in ("/", "/=") and node.type in ("float", "double", "long double")
-                for line in range(node.line, node.cursor.extent.end.line + 1)}
+                for line in range(node.line, node.last_line + 1)}
 
     # -- observations
 
@@ -334,15 +328,8 @@ class Source:
 
     def text(self, file: str, node: Node) -> str:
         """An expression as the author wrote it, on one line."""
-        extent = node.cursor.extent
         data = self.files.get(file, "").encode()
-        return " ".join(data[extent.start.offset:extent.end.offset].decode().split())
-
-    # -- memory
-
-    def layout(self, spec: Spec) -> Layout | None:
-        """Where each scalar of the env struct lies; None if it could not be read."""
-        return layout(self.unit, spec.struct)
+        return " ".join(data[node.start:node.end].decode(errors="replace").split())
 
 
 INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")

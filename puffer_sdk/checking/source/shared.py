@@ -54,7 +54,7 @@ def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
 
 
 def _is_lock(variable: Variable) -> bool:
-    return variable.cursor.type.spelling.startswith(_LOCKS)
+    return variable.type.startswith(_LOCKS)
 
 
 def _is_seed(mentions: list[Access]) -> bool:
@@ -98,8 +98,7 @@ class _Tables:
         if function.name in self.known:
             return self.known[function.name]
         found = self.known[function.name] = {
-            argument.canonical.hash for argument in function.cursor.get_arguments()
-            if _points_to_struct(argument)}
+            each.key for each in function.parameters if each.points_to_struct}
         for _ in range(3):                  # a local of a local of a local
             before = len(found)
             for node in function.nodes:
@@ -140,11 +139,5 @@ class _Tables:
     def is_shared(self, node: Node) -> bool:
         return node.kind == "name" and (node.key in self.source.globals or
                                         node.key in self.source.statics)
-
-
-def _points_to_struct(argument) -> bool:
-    kind = argument.type.get_canonical()
-    pointee = kind.get_pointee().get_canonical() if kind.kind.name == "POINTER" else None
-    return pointee is not None and pointee.kind.name == "RECORD" and "Dict" not in pointee.spelling
 
 

@@ -138,18 +138,17 @@ def _quotients(function: Function, value: Node) -> Iterator[tuple[Function, str,
 def _site(source: Source, owner: Function, kind: str, node: Node, goes: str, target: Node,
           function: Function) -> Site | None:
     """None where a macro wrote it: its text is not the author's to change."""
-    extent = node.cursor.extent
-    start, end = extent.start.offset, extent.end.offset
+    start, end = node.start, node.end
     data = source.files.get(owner.file, "").encode()
     plain = hide(data.decode("latin-1"))
     text, slash = plain[start:end], -1
     if not text or text.count("(") != text.count(")") or ";" in text or "{" in text or \
-            any(up.cursor.extent.start.offset == start and up.cursor.extent.end.offset == end
+            any((up.start, up.end) == (start, end)
                 for up in node.up() if up.kind == "binary" and up.op in syntax.ASSIGNMENTS):
         return None
     if kind in ("quotient", "product"):
-        left, right = (child.cursor.extent for child in node.children)
-        slash = plain.find("/", left.end.offset, right.start.offset)
+        left, right = node.children
+        slash = plain.find("/", left.end, right.start)
         if slash < 0:
             return None
     return Site(kind, owner.file, node.line, start, end, slash, node.type,
