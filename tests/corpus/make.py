@@ -1,7 +1,8 @@
 """Make a version's folder with the current code.  `python tests/corpus/make.py v2`
 
 By hand, when a format has changed, and never again for that version (README.md). Absolute paths
-become /home/me. The interrupted run is cut to its first checkpoint, as if it had been stopped there.
+become /home/me. The interrupted run is cut to its first checkpoint, as if it had been stopped
+there.
 """
 from __future__ import annotations
 
