@@ -168,8 +168,8 @@ class Actions:
         if key in self.locals:
             return self.locals[key]
         self.locals[key] = None             # until it is known; and for loops of assignments
-        for index, (_, parameter) in enumerate(function.parameters):
-            if parameter == key:
+        for index, parameter in enumerate(function.parameters):
+            if parameter.key == key:
                 self.depth += 1
                 if self.depth < DEEPEST:
                     self.locals[key] = self.of_parameter(function, index, key)
