@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..base.spec import Spec
 from ..env import row
@@ -36,16 +36,26 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str | None]]:
         title = f"env {failure.env}" if name == "env" else name + (
             f" of agent {failure.agent}" if name in ("observations", "actions") else "")
         yield title, "bold"
-        value = _by_row(failure.program.spec, value) if name == "observations" else value
+        if name == "observations":
+            value = _by_row(failure.program.spec, value, _fields(diagnosis.state.get("env", "")))
         for line in value.splitlines():
             for part in textwrap.wrap(line, WIDTH, subsequent_indent=" ") or [""]:
                 yield f"  {part}", None
 
 
-def _by_row(spec: Spec, value: str) -> str:
-    """A board of observations, {0, 1, ...}, with a line for each of its rows."""
+def _fields(struct: str) -> dict[str, float]:
+    """Numbers of the printed env struct: settings are among them."""
+    return {name: float(number) for name, number in re.findall(
+        r"^ *(\w+) = (-?\d+(?:\.\d+)?),?$", struct, re.M)}
+
+
+def _by_row(spec: Spec, value: str, fields: Mapping[str, float]) -> str:
+    """A board of observations, {0, 1, ...}, with a line for each of its rows.
+
+    fields      what sizes in the header may name: {"size": 11}
+    """
     numbers = value.strip("{}").split(", ")
-    plan = row.read(spec, len(numbers), spec.act_widths or ())
+    plan = row.read(spec, len(numbers), spec.act_widths or (), fields)
     columns = 0
     if plan.whole and plan.whole.shape and plan.whole.fits:
         columns = math.prod(plan.whole.shape[1:])

@@ -135,6 +135,8 @@ def test_arrays_are_numbers_by_row(name, failure, tmp_path):
 
 @pytest.mark.parametrize(("value", "size", "shown"), [
     ("{0, 1, 10, 2}", "(env->size * env->size)", "{ 0,  1,\n 10,  2}"), ("{0, 1, 2}", "3", None),
+    ("{0, 1, 10, 2, 3, 4}", "(2 * env->size)    // grid 2 x env->size of 11 ids",
+     "{ 0,  1, 10,\n  2,  3,  4}"),
     ("{0, 1, 10, 2, 3, 4}", "6     // grid 2 x 3", "{ 0,  1, 10,\n  2,  3,  4}"),
     ("{0 <repeats 400 times>...}", "400", None)])
 def test_a_board_is_printed_by_row(value, size, shown, squared, tmp_path):
@@ -142,7 +144,8 @@ def test_a_board_is_printed_by_row(value, size, shown, squared, tmp_path):
     text = (folder / "squared.h").read_text()
     (folder / "squared.h").write_text(re.sub(r"#define OBS_SIZE.*", f"#define OBS_SIZE {size}",
                                              text))
-    assert report._by_row(header.read(folder), value) == (shown or value)
+    assert report._by_row(header.read(folder), value, report._fields("  size = 3,\n  x = 1")) \
+        == (shown or value)
 
 
 def test_the_page_shows_what_is_printed(broken, capsys):
