@@ -46,22 +46,26 @@ def summary(found: dict) -> dict:
 
 def page(parts: dict) -> str:
     """The tables of docs/why/sweeps.md: the ratios first, then the regrets part by part."""
-    lines = ["| | seeds | budget | best peer | ratio | at a quarter |", "|---" * 6 + "|"]
-    known = [part for part in TITLES if part in parts]
-    for part in known:
-        made = parts[part]
-        ratios = [f"{made[each]['ratio']:.2f} ({made[each]['low']:.2f} to {made[each]['high']:.2f})"
-                  for each in ("whole", "quarter")]
-        budget = made.get("budget", 40)
-        lines.append(f"| {TITLES[part]} | {made['seeds']} | {budget:g} | "
-                     f"{made['whole']['peer']} | {ratios[0]} | {ratios[1]} |")
-    for part in known:
+    lines = [ratios(parts)]
+    for part in (part for part in TITLES if part in parts):
         made = parts[part]
         lines += ["", f"### {TITLES[part]}", "", rows(made), "", losses(made)]
         if "versions" in made:
             lines[-1] += " (" + ", ".join(
                 [f"{name} {version}" for name, version in made["versions"].items()]
                 + [made["date"]]) + ")"
+    return "\n".join(lines)
+
+
+def ratios(parts: dict) -> str:
+    """A row a part: our regret over that of the best peer, with its 95 % interval."""
+    lines = ["| | seeds | budget | best peer | ratio | at a quarter |", "|---" * 6 + "|"]
+    for part in (part for part in TITLES if part in parts):
+        made = parts[part]
+        each = [f"{found['ratio']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
+                for found in (made["whole"], made["quarter"])]
+        lines.append(f"| {TITLES[part]} | {made['seeds']} | {made.get('budget', 40):g} | "
+                     f"{made['whole']['peer']} | {each[0]} | {each[1]} |")
     return "\n".join(lines)
 
 

@@ -36,6 +36,7 @@ TABLES = {
     "solving": ("bench_train.solving", "training"),
     "staleness": ("staleness.table", "staleness"),
     "suites": ("suites.table", "suites"),
+    "sweep-ratios": ("sweep_page.ratios", "sweep"),
     "sweeps": ("sweep_page.page", "sweep"),
     "training": ("bench_train.tables", "training"),
 }
