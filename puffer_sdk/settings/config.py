@@ -98,8 +98,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     warn_unread    say which [env] keys no struct field takes (check has PUF105 for that)
     ini         read this file alone (a run's config.ini, say), none of the environment's own
     over        files that lie over those, such as --config's; the last one counts
-    theirs      ini and overrides come from a run or a sweep: they do not say what may be run, and
-                a name that they give is what the environment was called then
+    theirs      both are of a run or a sweep: they say neither what may be run, nor env_name
     Raises UsageError naming file, line, what was expected and the nearest valid key.
     """
     folder = Path(folder).resolve()
@@ -118,7 +117,7 @@ class _Resolver:
     def __init__(self, folder: Path | None, spec: Spec | None, ocean: bool, python: bool = False,
                  name: str = "", theirs: bool = False):
         self.folder, self.spec, self.ocean, self.python = folder, spec, ocean, python
-        self.name, self.theirs = name, theirs
+        self.name, self.theirs = name, theirs       # theirs: the name is what it was called then
         self.given: dict[str, Given] = {}
         self.env: dict[str, float] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"
@@ -355,9 +354,8 @@ class _Resolver:
                              hint=f"did you mean '{close}'?" if close else None)
 
     def _env_exists(self, name: str) -> bool:
-        if name in self.env or self.spec is None:
-            return True
-        if any(field.name == name for field in self.spec.settable):
+        if name in self.env or self.spec is None or any(
+                field.name == name for field in self.spec.settable):
             return True
         return self.ocean and f'"{name}"' in self._binding_text()
 

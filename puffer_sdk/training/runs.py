@@ -295,8 +295,7 @@ def under_other_names(runs_dir: Path) -> list[Run]:
 
 
 def hint_to_train(runs_dir: Path, option: str = "--load-model-path") -> str:
-    """What to do where an environment has no runs; option: what takes one of another name, or ""
-    where it stands alone.
+    """What to do where an environment has no runs; option: what takes one of another name, or "".
     """
     orphans = [run for run in under_other_names(runs_dir) if run.is_orphan]
     name = next((f"{runs_dir.parts[-depth - 1]}:{'/'.join(runs_dir.parts[-depth:])}"
@@ -307,10 +306,7 @@ def hint_to_train(runs_dir: Path, option: str = "--load-model-path") -> str:
 
 
 def find_run(runs_dir: Path, text: str, option: str = "--load-model-path") -> Run:
-    """The run that '7', '0007', 'latest' or a path names. Raises UsageError.
-
-    option      what takes one of an environment that was renamed
-    """
+    """The run that '7', '0007', 'latest' or a path names. Raises UsageError; option: as above."""
     runs = list_runs(runs_dir)
     if text == "latest" and runs:
         return runs[-1]

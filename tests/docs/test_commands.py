@@ -38,7 +38,7 @@ def run(page: str, tmp_path: Path, env: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("page", forms(["docs/tutorials/many-agents.md"], PREPARED))
+@pytest.mark.parametrize("page", forms(["docs/guides/clean.md"], PREPARED))
 def test_commands_run_as_written(page, tmp_path, display):
     wrong = run(page, tmp_path, display)
     assert not wrong, "\n".join(wrong)
