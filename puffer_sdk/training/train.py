@@ -135,7 +135,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
             return follow(job, prepared, signals)
         run = run or (past.run if past else runs.create_run(home, tag or ""))
         job = job(checkpoints=run.checkpoints_path, best=run.best_path)
-        ref = str(run.number) if run.folder.parent.resolve() == home.resolve() \
+        ref = str(run.number) if files.real(run.folder.parent) == files.real(home) \
             else paths.shown(run.folder)        # of an environment that was renamed
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume", ref,
                  *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
