@@ -70,7 +70,8 @@ class Maker:
             unknown = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
             if unknown and unknown[2] in self.keywords:
                 raise UsageError(f"the environment takes no keyword '{unknown[2]}'",
-                                 where=f"[env] {unknown[2]}", actual=unknown[0]) from error
+                                 where=f"[env] {unknown[2]}", expected="one of the constructor's",
+                                 actual=f"'{unknown[2]}'", hint="leave it out") from error
             raise
 
     @property

@@ -302,7 +302,12 @@ class PythonSource:
         from .pool import find_facts
 
         maker = makers.read_name(self.name, first.env)
-        facts, process = find_facts(maker, first.vec.start_timeout)
+        try:
+            facts, process = find_facts(maker, first.vec.start_timeout)
+        except UsageError as error:         # of a keyword: where it was given
+            error.where = first.origin.get((error.where or "").replace("[env] ", "env."),
+                                           error.where)
+            raise
         process.end()
         facts = facts.in_bytes(bool(first.policy.torch_class))
         return Prepared(PythonEnv(maker, facts), self.resolve(settings, ini=ini, facts=facts),

@@ -98,7 +98,8 @@ def test_the_guides_ini_searches_keywords(here):
     ({}, "[sweep.train.gama]\ndistribution = uniform\nmin = 0\nmax = 1\n",
      "there is no setting 'train.gama' to search"),
     ({"sweep.max_run": 3}, "", "no setting 'max_run'"),
-    ({"env.sise": 3}, "", "takes no keyword 'sise'"),
+    ({"env.sise": 3}, "", "takes no keyword 'sise'\n  --> command line\n"),
+    ({}, "[env]\nsise = 3\n", r"takes no keyword 'sise'\n  --> given.ini:2\n"),
 ])
 def test_what_cannot_be_searched_is_refused_before_anything_runs(here, settings, text, says):
     (here / "given.ini").write_text(text)
