@@ -191,6 +191,7 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
     if past:
         backends.require_actor(past.config, past.path, verbose=verbose)
     if source.in_c:
+        source.resolve(settings, warn_unread=False)     # refused before raylib is compiled
         served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
         prepared = source.prepare(settings, raylib_headers=served.headers, verbose=verbose)
         with_what = {"raylib": served.library, "director": canvas.build(served, verbose=verbose)}

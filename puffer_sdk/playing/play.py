@@ -65,6 +65,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
         checkpoint.warn_of_other_name(past, prepared.spec.name)
         return Played(**played)
     folder = source.folder
+    source.resolve(settings, warn_unread=False)     # refused before raylib is compiled
     served = drawing.shared("desktop", verbose=verbose, on_progress=on_progress)
     overrides = {name: str(value) for name, value in (settings or {}).items()}
     built, resolved = build_player(source, served.headers, overrides, verbose=verbose)

@@ -11,7 +11,10 @@ from helpers.places import SPECIMENS
 from helpers.playground import COMMAND, wait_until
 from PIL import Image, ImageSequence
 
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.pictures.record import record
 from puffer_sdk.pictures.screen import canvas
+from puffer_sdk.playing import play as player
 from puffer_sdk.raylib import drawing
 
 NIGHT, TEAL, GOLD = (16, 24, 32), (0, 205, 190), (255, 190, 60)
@@ -224,6 +227,15 @@ def test_without_a_display_it_says_so(env, status, said, folder):
     done = subprocess.run([*COMMAND, "play", str(folder)], env={**surroundings, **env}, text=True,
                           capture_output=True, check=False)
     assert done.returncode == status and said in done.stderr and "--gif" in done.stderr
+
+
+@pytest.mark.parametrize("show", [
+    player.play, lambda env, settings: record(env, settings, gif="a.gif", model=None)])
+def test_settings_are_refused_before_raylib_is_compiled(show, folder, monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":98765")
+    monkeypatch.setattr(drawing, "shared", lambda *args, **more: pytest.fail("it is compiled"))
+    with pytest.raises(UsageError, match="learning-rate cannot be 'fast'"):
+        show(folder, {"train.learning_rate": "fast"})
 
 
 def test_the_window_and_the_headless_picture_agree(play, display, folder, tmp_path):
