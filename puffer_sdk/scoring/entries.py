@@ -131,9 +131,10 @@ class Entries:
     def stuck(self) -> bool:
         """Whether the agents' latest episodes have gone on for much longer than those that ended:
         they may never end."""
-        lengths = [each["episode_length"] for each in self.counted if "episode_length" in each]
-        age = self.lengths[self.seen].mean() if self.seen.any() else 0.0
-        return goes_on(float(age), float(np.mean(lengths)) if lengths else 0.0)
+        if not self.seen.any():
+            return False
+        ended = float((self.ages - self.lengths).sum()) / max(1, int(self.finished.sum()))
+        return goes_on(float(self.lengths[self.seen].mean()), ended)
 
     def keep(self, envs: int) -> None:
         """Only the first so many envs count from here on, whatever the others have done."""

@@ -213,8 +213,9 @@ class Eval:
 
     episodes: int = setting(100, "episodes of all agents together; each agent plays four at least",
                             low=1, high=10**9)
-    steps: int = setting(1000, "ticks to play where episodes do not end; a first ending is "
-                              "waited for 20 times as long",
+    steps: int = setting(1000, "ticks of each env that what comes in 1000 ticks is measured over, "
+                              "where episodes do not end; a first ending is waited for 20 times "
+                              "as long",
                          low=1, high=10**9)
     seed: int = setting(1, "seed of the evaluation's environments and actions",
                         low=0, high=MAX_SEED)

@@ -35,7 +35,7 @@ from ..scoring.baselines import actor_player, random_player
 from ..scoring.entries import Entries, goes_on
 from ..scoring.intervals import clustered_mean
 from ..scoring.playing import PATIENCE, SLACK, Play, for_rates, make_envs, may_wait, plan, within
-from ..scoring.score import RATES, RETURN_RATE, Score, comparable, rates_of, score_of
+from ..scoring.score import ENDLESS, RATES, RETURN_RATE, Score, comparable, rates_of, score_of
 from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
 from . import backends
@@ -329,10 +329,13 @@ class Evaluations:
 
         kind        0: the seeds that choose, 1: that claim, 2, 3, ...: that confirm
         tensors     the weights; None: random play
-        rating      whether rates are wanted; None: where episodes may not all end
+        rating      whether rates are wanted; None: where episodes do not all end, by the last
+                    evaluation that chose, or perhaps do not, where this one chooses
         span        that they are to be of; 0: [eval] steps
         """
         config = self.config
+        if rating is None:
+            rating = self.state.endless if kind else self.wants_rates(window)
         seed = mix_seed(mix_seed(config.eval.seed, config.train.seed), kind) % (MAX_SEED + 1)
         with apart.own_random(seed):
             whole = self.choosing if kind == 0 else self.plan
@@ -342,9 +345,8 @@ class Evaluations:
             vec = None
             try:
                 budget = max(0.0, budget)
-                chosen = for_rates(whole, budget, self.agents) \
-                    if (self.wants_rates(window) if rating is None else rating) else \
-                    within(whole, budget, self.agents, self.tail * length, self.may_wait)
+                chosen = for_rates(whole, budget, self.agents) if rating else within(
+                    whole, budget, self.agents, self.tail * length, self.may_wait)
                 vec = make_envs(self.library, config, self.link, chosen.envs, seed)
                 player = random_player(vec, config, seed) if tensors is None else actor_player(
                     backends.make_actor(vec, config, tensors, seed, threads=max(1, min(
@@ -361,7 +363,7 @@ class Evaluations:
             lengths = [each["episode_length"] for each in entries.episodes]
             if lengths:
                 self.state.tail = max(lengths) / float(np.mean(lengths))
-            self.state.endless = entries.stuck and (chosen.rating or not score.settled)
+            self.state.endless = entries.stuck and not (score.settled and score.unit == ENDLESS)
             for pick in (min, max):
                 self._note_spans({name: pick(each.get(name, mean) for each in score.episodes)
                                   for name, mean in score.mean.items() if name not in RATES})

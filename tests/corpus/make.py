@@ -45,7 +45,7 @@ def puffer(place: Path, *words: str) -> None:
 def interrupt(place: Path) -> None:
     """Run 2: stopped in the middle of its episodes, with a checkpoint that leads back there."""
     words = ["train", "walk", "--train.total-timesteps", "100_000_000", "--train.device", "cpu"]
-    run, kept = place / "runs/walk/0002", "000000016384.safetensors"
+    run, kept = place / "walk/runs/walk/0002", "000000016384.safetensors"
     with subprocess.Popen([sys.executable, "-m", "puffer_sdk", *words], cwd=place) as train:
         while not (run / "checkpoints" / kept).exists():
             time.sleep(0.01)
@@ -56,6 +56,9 @@ def interrupt(place: Path) -> None:
     from puffer_sdk.training import checkpoint
 
     facts = checkpoint.load(run / "checkpoints" / kept).facts
+    best = run / "best.safetensors"
+    if best.exists() and checkpoint.load(best).step > facts["step"]:
+        best.unlink()
     journal = run / "actions.journal"
     journal.write_bytes(journal.read_bytes()[:facts["replay"]["bytes"]])
     metrics = run / "metrics.jsonl"
@@ -73,12 +76,12 @@ def keep(place: Path, target: Path) -> None:
         shutil.copy(place / "walk" / name, target / "walk")
     for name in ("line.py", "walk_policy.bin"):
         shutil.copy(place / name, target)
-    shutil.copytree(place / "runs", target / "runs")
+    shutil.copytree(place / "walk/runs", target / "runs")
+    shutil.copytree(place / "runs/line", target / "runs/line")
     for path in target.rglob("*"):
         if path.is_file() and str(place).encode() in (data := path.read_bytes()):
             if path.suffix == ".safetensors":
                 raise SystemExit(f"error: {path} names a path of this machine")
-            data = data.replace(f"{place}/runs".encode(), b"/home/me/walk/runs")
             path.write_bytes(data.replace(f"{place}/walk".encode(), b"/home/me/walk"))
 
 
