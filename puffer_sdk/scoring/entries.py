@@ -19,15 +19,8 @@ import numpy as np
 from ..env.living import ended as endings_of
 from ..env.living import living
 
-STUCK = 2.0             # lengths of those that ended, after which an episode goes on for ever
+STUCK = 2.0             # lengths of those that ended, after which an episode may never end
 MEASURED = ("episode_return", "episode_length")     # what we measure where nothing is logged
-
-
-def goes_on(age: float, length: float) -> bool:
-    """Whether episodes that have come to this age, on average, are unlike those of this mean length
-    that ended. Were they alike, whatever their spread, the age would be about half to one length.
-    """
-    return age > STUCK * length
 
 
 class Entries:
@@ -59,6 +52,7 @@ class Entries:
         self.clocks = np.zeros(vec.num_envs, int)
         self.entered = np.zeros(vec.num_envs)
         self.lived = self.seen = living(vec)
+        self.longest = 0                                # ticks of an episode that ended
         self.alone = np.zeros(vec.num_envs)             # entries that came without an ending
         self.ended = np.zeros(vec.num_envs, bool)       # envs in which an episode has ended
         self.done = np.zeros(vec.num_envs, bool)
@@ -123,18 +117,15 @@ class Entries:
                 "episode_length": int(self.lengths[agent])})
         self.finished += ended
         self.entered += self.per_env(ended & early)
+        self.longest = max(self.longest, int(self.lengths[ended].max(initial=0)))
         self.returns[ended], self.lengths[ended] = 0.0, 0
         self.ended |= ended if self._single else np.logical_or.reduceat(ended, self.first)
         self._judge()
 
-    @property
-    def stuck(self) -> bool:
-        """Whether the agents' latest episodes have gone on for much longer than those that ended:
-        they may never end."""
-        if not self.seen.any():
-            return False
-        ended = float((self.ages - self.lengths).sum()) / max(1, int(self.finished.sum()))
-        return goes_on(float(self.lengths[self.seen].mean()), ended)
+    def goes_on(self, usual: float) -> bool:
+        """Whether an agent's latest episode has gone on for much longer than any that ended here,
+        and than the usual ones of so many ticks: it may never end."""
+        return int(self.lengths.max(initial=0)) > STUCK * max(usual, self.longest)
 
     def keep(self, envs: int) -> None:
         """Only the first so many envs count from here on, whatever the others have done."""

@@ -32,7 +32,7 @@ from ..env.link import Link
 from ..env.seeds import mix_seed
 from ..scoring import apart
 from ..scoring.baselines import actor_player, random_player
-from ..scoring.entries import Entries, goes_on
+from ..scoring.entries import STUCK, Entries
 from ..scoring.intervals import clustered_mean
 from ..scoring.playing import PATIENCE, SLACK, Play, for_rates, make_envs, may_wait, plan, within
 from ..scoring.score import ENDLESS, RATES, RETURN_RATE, Score, comparable, rates_of, score_of
@@ -219,13 +219,14 @@ class Evaluations:
 
     def wants_rates(self, window: Window) -> bool:
         """Whether episodes may not all end: by the last evaluation, or by the training, where the
-        agents' latest episodes have gone on for much longer than those that ended."""
+        agents' latest episodes have gone on for much longer than those that ended. Were they like
+        these, they would be half to one length old, unless lengths differ much."""
         state, length = self.state, window.means.get("episode_length", 0.0)
         if state.endless or not window.total:
             return True
         each = self.agents if state.logged * self.agents <= state.noted else 1  # a game, an agent
         age = (state.noted - state.logged * each) / self.config.vec.total_agents
-        return length > 0 and goes_on(age, length)
+        return length > 0 and age > STUCK * length
 
     @property
     def price_of_rates(self) -> float:
@@ -363,7 +364,8 @@ class Evaluations:
             lengths = [each["episode_length"] for each in entries.episodes]
             if lengths:
                 self.state.tail = max(lengths) / float(np.mean(lengths))
-            self.state.endless = entries.stuck and not (score.settled and score.unit == ENDLESS)
+            self.state.endless = entries.goes_on(window.means.get("episode_length", 0.0)) \
+                and not (score.settled and score.unit == ENDLESS)
             for pick in (min, max):
                 self._note_spans({name: pick(each.get(name, mean) for each in score.episodes)
                                   for name, mean in score.mean.items() if name not in RATES})
