@@ -124,7 +124,10 @@ class Entries:
 
     def goes_on(self, usual: float) -> bool:
         """Whether an agent's latest episode has gone on for much longer than any that ended here,
-        and than the usual ones of so many ticks: it may never end."""
+        and than the usual ones of so many ticks: it may never end. Where nothing ends, and entries
+        are logged all the same, no episode is waited for."""
+        if self.alone.any() and not self.ended.any():
+            return False
         return int(self.lengths.max(initial=0)) > STUCK * max(usual, self.longest)
 
     def keep(self, envs: int) -> None:
