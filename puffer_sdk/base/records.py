@@ -49,7 +49,7 @@ def convert(value: Any, kind: type[T], where: object, what: str = "this") -> T:
 
     try:
         return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError, OverflowError) as error:
+    except (msgspec.ValidationError, RecursionError, OverflowError, UnicodeError) as error:
         said, _, key = str(error).partition(" - at `$")
         key = key.rstrip("`").lstrip(".")
         where = f"{where}, {key}" if key else where

@@ -1,13 +1,14 @@
 """Results that survive an interruption.  a stage and what it depends on -> its result, kept
 
-    STAGE-KEY.json      {"facts", "timings", "files": {name: digest}}
+    STAGE-KEY.json      {"facts", "timings", "files": {name: digest}, "mac"}
     STAGE-KEY.gif ...   files that belong to it
     runs/NAME/NNNN/     an unfinished training
 
 in build/report/ of an environment in C, in runs/NAME/.report/ of one in Python.
 
 An entry is written when its stage is done, after its files, each whole or not at all. KEY covers
-everything that the stage depends on, so a wrong entry is never read.
+everything that the stage depends on, so a wrong entry is never read; the MAC of base/trust.py says
+that a command of this user wrote it, so what came with a clone is measured anew.
 """
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..base import files, paths, records, ui
+from ..base import files, paths, records, trust, ui
 from ..base.errors import UsageError
 from ..toolchain.libraries import digest
 from ..training.metrics import without_nan
@@ -41,6 +42,12 @@ class Kept:
     facts: dict[str, Any]
     timings: dict[str, Any]
     files: dict[str, str]
+    mac: str = ""
+
+    def wanted(self, name: str) -> str:
+        """The MAC that a command of this user puts into the record of this name."""
+        return trust.mac("report", name, json.dumps([self.facts, self.timings, self.files],
+                                                    sort_keys=True))
 
 
 class Entry:
@@ -64,11 +71,13 @@ class Entry:
         return self.folder / f"{self.stage}-{self.key}{suffix}"
 
     def read(self) -> bool:
-        """Read facts and timings. False if the entry or one of its files is missing or damaged."""
+        """Read facts and timings. False if the entry or one of its files is missing or damaged, or
+        if no command of this user wrote it."""
         with suppress(OSError, UsageError):
             kept = records.read(self.record, Kept, "what the report has measured")
-            if all(digest(files.below(self.folder, name, "a file of the report")) == wanted
-                   for name, wanted in kept.files.items()):
+            if trust.equal(kept.mac, kept.wanted(self.record.name)) and all(
+                    digest(files.below(self.folder, name, "a file of the report")) == wanted
+                    for name, wanted in kept.files.items()):
                 self.facts, self.timings = kept.facts, kept.timings
                 return True
         return False
@@ -76,7 +85,8 @@ class Entry:
     def write(self, facts: dict, timings: dict, suffixes: tuple[str, ...]) -> None:
         self.facts, self.timings = facts, timings
         digests = {self.path(suffix).name: digest(self.path(suffix)) for suffix in suffixes}
-        text = json.dumps({"facts": facts, "timings": timings, "files": digests}, allow_nan=False)
+        kept = Kept(*json.loads(json.dumps([facts, timings, digests])))     # as they will be read
+        text = json.dumps({**vars(kept), "mac": kept.wanted(self.record.name)}, allow_nan=False)
         files.save(self.record, text + "\n", what="what the report has measured", hint=HINT)
         self.prune()
 

@@ -187,6 +187,27 @@ def test_a_damaged_result_is_measured_again(tmp_path, home):
     assert len(calls) == 5
 
 
+def test_what_came_with_a_clone_is_measured_anew(tmp_path, monkeypatch):
+    """Another user's entry, and one whose facts are others."""
+    calls = []
+
+    def work(entry):
+        calls.append(entry)
+        return {"value": {10: 1, 9: 2}}, {}
+
+    def kept(home: str):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / home))
+        return Keeper(tmp_path / "kept").stage("x", "x", 1, work)
+
+    kept("theirs"), kept("theirs")
+    assert len(calls) == 1
+    entry = kept("ours")
+    assert len(calls) == 2
+    entry.record.write_text(entry.record.read_text().replace(": 2", ": 3"))
+    kept("ours")
+    assert len(calls) == 3
+
+
 def test_a_failure_is_not_kept(tmp_path, home):
     env = tmp_path / "squared"
     shutil.copytree(home, env, ignore=shutil.ignore_patterns("build", "runs"))

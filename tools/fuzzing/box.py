@@ -34,14 +34,22 @@ class Box:
         self.baits = tuple(text.format(self.outside) for text in (
             "{}/kept", "{}/folder", "../outside/kept", "../../../outside/folder", "{}/net.py:Net",
             "sqlite:///{}/made.db", "journal:{}/made", "grpc://127.0.0.1:9", "{}/net.py"))
+        self.kept: dict = {}            # what is read once for all inputs
         self.watch = Watch(self.outside, self.outside / "folder")
         self.before = self.state()
 
     def state(self) -> list:
         """What lies beside the folder, without opening any of it."""
-        return [(str(path), facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ino)
-                for path in sorted([*self.home.iterdir(), *self.outside.rglob("*")])
-                for facts in [path.lstat()] if not path.is_dir()]
+        found = []
+        for folder in (self.home, self.outside, self.outside / "folder"):
+            for entry in os.scandir(folder):
+                if not entry.is_dir(follow_symlinks=False):
+                    facts = entry.stat(follow_symlinks=False)
+                    found.append((entry.path, facts.st_mode, facts.st_size, facts.st_mtime_ns,
+                                  facts.st_ino))
+                elif folder != self.home and entry.path != str(self.outside / "folder"):
+                    found.append((entry.path,))
+        return found
 
     def ready(self) -> None:
         """What follows is the product's doing, and not ours."""

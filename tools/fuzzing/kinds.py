@@ -82,14 +82,18 @@ def try_checkpoint(rng: random.Random, box: Box) -> str:
 
 def try_ini(rng: random.Random, box: Box) -> str:
     folder = box.inside / "walk"
+    if "spec" not in box.kept:
+        box.kept["spec"] = header.read(folder)
+    spec = box.kept["spec"]
     text = (folder / "walk.ini").read_text()
     path = box.inside / "changed.ini"
     path.write_bytes(changes.change_bytes(rng, text.encode()) if rng.random() < 0.3 else
                      changes.change_text(rng, text).encode("utf-8", "replace"))
     box.ready()
     source = CompiledSource(folder, (path,))
-    plan.read(source, {}, source.resolve(spec=header.read(folder)), header.read(folder), 1)
-    return "read"
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        plan.read(source, {}, source.resolve(spec=spec), spec, 1)
+    return judged(("config",), 0, said.getvalue())
 
 
 def try_run(rng: random.Random, box: Box) -> str:
@@ -97,8 +101,8 @@ def try_run(rng: random.Random, box: Box) -> str:
     path = run / rng.choice(("run.json", "metrics.jsonl", "config.ini", "spec.json"))
     with changed(path, rng, box):
         words = rng.choice((
-            ("list", "walk"), ("list", "walk", "--format", "json"), ("plot", "1", "--env", "walk"),
-            ("compare", "1", "2", "--env", "walk"), ()))
+            ("list", "walk", "--format", "json"), ("list", "walk", "--format", "json"),
+            ("compare", "1", "2", "--env", "walk", "--format", "json"), ("list", "walk"), (), ()))
         if words:
             return run_command("runs", *words)
         export.read_policy(run / "best.safetensors")
@@ -118,9 +122,10 @@ def try_sweep(rng: random.Random, box: Box) -> str:
 def try_report(rng: random.Random, box: Box) -> str:
     """What an earlier report holds, as --compare reads it."""
     path = box.inside / "walk_report.json"
-    now = json.loads((CORPUS / path.name).read_text())
+    if "report" not in box.kept:
+        box.kept["report"] = json.loads((CORPUS / path.name).read_text())
     with changed(path, rng, box, gone=0.02, typed=True):
-        comparing.compare(comparing.load(path), now, path.name)
+        comparing.compare(comparing.load(path), box.kept["report"], path.name)
     return "read"
 
 

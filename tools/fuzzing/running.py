@@ -48,6 +48,7 @@ class Outcome:
     slowest: float = 0.0                                    # seconds
     seconds: float = 0.0
     traced: int = 0                                         # system calls that strace showed
+    stopped: bool = False                                   # by Ctrl-C
 
     @property
     def inputs(self) -> int:
@@ -100,7 +101,7 @@ def try_many(kind: str, seeds: Iterable[int], *, until: float | None = None,
     """
     outcome, here, began = Outcome(kind), Path.cwd(), time.monotonic()
     with contextlib.ExitStack() as stack:
-        home = home or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="puffer-fuzz-")))
+        home = home or Path(stack.enter_context(_place(kind)))
         box = Box(home)
         stack.callback(box.watch.close)
         os.chdir(box.inside)
@@ -117,11 +118,13 @@ def try_many(kind: str, seeds: Iterable[int], *, until: float | None = None,
 
 
 def try_all(kind: str, seeds: range, *, until: float | None = None) -> Outcome:
-    """In worker processes, one after the other; under strace where that is, for commands."""
+    """In worker processes, one after the other; under strace where that is, for commands. Ctrl-C
+    ends it with what there is."""
     outcome, began, at = Outcome(kind), time.monotonic(), seeds.start
-    with tempfile.TemporaryDirectory(prefix="puffer-fuzz-") as folder:
+    with _place(kind) as folder:
         home = Path(folder).resolve()
-        while at < seeds.stop and not (until and time.monotonic() > until):
+        while at < seeds.stop and not outcome.stopped and not (
+                until and time.monotonic() > until):
             size = min(BATCH.get(kind, MOST), seeds.stop - at)
             at = _batch(kind, range(at, at + size), home, outcome, until)
             if sys.stderr.isatty() or os.environ.get("FUZZ_PROGRESS"):
@@ -129,6 +132,13 @@ def try_all(kind: str, seeds: range, *, until: float | None = None) -> Outcome:
                       f"{time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     outcome.seconds = time.monotonic() - began
     return outcome
+
+
+def _place(kind: str) -> tempfile.TemporaryDirectory:
+    """A folder in memory where there is one: a disk takes longer than what is tried. Commands
+    compile, and need more room."""
+    memory = "/dev/shm" if kind != "commands" and os.access("/dev/shm", os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix="puffer-fuzz-", dir=memory)
 
 
 def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float | None) -> int:
@@ -141,10 +151,16 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
     worker = os.fork()
     if not worker:
         os.close(reader)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _work(kind, seeds, work, writer, until)
     os.close(writer)
     tracer = traces.start(worker, log) if kind == "commands" else None
     at, late = seeds.start, False
+    def stop(number, frame) -> None:
+        outcome.stopped = True
+        os.kill(worker, signal.SIGKILL)
+
+    old = signal.signal(signal.SIGINT, stop)
     with open(reader, "rb") as said:
         os.set_blocking(reader, False)
         last, text = time.monotonic(), b""
@@ -159,13 +175,14 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
                 os.kill(worker, signal.SIGKILL)
             time.sleep(0.05)
     _, status = os.waitpid(worker, 0)
+    signal.signal(signal.SIGINT, old)
     for row in text.decode().splitlines():
         seed, *rest = json.loads(row)
         at = seed
         if rest:
             outcome.add(seed, *rest)
             at = seed + 1
-    if at in seeds and (os.WIFSIGNALED(status) or status):
+    if at in seeds and not outcome.stopped and (os.WIFSIGNALED(status) or status):
         outcome.add(at, "refused", DEAD if late else 0.0, [
             "waits, and answers no signal" if late else f"the process ended with status {status}"])
         at += 1
