@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -221,6 +223,29 @@ def _is_tracked(path: Path) -> bool:
                               capture_output=True).returncode != 1
     except OSError:
         return True
+
+
+def content(path: str | os.PathLike, most: int = 64 << 20) -> bytes:
+    """What a file of an author's holds: its code, its ini. A link is followed, as compilers do.
+
+    Raises OSError, also for a pipe or a device, which may never end, and above `most` bytes.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:
+        facts = os.fstat(handle)
+        wrong = (errno.EISDIR, "a folder") if stat.S_ISDIR(facts.st_mode) else \
+            (errno.EINVAL, "a pipe or a device, not a file") \
+            if not stat.S_ISREG(facts.st_mode) else \
+            (errno.EFBIG, f"a file of {facts.st_size:,} bytes; {most:,} are read at most") \
+            if facts.st_size > most else None
+        if wrong:
+            raise OSError(wrong[0], f"it is {wrong[1]}", os.fspath(path))
+        return file.read()
+
+
+def text(path: str | os.PathLike, errors: str = "replace", encoding: str = "utf-8") -> str:
+    """`content` as a text, lines ended by a line feed. Raises OSError, UnicodeDecodeError."""
+    return io.StringIO(content(path).decode(encoding, errors), newline=None).read()
 
 
 def c_files(folder: Path, *, below: bool = False) -> list[Path]:

@@ -107,7 +107,7 @@ def _read_files(folder: Path) -> dict[str, bytes]:
     files = {}
     for path in sorted([*found, *([ini] if ini else [])]):
         with suppress(OSError):
-            files[os.path.relpath(path, folder)] = path.read_bytes()
+            files[os.path.relpath(path, folder)] = paths.content(path)
     return files
 
 

@@ -73,7 +73,7 @@ def _agents(folder: Path, spec: Spec) -> int | None:
     """Agents of one env: [env] num_agents; where init or a binding sets them, what it sets."""
     sources = [path for path in paths.c_files(folder) if path.name != f"{spec.name}.c"]
     try:
-        if any(_SETS_AGENTS.search(path.read_text(errors="replace")) for path in sources):
+        if any(_SETS_AGENTS.search(paths.text(path)) for path in sources):
             return job.count_agents(folder)
         ini = find_ini(folder)
         entries = inifile.read(ini)[0] if ini else []

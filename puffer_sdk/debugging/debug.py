@@ -118,7 +118,7 @@ def _argument(program: replaying.Program, phase: str) -> str:
     spec = program.spec
     for file in dict.fromkeys([spec.header, *sorted(spec.folder.glob("*.[hc]"))]):
         found = re.search(rf"\b{phase}\s*\(\s*(?:struct\s+)?\w+\s*\*\s*(\w+)",
-                          file.read_text(errors="replace"))
+                          paths.text(file))
         if found:
             return found[1]
     return "env"

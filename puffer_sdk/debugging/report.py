@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from ..base import paths
 from ..base.spec import Spec
 from ..env import row
 from .failure import Diagnosis, Frame
@@ -72,7 +73,7 @@ def _by_row(spec: Spec, value: str, fields: Mapping[str, float]) -> str:
 
 def _source(diagnosis: Diagnosis, frame: Frame) -> Iterator[tuple[str, str | None]]:
     try:
-        text = (diagnosis.failure.program.spec.folder / frame.file).read_text(errors="replace")
+        text = paths.text(diagnosis.failure.program.spec.folder / frame.file)
     except OSError:
         return
     source = text.splitlines()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..base import paths
 from ..base.files import write_if_changed
 from ..base.paths import PACKAGE, include_dir
 from ..base.spec import Spec
@@ -34,7 +35,7 @@ def write_player(spec: Spec, source: Path, build_dir: Path) -> Path:
     """
     program = spec.folder / f"{spec.name}.c"
     try:
-        text = program.read_text(errors="replace")
+        text = paths.text(program)
     except OSError:
         return source
     if not re.search(r"\bvoid\s+c_keys\s*\(", text):

@@ -82,7 +82,7 @@ def _line_of_definition(cursor) -> int | str:
     uses for it."""
     place = cursor.location
     try:
-        lines = Path(place.file.name).read_text(errors="replace").splitlines()
+        lines = paths.text(place.file.name).splitlines()
     except OSError:
         return "c_reset cannot be read"
     text = lines[place.line - 1] if place.line <= len(lines) else ""
@@ -91,7 +91,7 @@ def _line_of_definition(cursor) -> int | str:
     for path in paths.c_files(Path(place.file.name).parent):
         if path.name == Path(place.file.name).name:
             continue
-        others = path.read_text(errors="replace").splitlines()
+        others = paths.text(path).splitlines()
         if place.line <= len(others) and "c_reset" in others[place.line - 1]:
             return f"{path.name} names c_reset on the same line"
     return place.line

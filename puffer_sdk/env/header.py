@@ -10,7 +10,7 @@ import os
 from dataclasses import fields
 from pathlib import Path
 
-from ..base import limited
+from ..base import limited, paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import CField, Finals, Remark, Spec
 from . import probe
@@ -77,7 +77,7 @@ def _sign(folder: Path, flags: list[str], files: list[str]) -> str:
         made.update(repr((name, facts.st_mtime_ns, facts.st_size, facts.st_ino)).encode(
             errors="replace"))
         if folder in Path(name).parents:
-            made.update(Path(name).read_bytes())
+            made.update(paths.content(name))
     return made.hexdigest()
 
 

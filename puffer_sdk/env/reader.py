@@ -369,7 +369,7 @@ class Reader(Source):
         """Whoever counts lines makes a table of them."""
         ours = [path for path in map(Path, self.files()) if self.folder in path.resolve().parents]
         for path in filter(Path.is_file, ours):
-            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            for number, line in enumerate(paths.text(path).splitlines(), 1):
                 found = re.match(r"\s*#\s*(?:line\s+)?(\d+)", line)
                 if found and int(found[1][:18]) > contract.MOST_LINES:
                     self.problem(None, "#line gives a line that no file has",

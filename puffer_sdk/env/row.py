@@ -133,7 +133,7 @@ def read(spec: Spec, obs_size: int | None, act_sizes: Sequence[int] = (),
     obs_size    None: as the source tells by itself, from macros, enumerators and settings; the
                 result is None if that does not suffice
     """
-    texts = {path: path.read_text(encoding="utf-8", errors="replace")
+    texts = {path: paths.text(path)
              for path in paths.c_files(spec.folder)}
     enums = _enums(spec, texts)
     numbers = _Numbers(texts, enums, settings or {})

@@ -37,7 +37,7 @@ class Source:
 
     def texts(self) -> dict[str, str]:
         """The header's and the binding's text, by file name."""
-        return {path.name: path.read_text(encoding="utf-8", errors="replace")
+        return {path.name: paths.text(path)
                 for path in (self.header, self.binding) if path}
 
     def parse(self) -> None:

@@ -239,7 +239,7 @@ def _key(plan: _Plan) -> str:
     for part in [*relevant, *plan.key, *(f"{path}" for path in plan.inputs)]:
         digest.update(part.encode() + b"\0")
     for path in plan.inputs:
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(hashlib.sha256(paths.content(path, 1 << 30)).digest())
     return digest.hexdigest()
 
 

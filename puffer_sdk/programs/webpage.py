@@ -9,6 +9,7 @@ import html
 import re
 from pathlib import Path
 
+from ..base import paths
 from ..base.spec import Spec
 from ..env import binding
 
@@ -24,7 +25,7 @@ _HELP = re.compile(r"^\s*\*\s{4,}(\S.*?\S|\S)\s{2,}(\S.*)$")
 
 def render(spec: Spec, source: Path, *, has_policy: bool) -> str:
     """The page's text, which still holds emcc's own {{{ SCRIPT }}}."""
-    text = source.read_text(encoding="utf-8", errors="replace")
+    text = paths.text(source)
     comment = text.partition("*/")[0] if text.lstrip().startswith("/*") else ""
     arrows, others = buttons(text)
     subtitle = about(text) if has_policy or spec.binding else "no policy yet: it plays at random"

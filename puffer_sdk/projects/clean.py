@@ -164,8 +164,7 @@ def _says_so(path: Path) -> bool:
     if path.suffix not in (".c", ".h"):
         return True
     try:
-        with path.open("rb") as file:
-            first = file.readline(400)
+        first = paths.content(path)[:400].partition(b"\n")[0]
     except OSError:
         return False
     own = b"written by `puffer-sdk check`" if path.name.startswith("repro_") else GENERATED

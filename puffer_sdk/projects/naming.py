@@ -105,5 +105,5 @@ def _is_taken(struct: str) -> bool:
         folders.append(headers.headers())
     word = re.compile(rf"\b{struct}\b")
     comments = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-    return any(word.search(comments.sub("", header.read_text(errors="replace")))
+    return any(word.search(comments.sub("", paths.text(header)))
                for folder in folders for header in sorted(folder.glob("*.h")))

@@ -258,7 +258,7 @@ def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _
                 policy) -> None:
     """NAME.c: the author's if it needs nothing of ours, else one that PufferLib can compile."""
     program = folder / f"{spec.name}.c"
-    text = program.read_text(errors="replace") if program.is_file() else ""
+    text = paths.text(program) if program.is_file() else ""
     if text and "_config.h" not in text:
         return
     types = {f.name: f.type for f in spec.settable}
@@ -293,7 +293,7 @@ def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
     ini = config.find_ini(folder)
     target = tree / "config" / f"{folder.name}.ini"
     files.mkdir(target.parent)
-    lines, dropped = inifile.keep(ini.read_text(encoding="utf-8-sig") if ini else "", _is_read)
+    lines, dropped = inifile.keep(paths.text(ini, "strict", "utf-8-sig") if ini else "", _is_read)
     if not any(line.strip() == "[base]" for line in lines):
         lines = ["[base]", f"env_name = {folder.name}", "", *lines]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

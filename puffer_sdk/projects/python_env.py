@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..base import paths
+
 ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
               ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Pow: operator.pow,
               ast.Mod: operator.mod}
@@ -47,7 +49,7 @@ def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
     """
     made = PythonEnv(path)
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(paths.text(path, "strict"))
     except (OSError, ValueError, SyntaxError):
         return made
     methods = [item for node in tree.body if isinstance(node, ast.ClassDef)

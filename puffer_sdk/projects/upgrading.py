@@ -62,7 +62,7 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
         raise UsageError("there is no binding.c to upgrade", where=folder,
                          hint="without --upgrade, bind writes one")
     done = Upgraded(folder)
-    texts = {path.name: path.read_text(encoding="utf-8", errors="surrogateescape")
+    texts = {path.name: paths.text(path, "surrogateescape")
              for path in (binding, *(folder / f"{name}.{end}" for end in ("h", "c", "ini")))
              if path.is_file()}
     if f"{name}.h" not in texts:
@@ -100,8 +100,7 @@ def ini_of_3(folder: Path) -> Path:
 def _old_ini(folder: Path) -> str | None:
     """The text of its ini."""
     try:
-        return (find_ini(folder) or ini_of_3(folder)).read_text(encoding="utf-8",
-                                                                errors="surrogateescape")
+        return paths.text(find_ini(folder) or ini_of_3(folder), "surrogateescape")
     except OSError:
         return None
 

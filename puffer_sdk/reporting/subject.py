@@ -66,7 +66,7 @@ class Subject:
         compiler = compilers.find_compiler()
         return key_of(FORMAT, __version__, self.name, self.code, compiler.key, self.built_as,
                       machine.machine(),
-                      [digest_of(path.read_bytes()) for path in trainer.for_cpu()])
+                      [digest_of(paths.content(path, 1 << 30)) for path in trainer.for_cpu()])
 
     def values(self, *sections: str) -> dict[str, object]:
         """Resolved settings of these sections; of all sections if none is given."""
@@ -282,7 +282,7 @@ def hash_loaded(name: str, files: tuple[str, ...], packages: Mapping[str, str]) 
                                   else [])}):
         with suppress(OSError):
             digest.update(Path(path).name.encode() + b"\0"
-                          + hashlib.sha256(Path(path).read_bytes()).digest())
+                          + hashlib.sha256(paths.content(path, 1 << 30)).digest())
     return digest.hexdigest()[:16]
 
 
@@ -295,7 +295,7 @@ def hash_files(folder: Path) -> str:
             continue
         with suppress(OSError):
             digest.update(os.path.relpath(path, folder).encode() + b"\0"
-                          + hashlib.sha256(path.read_bytes()).digest())
+                          + hashlib.sha256(paths.content(path, 1 << 30)).digest())
     return digest.hexdigest()[:16]
 
 

@@ -64,7 +64,7 @@ def resources_of(folder: Path) -> dict[str, Path]:
     stands for anything."""
     home, found = paths.working_dir(folder), {}
     for source in sorted(folder.glob("*.[ch]")):
-        text = source.read_text(encoding="utf-8", errors="replace")
+        text = paths.text(source)
         for named in re.findall(r'"(?:\./)?(resources/[^"\\\n]+)"', text):
             pattern = "*".join(map(glob.escape, re.split(r"%[-+ #0]*[\d.*]*[a-z]+", named)))
             for path in sorted(glob.glob(str(home / pattern)))[:MOST_FILES]:
@@ -79,7 +79,7 @@ def before_upgrade(folder: Path) -> Callable[[str], str]:
     ini = f"{folder.name}.ini"
     if "binding.c" in old:
         old.setdefault(ini, upgrading.ini_of_3(folder))
-    numbers = {name: lines_before(*(each.read_text(encoding="utf-8", errors="replace")
+    numbers = {name: lines_before(*(paths.text(each)
                                     for each in (path, folder / name)))
                for name, path in old.items() if path.is_file() and (folder / name).is_file()}
     if not numbers:
@@ -103,7 +103,7 @@ def lines_before(old: str, new: str) -> list[int]:
 def _blob(path: Path) -> str:
     """As `git hash-object` says it."""
     before = path.with_name(f"{path.name}.orig")
-    data = (before if before.is_file() else path).read_bytes()
+    data = paths.content(before if before.is_file() else path)
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 

@@ -165,7 +165,7 @@ def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Co
             raise UsageError("there is nothing to review", where=path,
                              expected="a folder or a patch", actual="neither")
         try:
-            source = path.read_bytes()
+            source = paths.content(path)
         except OSError as error:
             raise UsageError("the patch cannot be read", where=path,
                              detail=error.strerror or str(error)) from None

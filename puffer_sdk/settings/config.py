@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..base import ui
+from ..base import paths, ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import SCALARS, Spec
 from . import factors, inifile, naming, table, torch_class
@@ -369,7 +369,7 @@ class _Resolver:
     def _binding_text(self) -> str:
         path = getattr(self.spec, "binding", None) or (self.folder / "binding.c")
         try:
-            return Path(path).read_text(encoding="utf-8", errors="replace")
+            return paths.text(path)
         except OSError:
             return ""
 

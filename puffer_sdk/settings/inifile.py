@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..base import paths
 from ..base.errors import UsageError, nearest
 
 
@@ -53,7 +54,7 @@ def read(path: Path) -> tuple[list[Entry], dict[str, int], list[UsageError]]:
     Raises UsageError when the file cannot be read or is not UTF-8.
     """
     try:
-        data = path.read_bytes()
+        data = paths.content(path)
     except OSError as error:
         raise UsageError(f"cannot read {path.name}", where=path,
                          detail=error.strerror or str(error)) from None

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..base import files, records, ui
+from ..base import files, paths, records, ui
 from ..base.errors import Damaged, UsageError, did_you_mean
 from ..bridges.sources import CompiledSource, PythonSource
 from ..settings import inifile, table, torch_class
@@ -227,7 +227,7 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
               "vec.total_agents": resolved.vec.total_agents, "train.minibatch_size": minibatch},
         held={name: text_of(name, value, resolved.of_python) for name, value in resolved.items()
               if name not in rows and is_given(resolved, name) and not is_own(name)} | measured,
-        inis=[[path.name, path.read_text(encoding="utf-8-sig")] for path in read_from]
+        inis=[[path.name, paths.text(path, "strict", "utf-8-sig")] for path in read_from]
         or [["settings.ini", ""]], classes=_classes(source, resolved, rows))
     space = plan.space()
     start = {name: resolved[name] for name in rows}

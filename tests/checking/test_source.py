@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 
 from puffer_sdk.checking.facts import Facts
 from puffer_sdk.checking.finding import Finding
+from puffer_sdk.checking.mutants import places
 from puffer_sdk.checking.rules import logs, registry
 from puffer_sdk.checking.source import actions, demo, effects, read, sums
 from puffer_sdk.settings.config import resolve
@@ -188,6 +190,27 @@ def test_bytes_that_are_not_utf8_and_windows_lines(game):
     (store,) = code.stores(code.functions["c_step"])
     assert code.functions["c_step"].body == "{ env->observations[ 3 ] = 0; }"
     assert store[0].line == line_of(facts, "void c_step")
+
+
+def test_no_c_is_read_in_the_process_of_the_caller(game, monkeypatch):
+    """Neither the header nor NAME.c, nor what --mutate looks for: children read them."""
+    monkeypatch.setitem(sys.modules, "clang", None)
+    facts = game(ini="[env]\nsize = 5\n", step="env->size = env->tick + 1;",
+                 program=MAIN.format(above="", body="Game env; env.size = 9;"))
+    assert facts.source.reach("c_step")[0].nodes and facts.source.layout.find("size")
+    assert [given.value for given in demo.settings(facts.spec)] == [9]
+    assert any(mutant.operator == "drop-update" for mutant in places.find(facts.folder))
+
+
+def test_what_nests_without_end_is_cut_off(game):
+    """By recursion nobody comes too deep; a chain of else-ifs is whole."""
+    facts = game(helpers="int sum(int a) { return " + "a+" * 2000 + "a; }\n"
+                 "int pick(int a) { " + "if (a) return 1; else " * 300 + "return 2; }\n")
+    source = facts.source
+    depths = [sum(1 for _ in node.up()) for node in source.functions["sum"].nodes]
+    assert 100 < max(depths) < 220
+    assert sum(node.kind == "if" for node in source.functions["pick"].nodes) == 300
+    assert source.functions["sum"].pointers.results[0].op == "+"
 
 
 # -- observations ----------------------------------------------------------------------------

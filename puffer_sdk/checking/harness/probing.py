@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...base import files
+from ...base import files, paths
 from ...base.spec import Spec
 from ..source.sites import Site
 
@@ -26,9 +26,9 @@ def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:
     if mine:
         files.mkdir(folder)
         first = f'#define PUFFER_SITES {len(mine)}\n#include "{HERE / "sites.h"}"\n'
-        copy(header, folder, first, probed(header.read_bytes(), mine))
+        copy(header, folder, first, probed(paths.content(header), mine))
         if spec.binding:
-            copy(spec.binding, folder, "", spec.binding.read_bytes())
+            copy(spec.binding, folder, "", paths.content(spec.binding))
     return mine
 
 

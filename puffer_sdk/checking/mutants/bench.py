@@ -166,7 +166,7 @@ class _Planted:
     """The file holds the mutant's text for as long as this lasts."""
 
     def __init__(self, path: Path, text: bytes):
-        self.path, self.text, self.old = path, text, path.read_bytes()
+        self.path, self.text, self.old = path, text, paths.content(path)
 
     def __enter__(self) -> None:
         files.write(self.path, self.text)
@@ -221,7 +221,7 @@ def _copy_what_lies_outside(folder: Path, root: Path, target: Path) -> None:
     """An ini or resources above the env's folder, as PufferLib keeps them, go along."""
     ini, resources = find_ini(folder), paths.working_dir(folder) / "resources"
     if ini is not None and ini.is_file() and root not in ini.resolve().parents:
-        files.write(target / f"{folder.name}.ini", ini.read_bytes())
+        files.write(target / f"{folder.name}.ini", paths.content(ini))
     if resources.is_dir() and root not in resources.parents:
         (target / "resources").symlink_to(resources)
 

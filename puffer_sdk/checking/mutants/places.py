@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...base import limited
+from ...base import limited, paths
 from ...env import probe
 from .mutant import FAULT, OPERATORS, RULE, RULE_CHANGES, Edit, Mutant
 from .reading import BUFFERS, Reader
@@ -331,7 +331,7 @@ def _mutants(folder: Path, candidates: list[Candidate]) -> list[Mutant]:
     for each in sorted(candidates, key=lambda one: (list(OPERATORS).index(one.operator), one.file,
                                                     one.line, one.edits[0].begin)):
         if each.file not in texts:
-            texts[each.file] = (folder / each.file).read_bytes()
+            texts[each.file] = paths.content(folder / each.file)
         old = new = texts[each.file]
         for edit in sorted(each.edits, key=lambda edit: -edit.begin):
             new = new[:edit.begin] + edit.text + new[edit.end:]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...base import paths
 from ...env.reader import Reader as HeaderReader
 
 BUFFERS = ("observations", "actions", "rewards", "terminals", "truncations", "action_mask")
@@ -46,7 +47,7 @@ class Reader:
     def text_of(self, cursor) -> bytes:
         path = Path(cursor.location.file.name).resolve()
         if path not in self.texts:
-            self.texts[path] = path.read_bytes()
+            self.texts[path] = paths.content(path)
         return self.texts[path][cursor.extent.start.offset:cursor.extent.end.offset]
 
     def between(self, one, other) -> tuple[int, int, str]:

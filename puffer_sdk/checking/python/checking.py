@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from ...base import paths
 from ...bridges import makers, sources
 from ...bridges.makers import CALLABLE
 from .. import allowing
@@ -85,7 +86,7 @@ def _files(name: str, facts: PythonFacts) -> tuple[Path, dict[str, bytes]]:
     files = {}
     if place:
         with suppress(OSError):
-            files[place] = (folder / place).read_bytes()
+            files[place] = paths.content(folder / place)
     return folder, files
 
 

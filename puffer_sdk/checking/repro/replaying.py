@@ -68,7 +68,7 @@ def find(file: str | os.PathLike, env: str | os.PathLike | None = None) -> Progr
     Raises UsageError for a file that check did not write.
     """
     source = _find(Path(file), paths.find_env(env) if env is not None else None)
-    text = source.read_text(errors="replace")
+    text = paths.text(source)
     expect = re.search(r'\.expect = "([\w-]+)"', text)
     if repro.MARK not in text.partition("\n")[0] or expect is None:
         raise UsageError(f"{source.name} was not written by check", where=source,

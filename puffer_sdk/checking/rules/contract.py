@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
+from ...base import paths
 from ...base.errors import nearest
 from ...env.source import hide
 from ...settings.config import find_ini
@@ -278,7 +279,7 @@ def _texts(facts: Facts) -> dict[str, str]:
     program = facts.folder / f"{facts.spec.name}.c"
     found = dict(facts.source.files)
     if program.is_file():
-        found.setdefault(program.name, program.read_text(errors="replace"))
+        found.setdefault(program.name, paths.text(program))
     return found
 
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from ...base import paths
 from ...env import answers, syntax
 from ...env.source import hide
 from .layout import layout
@@ -105,7 +106,7 @@ class Own:
         """A file's text, a character a byte, comments and strings blanked."""
         if name not in self.texts:
             try:
-                data = (self.folder / name).read_bytes()
+                data = paths.content(self.folder / name)
             except OSError:
                 data = b""
             self.texts[name] = hide(data.decode("latin-1"))

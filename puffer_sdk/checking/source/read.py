@@ -31,8 +31,7 @@ def filled(folder: Path, facts: dict) -> Source:
     source = Source(Path(folder).resolve())
     for path in paths.c_files(source.folder):
         try:
-            if path.stat().st_size <= MOST_BYTES:
-                source.files[path.name] = path.read_bytes().decode("utf-8", "replace")
+            source.files[path.name] = paths.content(path, MOST_BYTES).decode("utf-8", "replace")
         except OSError:
             continue
     for name, file, line, body_line, body, parameters, rows in facts["functions"]:

@@ -133,7 +133,7 @@ def _not_read(error: BuildError, spec: Spec) -> BuildError:
     if refused:
         name, where = refused[1], spec.binding or spec.header
         with suppress(OSError):
-            for number, line in enumerate(where.read_text(errors="replace").splitlines(), 1):
+            for number, line in enumerate(paths.text(where).splitlines(), 1):
                 if re.match(rf"\s*#\s*define\s+{name}\b", line):
                     where = f"{paths.shown(where)}:{number}"
                     break
