@@ -36,7 +36,8 @@ COMMANDS: list[tuple[int, str]] = [         # how often, and the words
     (1, "eval walk --load-model-path 1 --eval.episodes 5 --gif walk.gif"),
     (4, "train walk --resume 2"), (2, "train walk --resume"), (2, "train walk"),
     (1, "train walk --load-model-path {}"), (1, "check walk --budget 0.01"),
-    (1, "check walk --budget 0.01 --fix --yes"), (1, "sweep walk --resume --runs 1 --workers 1 --seeds 0"), (1, "debug walk --batch"),
+    (1, "check walk --budget 0.01 --fix --yes"),
+    (1, "sweep walk --resume --runs 1 --workers 1 --seeds 0"), (1, "debug walk --batch"),
     (1, "explain PUF101"), (1, "completion bash"), (1, "profile walk --seconds 0.5")]
 # what commands make
 MADE = ["walk/build", "walk/build/binding.c", "walk/build/walk_config.h", "walk/build/report",
