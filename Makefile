@@ -8,7 +8,8 @@
 #                 GYMNASIUM=../Gymnasium and CLEANRL=../cleanrl are checkouts of theirs; without
 #                 them, what needs them is reported as not run
 #   make fuzz MINUTES=10   files that nobody meant, against what is promised of them; writes
-#                 docs/data/fuzz.json
+#                 docs/data/fuzz.json. Without MINUTES the counts of tools/fuzz.py, hours; Ctrl-C
+#                 ends one kind of files with what there is
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two
 #   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
@@ -59,7 +60,7 @@ mutants: deps $(VENV)/.dev $(VENV)/.torch
 	@$(BIN)/python tools/proof.py mutants
 
 fuzz: deps $(VENV)/.dev
-	@$(BIN)/python tools/fuzz.py $(or $(MINUTES),10)
+	@$(BIN)/python tools/fuzz.py $(or $(MINUTES),--full)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -231,15 +231,14 @@ def content(path: str | os.PathLike, most: int = 64 << 20) -> bytes:
     Raises OSError, also for a pipe or a device, which may never end, and above `most` bytes.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    facts = os.fstat(handle)
+    wrong = "a pipe, a device or a folder, not a file" if not stat.S_ISREG(facts.st_mode) else \
+        f"a file of {facts.st_size:,} bytes; {most:,} are read at most" \
+        if facts.st_size > most else None
+    if wrong:
+        os.close(handle)
+        raise OSError(errno.EINVAL, f"it is {wrong}", os.fspath(path))
     with open(handle, "rb") as file:
-        facts = os.fstat(handle)
-        wrong = (errno.EISDIR, "a folder") if stat.S_ISDIR(facts.st_mode) else \
-            (errno.EINVAL, "a pipe or a device, not a file") \
-            if not stat.S_ISREG(facts.st_mode) else \
-            (errno.EFBIG, f"a file of {facts.st_size:,} bytes; {most:,} are read at most") \
-            if facts.st_size > most else None
-        if wrong:
-            raise OSError(wrong[0], f"it is {wrong[1]}", os.fspath(path))
         return file.read()
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
-from ..base import ui
+from ..base import paths, ui
 from ..base.errors import UsageError
 from ..settings.values import Config
 
@@ -29,7 +29,7 @@ def source_hash(folder: Path | None) -> str:
     found = hashlib.sha256()
     for path in sorted(path for path in folder.iterdir()
                        if path.suffix in SOURCES and path.is_file()):
-        found.update(path.name.encode() + b"\0" + path.read_bytes())
+        found.update(path.name.encode() + b"\0" + paths.content(path))
     return found.hexdigest()[:16]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import files, trust, ui
+from ..base import files, paths, trust, ui
 from . import compilers
 
 SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" \
@@ -50,7 +50,7 @@ def key_of(files: Iterable[Path], parts: Iterable[str]) -> str:
     made = hashlib.sha256()
     for path in files:
         made.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        made.update(path.read_bytes())
+        made.update(paths.content(path, 1 << 30))
     for part in parts:
         made.update(part.encode() + b"\0")
     return made.hexdigest()[:12]

@@ -69,5 +69,5 @@ def test_a_broken_promise_is_found(monkeypatch, said):
     ('7 connect(3<socket:[1]>, {sa_family=AF_INET, sin_port=htons(9)}, 16) = -1 E', "connect("),
     ('7 connect(3<socket:[1]>, {sa_family=AF_UNIX, sun_path="/x"}, 16) = -1 ENOENT (No)', None)])
 def test_what_strace_shows_is_understood(line, breach):
-    found = traces.breach(line, "/w")
+    found = traces.breach(line, "/w", ("/w/inside",))
     assert found is None if breach is None else found.startswith(breach)

@@ -1,9 +1,15 @@
-"""Who writes, removes and renames files besides base/files.py, which follows no link; and why."""
+"""Who writes, removes and renames files besides base/files.py, which follows no link; who reads
+files besides base/files.py and base/paths.py, which wait for no pipe; and why."""
 from __future__ import annotations
 
 import ast
+import os
+from pathlib import Path
 
+import pytest
 from helpers.places import ROOT
+
+from puffer_sdk.base import paths
 
 PACKAGE = ROOT / "puffer_sdk"
 METHODS = {"write_text", "write_bytes", "unlink", "rename", "mkdir", "touch", "symlink_to",
@@ -23,6 +29,7 @@ ALLOWED = {
     ("bridges/shared.py", "os.unlink"): NAMELESS,
     ("env/child.py", "tempfile.mkstemp"): NAMELESS, ("env/child.py", "os.unlink"): NAMELESS,
     ("env/link.py", "os.open"): "the log that the parent opened, where env code closed it",
+    ("base/paths.py", "os.open"): "to read, without waiting for a pipe",
     ("training/locks.py", "os.open"): "a run's folder, to lock it; nothing is written",
     ("projects/probes.py", "tempfile.NamedTemporaryFile"): "asks whether a folder can be written",
     ("pictures/film.py", "os.truncate"): "an open file, by its descriptor",
@@ -45,6 +52,22 @@ ALLOWED |= {("base/trust.py", name): SECRET for name in (
     "os.open", "os.link", "os.replace", "open", ".mkdir", ".unlink")} | {
     ("base/paths.py", name): "the folder that stands in, for its user alone" for name in (
         ".chmod", "tempfile.mkdtemp")}
+PACKAGED = "what comes with the package"
+READERS = {                 # module or package -> what it reads
+    "base": "this and the user's secret, memory of processes, the null device",
+    "raylib": "raylib's source and headers, in the cache", "env/abi.py": PACKAGED,
+    "env/binding.py": PACKAGED, "env/gpu/programs.py": PACKAGED, "env/blocks.py": "/proc",
+    "checking/harness/kinds.py": PACKAGED, "cli/completing.py": PACKAGED,
+    "sweeping/page/page.py": PACKAGED, "reporting/machine.py": "/proc",
+    "pictures/screen/canvas.py": PACKAGED, "projects/scaffold.py": "its metadata, and PRIVATE",
+    "cli/completion.py": "a start file of the user's shell", "training/alive.py": "/proc",
+    "pictures/record.py": "the recording just made", "reviewing/meter.py": "/proc",
+    "reviewing/inside.py": "inside the sandbox", "programs/targets.py": PRIVATE,
+    "checking/harness/driver.py": PRIVATE, "checking/python/children.py": PRIVATE,
+    "checking/mutants/bench.py": PRIVATE, "checking/experiments": PRIVATE,
+    "toolchain/binaries.py": "what a compiler has just made", "toolchain/compilers.py": "/proc",
+    "toolchain/gpu_kept.py": "/proc",
+    "scaling/group.py": "/proc", "bridges/usage.py": "/proc"}
 NOT_FILES = {("training/loop.py", ".touch")}        # a trainer's weights
 
 
@@ -76,6 +99,19 @@ def writes(call: ast.Call, place: int) -> bool:
         and bool(set(given.value) & set("wax+"))
 
 
+def readers(tree: ast.AST):
+    """The line of each call that reads a file and would wait for a pipe."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (
+                isinstance(node.func, ast.Name) and node.func.id == "open"
+                or isinstance(node.func, ast.Attribute) and (
+                    node.func.attr in ("read_text", "read_bytes")
+                    or node.func.attr == "open" and node.args
+                    and isinstance(node.args[0], ast.Constant)
+                    and str(node.args[0].value).startswith("r"))):
+            yield node.lineno
+
+
 def found() -> dict[tuple[str, str], list[int]]:
     places: dict[tuple[str, str], list[int]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -92,6 +128,29 @@ def test_base_files_alone_writes():
            if (file, name) not in ALLOWED]
     assert not new, "use base/files.py, which follows no link, or give a reason: " + ", ".join(new)
     assert set(ALLOWED) <= set(here), "these write no longer: strike them"
+
+
+def test_base_alone_reads_what_may_be_a_pipe():
+    used = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = path.relative_to(PACKAGE).as_posix()
+        why = [place for place in READERS if file == place or file.startswith(f"{place}/")]
+        lines = list(readers(ast.parse(path.read_text())))
+        assert not lines or why, f"{file}:{lines[0]}: use files.read, or paths.content or " \
+            "paths.text for an author's file; or give a reason"
+        used |= set(why if lines else ())
+    assert used == set(READERS), "these read no longer: strike them"
+
+
+def test_a_pipe_in_the_place_of_an_authors_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_text("12345")
+    (tmp_path / "link").symlink_to("large")
+    for path, most in ((tmp_path / "pipe", 9), (Path("/dev/zero"), 9), (tmp_path, 9),
+                       (tmp_path / "large", 4)):
+        with pytest.raises(OSError, match="it is a"):
+            paths.content(path, most)
+    assert paths.text(tmp_path / "link") == "12345"
 
 
 def test_the_lint_sees_every_kind_of_writer():

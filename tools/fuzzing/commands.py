@@ -16,12 +16,14 @@ import time
 from contextlib import suppress
 
 from puffer_sdk import cli
+from puffer_sdk.base import paths
 
 from . import changes
 from .box import Box
 from .kinds import judged
 
 LIMIT = 120.0           # seconds of one command
+KEPT = (paths.cache_dir(), Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"))
 SHORT = ("--train.total-timesteps", "60000")
 COMMANDS: list[tuple[int, str]] = [         # how often, and the words
     (4, "runs list walk"), (2, "runs --format json"), (2, "runs compare 1 2 --env walk"),
@@ -57,7 +59,6 @@ TYPED = ("walk_policy.bin", "map.html", "made.bin", "walk.gif", "template")
 
 
 def try_command(rng: random.Random, box: Box) -> str:
-    _prepare(box)
     restore(box)
     files = sorted(path for path in box.inside.rglob("*") if path.is_file()
                    and path.suffix not in (".so", ".gif") and ".git/" not in str(path))
@@ -87,7 +88,7 @@ def try_command(rng: random.Random, box: Box) -> str:
 
 # ---- the project ---------------------------------------------------------------------------------
 
-def _prepare(box: Box) -> None:
+def prepare(box: Box) -> None:
     """Once: a repository, a template, and what the commands made of it; kept in HOME/made."""
     made = box.home / "home" / "made"
     if made.is_dir():
@@ -100,7 +101,7 @@ def _prepare(box: Box) -> None:
     shutil.copy(box.inside / "walk/walk.h", template / "{{cookiecutter.name}}.h")
     (template.parent / "cookiecutter.json").write_text(json.dumps({"name": "a", "rc": "b"}))
     for text in ("build walk", "eval walk --eval.episodes 5"):
-        status, said = run(tuple(text.split()), box)
+        status, said = run(tuple(text.split()), box, 3000)
         if status not in (0, 1):
             raise RuntimeError(f"{text}: {status}\n{said}")
     shutil.copytree(box.inside, made, symlinks=True)
@@ -115,7 +116,7 @@ def restore(box: Box) -> None:
         path.unlink()
 
 
-def run(words: tuple[str, ...], box: Box) -> tuple[int, str]:
+def run(words: tuple[str, ...], box: Box, limit: float = 0) -> tuple[int, str]:
     """(status, what was said) of a command in a fork of this process. Raises RuntimeError for one
     that does not end, or leaves a process behind."""
     log = box.home / "tmp" / "said"
@@ -129,7 +130,7 @@ def run(words: tuple[str, ...], box: Box) -> tuple[int, str]:
             os.dup2(stream, fd)
         os.environ.update(_surroundings(box))
         _finish(words)
-    deadline = time.monotonic() + LIMIT - 5
+    deadline = time.monotonic() + (limit or LIMIT - 5)
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
@@ -147,11 +148,12 @@ def run(words: tuple[str, ...], box: Box) -> tuple[int, str]:
 
 
 def _surroundings(box: Box) -> dict[str, str]:
-    """All that a command may write lies in HOME."""
+    """A home and a folder for temporary files beside the project; the user's cache, where the
+    trainer lies compiled, and the secret that it is signed with."""
     home = box.home / "home"
-    return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "TERM": "dumb",
-            "XDG_CACHE_HOME": str(home / "cache"), "PUFFER_CACHE": str(home / "cache"),
-            "TMPDIR": str(box.home / "tmp"), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "100"}
+    return {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "TERM": "dumb",
+            "PUFFER_CACHE": str(KEPT[0]), "XDG_CONFIG_HOME": str(KEPT[1]), "COLUMNS": "100",
+            "TMPDIR": str(box.home / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _finish(words: tuple[str, ...]) -> None:

@@ -106,6 +106,8 @@ def try_many(kind: str, seeds: Iterable[int], *, until: float | None = None,
         stack.callback(box.watch.close)
         os.chdir(box.inside)
         stack.callback(os.chdir, here)
+        if kind == "commands":
+            commands.prepare(box)
         for seed in seeds:
             if until and time.monotonic() > until:
                 break
@@ -170,7 +172,7 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
                 break
             if chunk:
                 last, text = time.monotonic(), text + chunk
-            elif time.monotonic() - last > (4 if kind == "commands" else 1) * DEAD:
+            elif time.monotonic() - last > (60 if kind == "commands" else 1) * DEAD:
                 late = True
                 os.kill(worker, signal.SIGKILL)
             time.sleep(0.05)
@@ -189,7 +191,7 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
     elif at in seeds:               # the time is over
         at = seeds.stop
     if tracer:
-        count, wrong = traces.finish(tracer, log, work)
+        count, wrong = traces.finish(tracer, log, work, commands.KEPT)
         outcome.traced += count
         outcome.broken += [f"seeds {seeds.start} to {at - 1}: {each}" for each in wrong]
     return at

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 CALLS = ("openat,open,creat,mkdir,mkdirat,unlink,unlinkat,rmdir,rename,renameat,renameat2,link,"
@@ -45,8 +46,10 @@ def _traced(pid: int) -> bool:
     return not re.search(r"^TracerPid:\s+0$", Path(f"/proc/{pid}/status").read_text(), re.M)
 
 
-def finish(tracer: subprocess.Popen, log: Path, work: Path) -> tuple[int, list[str]]:
-    """(system calls, what was written beside WORK or read of WORK/outside)."""
+def finish(tracer: subprocess.Popen, log: Path, work: Path,
+           kept: Iterable[Path]) -> tuple[int, list[str]]:
+    """(system calls, what was written beside WORK and what is `kept`, or read of WORK/outside)."""
+    own = tuple(map(str, (work / "inside", work / "home", work / "tmp", *kept)))
     try:
         tracer.wait(20)
     except subprocess.TimeoutExpired:       # a process that outlives the worker is still there
@@ -56,13 +59,13 @@ def finish(tracer: subprocess.Popen, log: Path, work: Path) -> tuple[int, list[s
     with log.open(errors="replace") as file:
         for line in file:
             count += 1
-            if said := breach(line, str(work)):
+            if said := breach(line, str(work), own):
                 wrong.add(said)
     return count, sorted(wrong)[:20]
 
 
-def breach(line: str, work: str) -> str | None:
-    """What is wrong with a system call, if anything is."""
+def breach(line: str, work: str, own: tuple[str, ...]) -> str | None:
+    """What is wrong with a system call, if anything is. own: folders that may be written to."""
     found = LINE.match(line)
     if not found:
         return None
@@ -78,9 +81,8 @@ def breach(line: str, work: str) -> str | None:
     if call in ("symlink", "symlinkat"):
         paths = paths[1:]                   # the text of the link is no place
     for path in paths:
-        inside = path.startswith((f"{work}/inside", f"{work}/home", f"{work}/tmp"))
         if path.startswith(f"{work}/outside") and "O_PATH" not in words \
-                and "O_DIRECTORY" not in words or writes and not inside and not path.startswith(
-                    FREE):
+                and "O_DIRECTORY" not in words \
+                or writes and not path.startswith(own) and not path.startswith(FREE):
             return f"{call} {path}"
     return None
