@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from puffer_sdk import cli
 from puffer_sdk.base import paths
