@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 
 # before this has run, only built-in modules are imported
 _BOOT = (r"import sys; sys.path[:] = sys.argv[1].split('\n'); "
@@ -48,6 +49,16 @@ def begin() -> None:
     sys.argv = [target, *words]
     module, _, function = target.partition(":")
     sys.exit(getattr(import_module(module), function)(*words))
+
+
+def bound(command: Sequence[str]) -> list[str]:
+    """The command that runs another program, which ends with this process: what `end_with` asks of
+    the kernel holds for the program that takes its place. Not on macOS."""
+    return python("puffer_sdk.base.processes:become", *command, watch=False)
+
+
+def become(*command: str) -> None:
+    os.execvp(command[0], command)
 
 
 def python_code(code: str) -> list[str]:

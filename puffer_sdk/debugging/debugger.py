@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import paths
+from ..base import paths, processes
 from ..base.errors import RunError
 from ..env import binding
 from ..toolchain import compilers
@@ -130,8 +130,8 @@ def look(tool: Tool, failure: Failure, script: Path) -> Diagnosis:
 
 def _printed(words: list[str]) -> str:
     """All that a command prints."""
-    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, env={**environment(), "LC_ALL": "C"},
+    child = subprocess.Popen(processes.bound(words), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**environment(), "LC_ALL": "C"},
                              start_new_session=True)
     try:
         raw, _ = child.communicate(timeout=LIMIT)

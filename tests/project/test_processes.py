@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 from helpers.places import ROOT, SPECIMENS
@@ -147,6 +148,26 @@ def test_what_starts_after_its_parents_end_ends_at_once(orphaned, tmp_path):
     warm._open()
     assert warm.process.wait(30) == 0
     warm.close()
+
+
+def test_another_program_ends_with_us_too(orphaned, monkeypatch, tmp_path):
+    """Repro programs, debuggers and an author's tests: its end comes as it starts, or later."""
+    done = subprocess.run(processes.bound(["touch", str(tmp_path / "made")]), timeout=30)
+    assert done.returncode == 0 and not (tmp_path / "made").exists()
+    monkeypatch.undo()
+    code = ("import subprocess; from puffer_sdk.base import processes; "
+            "print(subprocess.Popen(processes.bound(['sleep', '60'])).pid, flush=True); input()")
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    assert wait_until(lambda: alive(child) and "sleep" in name_of(child))
+    parent.kill()
+    parent.communicate()
+    assert wait_until(lambda: not alive(child))
+
+
+def name_of(pid: int) -> str:
+    return (Path("/proc") / str(pid) / "comm").read_text()
 
 
 def test_a_fork_after_its_parents_end_ends_at_once(tmp_path):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 
-from ...base import files, paths
+from ...base import files, paths, processes
 from ...base.errors import BuildError, PufferError, RunError, UsageError
 from ...env import binding, build, header
 from ...env import child as isolation
@@ -147,8 +147,8 @@ class Bench:
         scripts = os.path.dirname(sys.executable)
         environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}",
                        "TMPDIR": str(self.job.tmp)}
-        child = subprocess.Popen(["sh", "-c", self.test], cwd=self.folder, env=environment,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        child = subprocess.Popen(processes.bound(["sh", "-c", self.test]), cwd=self.folder,
+                                 env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, start_new_session=True)
         handle = _Group(child)
         self.running.add(handle)

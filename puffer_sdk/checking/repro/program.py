@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...base import files, paths
+from ...base import files, paths, processes
 from ...base.codes import CODE
 from ...base.spec import Spec
 from ...env import binding, build
@@ -286,8 +286,8 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str],
     children = set() if children is None else children
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "PUFFER_REPRO_SCRIPT")}
-    child = subprocess.Popen([str(program)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, cwd=paths.working_dir(spec.folder),
+    child = subprocess.Popen(processes.bound([str(program)]), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=paths.working_dir(spec.folder),
                              env={**environment, "LC_ALL": "C", **extra},
                              start_new_session=True)
     timed_out = False
