@@ -131,7 +131,8 @@ def look(tool: Tool, failure: Failure, script: Path) -> Diagnosis:
 def _printed(words: list[str]) -> str:
     """All that a command prints."""
     child = subprocess.Popen(processes.bound(words), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**environment(), "LC_ALL": "C"},
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             env={**environment(), "LC_ALL": "C"},
                              start_new_session=True)
     try:
         raw, _ = child.communicate(timeout=LIMIT)

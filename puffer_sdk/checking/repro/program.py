@@ -287,7 +287,8 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str],
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "PUFFER_REPRO_SCRIPT")}
     child = subprocess.Popen(processes.bound([str(program)]), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=paths.working_dir(spec.folder),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             cwd=paths.working_dir(spec.folder),
                              env={**environment, "LC_ALL": "C", **extra},
                              start_new_session=True)
     timed_out = False
