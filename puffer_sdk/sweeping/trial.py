@@ -19,6 +19,7 @@ from ..base.errors import PufferError, RunError
 from ..bridges.sources import CompiledSource, Prepared, PythonSource
 from ..env import child
 from ..env.warm import Warm
+from ..scoring import words
 from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.texts import show
@@ -239,9 +240,13 @@ class _Watch:
         if word == "limit" and not self.goal:
             return Outcome(FAILED, facts={
                 "error": f"it cost more than {show(self.plan.limit)}", "steps": self.steps})
-        claimed = self.claim["trained"]["mean"].get(self.metric) if self.claim else None
-        if not self.goal and claimed is not None and math.isfinite(claimed):
-            return Outcome(DONE, claimed, facts, self.curve)
+        if not self.goal and self.claim:
+            claimed = self.claim["trained"]["mean"].get(self.metric)
+            if claimed is not None and math.isfinite(claimed):
+                return Outcome(DONE, claimed, facts, self.curve)
+            return Outcome(FAILED, facts={
+                "error": f"no fresh episode that logs {self.metric} has ended: "
+                + words.claimed(self.claim), "steps": self.steps})
         if self.score is None and not self.goal:
             seen = ", ".join(name for name in self.logged if name != "n")
             return Outcome(FAILED, facts={

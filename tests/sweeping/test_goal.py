@@ -2,9 +2,11 @@
 import math
 
 import pytest
+from helpers.claims import claim
 
 from puffer_sdk.sweeping.plan import Plan
-from puffer_sdk.sweeping.store import DONE, Stored
+from puffer_sdk.sweeping.store import DONE, FAILED, Stored
+from puffer_sdk.sweeping.trial import _Watch
 from puffer_sdk.sweeping.verdict import judge
 from puffer_sdk.sweeping.worker import best, censored, front, learned
 
@@ -71,3 +73,16 @@ def test_the_verdict_counts_seeds_on_which_the_best_does_not_arrive(misses, bett
     assert ("3 runs of trial 7 did not reach it" in found.sentence) is not better
     trials.append(trial(7, 3.0, start=True))
     assert judge(PLAN, trials).sentence.startswith("none is better than the default, which is")
+
+
+@pytest.mark.parametrize(("means", "state"), [({"perf": 0.25}, DONE), ({}, FAILED)])
+def test_a_trial_s_score_is_its_claim_and_nothing_else(means, state):
+    """A policy that never loses logs nothing; what training logged are its losses of before."""
+    watch = _Watch.__new__(_Watch)
+    watch.goal, watch.metric, watch.bad, watch.cost, watch.steps = None, "perf", "", 1.0, 64
+    watch.score, watch.curve = 0.9, []
+    watch.claim = {"least": False, "unmoved": [], **claim(perf=0.5)}
+    watch.claim["trained"] = {**watch.claim["trained"], "mean": means}
+    found = watch.outcome(None, None)
+    assert (found.state, found.score) == (state, means.get("perf"))
+    assert state == DONE or "no fresh episode that logs perf has ended" in found.facts["error"]
