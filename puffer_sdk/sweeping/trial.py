@@ -48,8 +48,8 @@ class Outcome:
     """What came of a trial.
 
     score   of the metric, by the run's claim; by the episodes that ended in training where the
-            trial was stopped, or where the claim has no such metric; for time_to_goal what the run
-            cost, also where the goal was not reached
+            trial was stopped; for time_to_goal what the run cost, also where the goal was not
+            reached
     curve   scores after each eighth of the run's steps; None where nothing was logged yet
     """
 
