@@ -80,7 +80,7 @@ class State:
     promise: float | None = None    # the window's value then
     length: float = 0.0             # ticks of an episode, by the last evaluation; 0: unknown
     tail: float = 2.5               # the longest episode of a play over their mean
-    noted: int = 0                  # agent steps of training ...
+    noted: int = 0                  # agent steps of training since its envs started ...
     entries: float = 0.0            # ... what it logged ...
     logged: float = 0.0             # ... and ticks of these episodes
     began: float = 0.0              # ticks of an episode in the run's first eighth; 0: unknown
@@ -144,13 +144,18 @@ class Evaluations:
 
     # -- when
 
+    def begin(self) -> None:
+        """Training's envs have just started: what they had begun is cut."""
+        self.state.noted, self.state.entries, self.state.logged = 0, 0.0, 0.0
+
     def note(self, log: Mapping[str, float], steps: int) -> None:
         """An epoch of training, of so many agent steps, logged this."""
         state = self.state
         state.noted += steps
         state.entries += log.get("n", 0.0)
         state.logged += log.get("n", 0.0) * log.get("episode_length", 0.0)
-        if state.entries and state.noted <= self.config.train.total_timesteps / EIGHTH:
+        if state.entries and not state.looked \
+                and state.noted <= self.config.train.total_timesteps / EIGHTH:
             state.began = state.logged / state.entries
         self._note_spans(log)
 

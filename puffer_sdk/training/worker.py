@@ -148,6 +148,7 @@ class _Worker:
         """Repeat what was done since the envs' start; where that cannot be, they start anew."""
         replay = past.facts.get("replay")
         if replay is None:
+            self.evaluations.begin()
             if not past.facts.get("started", True):
                 self.link.emit("note", text=f"the environments start anew: {UNRECORDED}")
             return
@@ -164,6 +165,7 @@ class _Worker:
             return
         self.link.emit("note", text=f"the environments start anew: {problem}")
         self.endings.begin()
+        self.evaluations.begin()
         self.journal.restart()
         self.vec.close()
         self.vec = self.make_vec(self.start)
@@ -251,6 +253,7 @@ class _Worker:
         self.journal.restart()
         self.restarts.begin()
         self.endings.begin()
+        self.evaluations.begin()
 
     def needs_snapshot(self) -> bool:
         """Whether to take a snapshot now. It is a download from a GPU, which train.async waits for,
@@ -321,13 +324,14 @@ class _Worker:
         if self.trainer.repeatable:
             self.joint.record(self.journal, self.trainer.actions)
         self.window.add(self.trainer.global_step, log)
-        self.evaluations.note(log, self.trainer.batch_size)
+        played = self.trainer.batch_size * losses.get("train/alive", 1)
+        self.evaluations.note(log, round(played))
         self.evaluations.state.claim = None             # of an earlier end
         metrics = epoch_row(
             epoch, self.window, self.config, step=self.trainer.global_step,
             number=self.trainer.epoch, seconds=self.seconds_before + now - self.began,
-            sps=self.trainer.batch_size * losses.get("train/alive", 1) / (now - began),
-            rollout=rolled - began, losses=losses, timers=timers, ranks=self.group.size)
+            sps=played / (now - began), rollout=rolled - began, losses=losses, timers=timers,
+            ranks=self.group.size)
         met = self.evaluations.met
         metrics = self.evaluated(metrics)
         self.link.emit("metrics", **metrics)
