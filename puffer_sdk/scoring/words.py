@@ -48,16 +48,17 @@ def claimed(claim: Mapping) -> str:
     sign = -1 if claim["least"] and name == claim["metric"] else 1
     no_better = None not in means and sign * means[0] <= sign * means[1]
     return (f"{name.replace('_', ' ')} {shown[0]}, {'no better than ' * no_better}random play "
-            f"{shown[1]} ({played(trained)})")
+            f"{shown[1]} ({played(trained)}"
+            + f" in {trained.span:,} ticks" * (name == RETURN_RATE and trained.settled) + ")")
 
 
 def played(score: Score) -> str:
     """'1,000 fresh episodes'; how few, where an interval would say nothing; what did not end."""
+    ticks = f"{score.span or score.ticks:,} fresh ticks"    # that rates are of, where there are any
     if score.count == 0:
-        return f"no episode ended in {score.ticks:,} fresh ticks"
+        return f"no episode ended in {ticks}"
     if score.unfinished:
-        agents = ui.plural(score.unfinished, "agent")
-        return f"{agents} did not end every episode in {score.ticks:,} fresh ticks"
+        return f"{ui.plural(score.unfinished, 'agent')} did not end every episode in {ticks}"
     what = "fresh episode" if score.whole else "fresh log entr"
     text = ui.plural(score.count, what) if score.whole else \
         f"{score.count:,} {what}{'y' if score.count == 1 else 'ies'}"

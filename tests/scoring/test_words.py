@@ -35,6 +35,17 @@ def test_a_claim_says_where_nothing_ended():
     assert text.endswith("(no episode ended in 5,000 fresh ticks)")
 
 
+def test_a_claim_that_is_rated_says_what_comes_in_how_many_ticks():
+    """Though every episode happened to end."""
+    rates = {"perf": 0.9, "return_per_1000_ticks": 12.0}
+    found = {**claim(perf=0.9), "least": False, "unmoved": [], "rated": True}
+    for part in ("trained", "random"):
+        found[part] = {**found[part], "mean": rates, "interval": rates, "span": 200}
+    assert words.claimed(found).startswith("return per 1000 ticks 12.000 ± 12.000")
+    assert words.claimed(found).endswith("(100 fresh episodes in 200 ticks)")
+    assert words.claimed({**found, "rated": False}).startswith("perf 0.900")
+
+
 def test_a_claim_says_how_many_have_not_ended():
     assert said(unfinished=3, ticks=900).endswith(
         "(3 agents did not end every episode in 900 fresh ticks)")
