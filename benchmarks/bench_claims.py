@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 STEPS, STEPS_PYTHON = 400_000, 40_000
 EPISODES = 300
 PYTHON = ("gymnasium:CartPole-v1", "gymnasium:Acrobot-v1")
-UPSTREAM = {"policy.hidden_size": 64, "policy.num_layers": 1,
+UPSTREAM = {"train.total_timesteps": 600_000, "eval.episodes": 400, "policy.hidden_size": 64,
+            "policy.num_layers": 1,
             "vec.total_agents": 512, "train.horizon": 32, "train.minibatch_size": 4096,
             "vec.num_threads": 1}
 TWO_SIDED = 1.96                # standard errors in half a 95 % interval, of many envs
@@ -79,14 +80,14 @@ def environments(home: Path) -> Iterator[tuple[str, str | Path]]:
 def row(env: str | Path, home: Path, settings: Mapping[str, object]) -> dict:
     """What a run claims, and what a fresh evaluation of the same weights says."""
     steps = STEPS_PYTHON if ":" in str(env) else STEPS
-    settings = {"train.total_timesteps": steps, "train.stop_at_goal": 0, "train.device": "cpu",
-                **settings}
-    result = puffer_sdk.train(env, settings, runs_dir=home)
+    settings = {"train.total_timesteps": steps, "eval.episodes": EPISODES,
+                "train.stop_at_goal": 0, "train.device": "cpu", **settings}
+    result = puffer_sdk.train(env, {name: value for name, value in settings.items()
+                                    if name != "eval.episodes"}, runs_dir=home)
     name = headline(result.claim)
     claimed, random = (Score(**result.claim[who]) for who in ("trained", "random"))
     span = {"eval.steps": claimed.span} if name == RETURN_RATE and claimed.span else {}
-    fresh = puffer_sdk.evaluate(env, {**settings, "eval.seed": 1_000_003,
-                                      "eval.episodes": EPISODES, **span},
+    fresh = puffer_sdk.evaluate(env, {**settings, "eval.seed": 1_000_003, **span},
                                 model=result.folder, runs_dir=home,
                                 output=home / "episodes.json").scores["trained"]
     found = {"metric": name, "claim": claimed.mean[name], "within": claimed.interval[name],
