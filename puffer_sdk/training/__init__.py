@@ -24,6 +24,7 @@ In reading order:
     best          the best weights, and their file
     pacing        how often to save
     evaluations   what the weights do in fresh envs: best, solved, the claim
+    looks         what evaluations keep: one look at a policy, and their state
     models        which checkpoint --load-model-path names
     metrics       where metrics go: metrics.jsonl, Weights & Biases, TensorBoard
     dashboard     what the terminal shows during training

@@ -14,7 +14,7 @@ name a class of the user, "mac" holds the MAC of the path and that text (base/tr
     counters         epoch, global step, ... (the trainer's own)
     epoch, step      where the run was
     goal             when it was confirmed, if it was: {"goal", "step", "seconds"}
-    evaluations      State of evaluations.py
+    evaluations      State of looks.py
     evaluation       of these weights: the run's claim, where it is about them
     row              of metrics.jsonl, to be written with the run's claim: [[name, number], ...]
     kept             whether later checkpoints leave it there

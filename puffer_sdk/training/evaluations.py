@@ -23,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from ..scoring.score import ENDLESS, RATES, RETURN_RATE, Score, comparable, rate
 from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
 from . import backends
+from .looks import Look, State, kept_of, length_of, of_envs, without_episodes
 from .window import Window
 
 SHARE = 20              # evaluations take at most one of so many steps
@@ -52,45 +53,9 @@ ROWS = 256              # agents that a thread of an evaluation acts for, at lea
 FEWEST_GAMES = 8        # that a budget must be expected to pay for before the end
 FEWEST_ENVS = 2         # likewise: one alone has no interval
 LEAST_SHARE = 1 / 8     # of what is left at the end, for the first look at the last weights
-OF_BEFORE = 2           # episodes that the expected length of one counts for
 STILL = 1e-5            # of a number's size: what moves by less has not moved
 CLAIM_SHARE = 0.75      # of what is left then, for the claim; the rest is for random play
 ORDER = ("perf", "score", "episode_return")     # what is compared, after what the goal names
-
-
-@dataclass
-class Look:
-    """One evaluation.
-
-    of_envs     {"perf": mean of each env, None where it logged none}: for comparisons
-                and its rates, where they are of the whole span
-    """
-
-    step: int
-    score: Score
-    of_envs: dict[str, list]
-
-
-@dataclass
-class State:
-    """What a checkpoint keeps, so that a resumed run repeats every evaluation."""
-
-    spent: int = 0                  # agent steps of evaluations so far
-    looked: int = 0                 # step of the last choosing evaluation
-    promise: float | None = None    # the window's value then
-    length: float = 0.0             # ticks of an episode, by the last evaluation; 0: unknown
-    tail: float = 2.5               # the longest episode of a play over their mean
-    noted: int = 0                  # agent steps of training since its envs started ...
-    entries: float = 0.0            # ... what it logged ...
-    logged: float = 0.0             # ... and ticks of these episodes
-    began: float = 0.0              # ticks of an episode in the run's first eighth; 0: unknown
-    endless: bool = False           # whether that one's episodes do not all end
-    attempts: int = 0               # to confirm the goal
-    pause: int = 0                  # step before which the goal is not tried again
-    spans: dict = field(default_factory=dict)       # {"perf": [least, greatest]} that was logged
-    best: dict | None = None        # the Look of the best weights
-    goal: dict | None = None        # {"goal", "step", "seconds"} when it was confirmed
-    claim: dict | None = None       # what the run says at its end
 
 
 class Evaluations:
@@ -414,39 +379,3 @@ class Evaluations:
         gaps = np.subtract(*zip(*pairs))
         gap, half = clustered_mean(gaps, range(len(gaps)))
         return sign * gap < -half
-
-
-def without_episodes(score: Score) -> dict:
-    return {name: value for name, value in vars(score).items() if name != "episodes"}
-
-
-def kept_of(look: Look) -> dict:
-    """A Look for the state: without its episodes, which checkpoints would write each time."""
-    return {**vars(look), "score": without_episodes(look.score)}
-
-
-def length_of(entries: Entries, expected: float, endless: float) -> float:
-    """Ticks of an episode, as far as a play shows; `endless` in a world that logs and ends nothing.
-
-    expected    before: worth as much as OF_BEFORE episodes
-    """
-    finished = int(entries.finished.sum())
-    if not finished and entries.alone.any():
-        return max(1.0, endless)
-    if not finished:
-        return float(max(expected, entries.ages.max(initial=1)))
-    return float(entries.ages.sum() + OF_BEFORE * expected) / (finished + OF_BEFORE)
-
-
-def of_envs(entries: Entries, names) -> dict[str, list]:
-    """{"perf": its mean in each env that counts, None where it logged none}"""
-    found: dict[str, list] = {}
-    counted = entries.counted
-    for name in dict.fromkeys(names):
-        each = [entry for entry in counted if name in entry]
-        if each:
-            envs, n = [entry["env"] for entry in each], np.array([entry["n"] for entry in each])
-            sums = np.bincount(envs, n * [entry[name] for entry in each], entries.kept)
-            found[name] = [total / weight if weight else None for total, weight in zip(
-                sums.tolist(), np.bincount(envs, n, entries.kept).tolist())]
-    return found

@@ -137,7 +137,7 @@ class Replay:
 
 @dataclass
 class Evaluations:
-    """facts["evaluations"]: evaluations.State"""
+    """facts["evaluations"]: looks.State"""
 
     spent: int = 0
     looked: int = 0

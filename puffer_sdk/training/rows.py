@@ -1,9 +1,11 @@
 """A row of metrics.jsonl.  what an epoch gave -> {"step": ..., "env/perf": ...}"""
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from ..settings.values import Config
+from .checkpoint import Checkpoint
 from .joint import Epoch
 from .window import Window
 
@@ -30,3 +32,9 @@ def epoch_row(epoch: Epoch, window: Window, config: Config, *, step: int, number
     if window.last is not None:
         row["window/age"] = (step - window.last) // config.vec.total_agents
     return row
+
+
+def unlogged_row(past: Checkpoint) -> dict[str, float]:
+    """The last epoch's metrics, where the run was stopped while it made its claim."""
+    return {name: math.nan if value is None else value
+            for name, value in past.facts.get("row") or ()}

@@ -9,7 +9,6 @@ Several processes can share the run (joint.py): each plays and learns its part, 
 """
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -36,7 +35,7 @@ from .joint import Epoch, Joint
 from .journal import EPISODES_UNRECORDED, Journal, Restarts
 from .metrics import without_nan
 from .pacing import Pace
-from .rows import epoch_row
+from .rows import epoch_row, unlogged_row
 from .window import Window
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
@@ -58,12 +57,6 @@ def work(job: TrainJob, link: Link) -> dict:
     except BaseException as error:      # a bug, or no memory
         group.fail(RunError(f"{type(error).__name__}: {error}"))
         raise
-
-
-def unlogged_row(past: checkpoint.Checkpoint) -> dict[str, float]:
-    """The last epoch's metrics, where the run was stopped while it made its claim."""
-    return {name: math.nan if value is None else value
-            for name, value in past.facts.get("row") or ()}
 
 
 class _Worker:

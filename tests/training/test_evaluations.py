@@ -21,7 +21,8 @@ from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, RETURN_RATE, Score
 from puffer_sdk.scoring.words import headline
 from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, evaluations, runs
-from puffer_sdk.training.evaluations import Evaluations, Look
+from puffer_sdk.training.evaluations import Evaluations
+from puffer_sdk.training.looks import Look
 from puffer_sdk.training.models import find_model
 from puffer_sdk.training.window import Window
 
