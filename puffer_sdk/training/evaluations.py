@@ -32,7 +32,7 @@ from ..env.link import Link
 from ..env.seeds import mix_seed
 from ..scoring import apart
 from ..scoring.baselines import actor_player, random_player
-from ..scoring.entries import STUCK, Entries
+from ..scoring.entries import STUCK
 from ..scoring.intervals import clustered_mean
 from ..scoring.playing import PATIENCE, SLACK, Play, for_rates, make_envs, may_wait, plan, within
 from ..scoring.score import ENDLESS, RATES, RETURN_RATE, Score, comparable, rates_of, score_of
