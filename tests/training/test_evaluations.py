@@ -78,7 +78,7 @@ def test_over_many_seeds_the_claim_is_neither_too_high_nor_too_low(language, kin
             {**STILL, "vec.num_workers": 0, "eval.steps": 200, "vec.total_agents": 64,
              "train.total_timesteps": 50_000, "policy.hidden_size": 8, "policy.num_layers": 1})
         base, library = prepared.config, prepared.opener.open(prepared.config)
-    few = range(12 if language == "C" else 5)
+    few = range(8 if language == "C" else 5)
     for seed in forms(few, range(100)):
         resolved = replace(base, train=replace(base.train, seed=seed))
         judge, step = evaluations_of(library, resolved), resolved.train.total_timesteps
@@ -98,7 +98,8 @@ def long_play(library, resolved, given, name: str) -> float:
     from puffer_sdk.scoring.score import score_of
 
     steps = resolved.eval.steps                     # all episodes are alike
-    plan = playing.Plan(1000 if library.path else 128, 1, steps, steps, rating=name == RETURN_RATE)
+    envs = 1000 if library.path else 128
+    plan = playing.Plan(envs if LONG else envs // 3, 1, steps, steps, rating=name == RETURN_RATE)
     seed = 10_000 + resolved.train.seed
     vec = playing.make_envs(library, resolved, LINK, plan.envs, seed)
     actor = backends.make_actor(vec, resolved, given, seed)
