@@ -16,6 +16,7 @@ from puffer_sdk.base.errors import RunError
 from puffer_sdk.bridges import sources
 from puffer_sdk.env import build
 from puffer_sdk.env.library import Library
+from puffer_sdk.policy import scoring as policy_scoring
 from puffer_sdk.scoring import playing
 from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, RETURN_RATE, Score
 from puffer_sdk.scoring.words import headline
@@ -168,6 +169,36 @@ def test_a_policy_that_ends_nothing_is_compared_by_its_rate(library):
     assert judge.is_worse(look([], unit=ENDLESS, rates=[0.1, 0.2] * 4), pytest.fail)
 
 
+def test_a_best_policy_without_rates_is_played_for_them(library):
+    judge = evaluations_of(library, settings())
+    judge.note({"perf": 0.0, "n": 1}, 9)
+    before = look([0.3] * 8)
+    del before.of_envs[RETURN_RATE]             # all its episodes ended
+    judge.state.best = vars(before) | {"score": vars(before.score)}
+    after = look([], unit=ENDLESS, rates=[0.1, 0.2] * 4)
+
+    def rate() -> None:
+        judge.state.best["of_envs"][RETURN_RATE] = [9.0, 9.1] * 4
+
+    assert not judge.is_worse(after, lambda: None)      # where the budget does not pay for it
+    assert judge.is_worse(after, rate)
+
+
+def test_rates_are_wanted_where_training_s_latest_episodes_go_on(library):
+    judge, window = evaluations_of(library, settings()), Window()
+    assert judge.wants_rates(window)            # nothing has ended yet
+    log = {"episode_length": 20.0, "n": 500.0}
+    window.add(12_800, log)
+    judge.note(log, 12_800)
+    assert not judge.wants_rates(window)        # 256 agents are 11 ticks into theirs, on average
+    judge.note({}, 25_600)
+    assert judge.wants_rates(window)            # 111 ticks
+    judge.begin()
+    assert not judge.wants_rates(window)
+    judge.state.endless = True
+    assert judge.wants_rates(window)
+
+
 def test_a_metric_that_never_moved_is_none(library):
     judge = evaluations_of(library, settings())
     judge.note({"perf": 0.0, "score": 0.0, "episode_return": -1.0, "n": 9}, 9)
@@ -312,3 +343,26 @@ def test_the_torch_trainer_and_the_native_one_are_evaluated_alike(tmp_path):
     pytest.importorskip("torch")
     result = train(tmp_path, train__backend="torch", train__total_timesteps=20_000)
     assert result.claim["trained"]["count"] and rows_of(result)[-1]["claim/n"]
+
+
+# -- eval ------------------------------------------------------------------------------------------
+
+def test_players_that_were_done_sooner_play_the_span_as_well(library, monkeypatch):
+    """One loses every game, the other none: what comes in 1000 ticks is of as many ticks."""
+    def keys(fits: bool):
+        def make(vec, resolved):
+            def play(vec) -> None:
+                vec.actions[:] = (vec.observations[:, :1] > 0) == fits
+            return play
+        return make
+
+    monkeypatch.setattr(policy_scoring, "load_players",
+                        lambda job, library: {"random": keys(False), "trained": keys(True)})
+    job = SimpleNamespace(seconds=0.0, open=lambda: library, config=settings(
+        env__win=0, env__loss=20, env__odds=10, eval__steps=100, eval__episodes=32))
+    link = SimpleNamespace(stop=False, watches=lambda arm: None, emit=lambda *kind, **facts: None)
+    found = policy_scoring.work(job, link)
+    assert [each["span"] for each in found.values()] == [100, 100]
+    assert found["random"]["mean"]["entries_per_1000_ticks"] == 50
+    assert found["random"]["mean"]["return_per_1000_ticks"] == 0
+    assert found["trained"]["mean"]["return_per_1000_ticks"] == pytest.approx(100)
