@@ -14,30 +14,16 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from . import files
+from . import data, files
 from .errors import UsageError, did_you_mean
 
-PACKAGE = Path(__file__).resolve().parents[1]        # puffer_sdk/
+PACKAGE = Path(data.PACKAGE)
+shown, page = data.shown, data.page
 
 
 def data_dir(name: str) -> Path:
-    """A data folder that wheels carry inside the package and checkouts keep beside it.
-
-    name: 'templates', 'kernels', 'trainer', 'examples' or 'docs'.
-    """
-    inside = PACKAGE / "data" / name
-    return inside if inside.is_dir() else PACKAGE.parent / name
-
-
-def shown(path: str | os.PathLike) -> str:
-    """A path as a reader here would type it: relative where it lies below, else absolute."""
-    path, here = files.real(path), Path.cwd()
-    return str(path.relative_to(here)) if here in path.parents else str(path)
-
-
-def page(name: str) -> str:
-    """A page of the documentation as messages name it. `puffer-sdk --help` says where docs/ is."""
-    return f"docs/{name}"
+    """`data.folder`."""
+    return Path(data.folder(name))
 
 
 def include_dir() -> Path:

@@ -6,11 +6,12 @@ module of the same name in this folder, which holds a click command called `comm
 """
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 import click
 
-from ..base import errors, paths
+from ..base import data, errors
 
 # title -> {name: its line}, in the order of work
 SECTIONS = {
@@ -99,8 +100,8 @@ class LazyGroup(click.Group):
     def format_options(self, ctx, formatter):
         """The commands come before the two options that hardly anybody needs."""
         self.format_commands(ctx, formatter)
-        with formatter.section(f"Pages, in {paths.shown(paths.data_dir('docs').parent)}"):
-            formatter.write_dl([(paths.page(name), line) for name, line in PAGES.items()])
+        with formatter.section(f"Pages, in {data.shown(os.path.dirname(data.folder('docs')))}"):
+            formatter.write_dl([(data.page(name), line) for name, line in PAGES.items()])
         click.Command.format_options(self, ctx, formatter)
 
     def shell_complete(self, ctx, incomplete):
