@@ -125,6 +125,9 @@ def try_all(kind: str, seeds: range, *, until: float | None = None) -> Outcome:
     outcome, began, at = Outcome(kind), time.monotonic(), seeds.start
     with _place(kind) as folder:
         home = Path(folder).resolve()
+        if kind == "commands":          # what they all start from is made before strace looks
+            (home / "work").mkdir()
+            try_many(kind, (), home=home / "work")
         while at < seeds.stop and not outcome.stopped and not (
                 until and time.monotonic() > until):
             size = min(BATCH.get(kind, MOST), seeds.stop - at)
