@@ -56,6 +56,8 @@ def finish(tracer: subprocess.Popen, log: Path, work: Path,
         tracer.send_signal(signal.SIGINT)
         tracer.wait()
     count, wrong = 0, set()
+    if not log.is_file():                   # it could not attach
+        return 0, []
     with log.open(errors="replace") as file:
         for line in file:
             count += 1
