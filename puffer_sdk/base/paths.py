@@ -10,6 +10,7 @@ import re
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -179,8 +180,8 @@ def follow(folder: Path) -> Path:
     return target
 
 
-def _no_run(folder: Path) -> str | None:
-    """What a folder holds that no training or sweep made."""
+def _no_run(folder: Path, levels: int = 8) -> str | None:
+    """What a folder holds, so many levels down, that no training or sweep made."""
     for item in os.scandir(folder):
         if item.name in (".gitignore", ".DS_Store", "lost+found", "sweeps", ".report") or \
                 re.fullmatch(r"\.(new|deleted)-.*", item.name):
@@ -189,7 +190,7 @@ def _no_run(folder: Path) -> str | None:
             return item.name
         if not os.path.isfile(os.path.join(item.path, "run.json")) and \
                 (item.name.isdecimal() or not any(os.scandir(item.path))
-                 or _no_run(Path(item.path))):
+                 or not levels or _no_run(Path(item.path), levels - 1)):
             return item.name
     return None
 
@@ -238,8 +239,20 @@ def c_files(folder: Path, *, below: bool = False) -> list[Path]:
 
     below   those of all folders below it as well
     """
-    found = folder.rglob("*.[ch]") if below else folder.glob("*.[ch]")
-    return sorted(path for path in found if path.is_file())
+    found = all_below(folder) if below else folder.glob("*.[ch]")
+    return sorted(path for path in found if path.suffix in (".c", ".h") and path.is_file())
+
+
+def all_below(folder: Path) -> Iterator[Path]:
+    """All in a folder and those below it, links not followed. Not by recursion, as rglob: somebody
+    else's folders may lie within each other without end."""
+    waiting = [os.fspath(folder)]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                yield Path(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
 
 
 def is_env_folder(folder: Path) -> bool:

@@ -93,6 +93,12 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
+    except RecursionError:              # by what was read: our own calls are not that deep
+        ui.print_error(errors.RunError(
+            "folders, values or expressions lie within each other, too deep to follow",
+            where=os.getcwd(), expected="some hundred at most",
+            hint="if you find none, please report this, with the command"))
+        return errors.RUN
     except Exception as error:
         if hasattr(error, "child_traceback"):       # child.ChildBug: our own adds nothing
             ui.say(error.child_traceback)

@@ -259,8 +259,8 @@ def list_runs(runs_dir: Path) -> list[Run]:
             sorted((name for name in names if re.fullmatch(r"\d{4,}", name)), key=int)]
 
 
-def folders_of_runs(root: Path) -> list[Path]:
-    """Folders below that hold runs: root/my_env, root/gymnasium/CartPole-v1."""
+def folders_of_runs(root: Path, levels: int = 8) -> list[Path]:
+    """Folders so many levels below that hold runs: root/my_env, root/gymnasium/CartPole-v1."""
     found = []
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         if not folder.is_dir() or folder.name.startswith("."):
@@ -272,8 +272,8 @@ def folders_of_runs(root: Path) -> list[Path]:
             continue
         if list_runs(folder):
             found.append(folder)
-        elif not (folder / "sweeps").is_dir():
-            found += folders_of_runs(folder)
+        elif levels and not (folder / "sweeps").is_dir():
+            found += folders_of_runs(folder, levels - 1)
     return found
 
 

@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from helpers.strangers import make_sweep, puffer, run_of, sweep_of
 
-from puffer_sdk.base import records
+from puffer_sdk.base import paths, records
 from puffer_sdk.base.errors import Damaged, PufferError, RunError, UsageError
 from puffer_sdk.cli import runs as runs_command
 from puffer_sdk.policy import export
@@ -329,6 +330,28 @@ def test_any_changed_byte_of_a_journal_ends_in_a_sentence(project):
                  '{"op_code": 5, "worker_id": "a", "trial_id": 77}', '"x"', "[]"):
         (place / "journal").write_bytes(data + line.encode() + b"\n" + data[:10])
         shown(place)
+
+
+def endless(folder):
+    return endless(folder)
+
+
+def test_folders_within_folders_end_in_a_result_or_a_sentence(project, capsys, monkeypatch):
+    here = os.open(project, os.O_RDONLY)
+    for _ in range(1200):                   # the path is longer than Python's makedirs would take
+        os.mkdir("d", dir_fd=here)
+        here, above = os.open("d", os.O_RDONLY, dir_fd=here), here
+        os.close(above)
+    os.close(here)
+    try:
+        assert {"squared.c", "squared.h"} < {
+            path.name for path in paths.c_files(project, below=True)}
+        assert runs.folders_of_runs(project)
+        monkeypatch.setattr(runs, "list_runs", endless)
+        status, _, said = puffer(capsys, "runs", "list", "squared")
+        assert status == 4 and "too deep to follow" in said and "Traceback" not in said
+    finally:
+        subprocess.run(["rm", "-rf", str(project / "d")], check=True)
 
 
 # ---- the reader --------------------------------------------------------------------------------
