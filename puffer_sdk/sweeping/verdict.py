@@ -150,8 +150,10 @@ def judge(plan: Plan, trials: list[Stored], judged: int | None = None) -> Verdic
     a, b = sum(ours) / len(ours), sum(theirs) / len(theirs)
     sentence = _sentence(plan, number, len(seeds), a, b, mean, low, high, gain, loss, missed)
     if any(trial.number == number and trial.facts.get("start") for trial in trials):
-        sentence = f"none is better than the default, which is trial {number}: the settings to " \
-            "start from are the best of all that were tried"
+        reached = f"{plan.goal} in {b:.2f} {plan.cost_unit}" if ratio else \
+            f"{plan.metric} {show(round(b, 4))}"
+        sentence = f"none is better than the default, which is trial {number}: it reaches " \
+            f"{reached} (mean of {ui.plural(len(seeds), 'unseen seed')})"
     return Verdict(sentence, number, seeds, ours, theirs, mean, low, high)
 
 
