@@ -16,13 +16,12 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from bench import machine, write_figures
 
 import puffer_sdk
-from puffer_sdk.base.errors import PufferError
+from puffer_sdk.base.errors import Interrupted, PufferError
 from puffer_sdk.scoring.score import FEW, RETURN_RATE, Score
 from puffer_sdk.scoring.words import headline, measure
 
@@ -57,9 +56,13 @@ def main() -> int:
                      for env in asked.envs}
         for name, env in envs.items():
             print(f"{name} ...", file=sys.stderr, flush=True)
-            with suppress(PufferError):
+            try:
                 figures[part][name] = row(env, Path(home) / "runs", settings)
-                write_figures("claims", figures)
+            except Interrupted:
+                raise
+            except PufferError as error:
+                print(f"left out: {error.message}", file=sys.stderr)
+            write_figures("claims", figures)
     print(table(figures))
     return 0
 
