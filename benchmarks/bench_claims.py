@@ -52,8 +52,7 @@ def main() -> int:
         else:
             part, settings = "rows", {}
             envs = {} if asked.only else dict(environments(Path(home)))
-            envs |= {env.rsplit(":")[-1] if ".py:" in env else Path(env).name: env
-                     for env in asked.envs}
+            envs |= {Path(env).name: env for env in asked.envs}
         for name, env in envs.items():
             print(f"{name} ...", file=sys.stderr, flush=True)
             try:
