@@ -203,6 +203,16 @@ class Restarts:
         mean = self.length / self.entries
         return not mean * episodes > self.ticks
 
+    def due_after(self, *, recorded: bool, kept: bool) -> bool:
+        """Whether the envs start anew after this epoch. Where no actions are recorded, a resumed
+        run must begin at such an epoch, so most checkpoints that are kept are one.
+
+        kept    whether this epoch's checkpoint is
+        """
+        if recorded:
+            return self.due()
+        return self.full or (kept and self.due(EPISODES_UNRECORDED, 0))
+
     @property
     def state(self) -> dict:
         """For a checkpoint; load() takes it."""

@@ -24,11 +24,12 @@ class Pace:
     def save_is_due(self) -> bool:
         return time.perf_counter() - self._saved > self._clock
 
-    def snapshot_is_due(self) -> bool:
-        return time.perf_counter() - self._snapshot > SNAPSHOT
-
-    def took_snapshot(self) -> None:
-        self._snapshot = time.perf_counter()
+    def takes_snapshot(self, wanted: bool) -> bool:
+        """Whether one is taken now: if it is wanted, or due."""
+        now = time.perf_counter()
+        taken = wanted or now - self._snapshot > SNAPSHOT
+        self._snapshot = now if taken else self._snapshot
+        return taken
 
     def durable_is_due(self) -> bool:
         """Whether a save has to wait for the disk."""

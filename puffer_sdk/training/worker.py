@@ -32,7 +32,7 @@ from .endings import Endings, what_is_cut
 from .evaluations import Evaluations
 from .jobs import TrainJob, make_vec
 from .joint import Epoch, Joint
-from .journal import EPISODES_UNRECORDED, Journal, Restarts
+from .journal import Journal, Restarts
 from .metrics import without_nan
 from .pacing import Pace
 from .rows import epoch_row, unlogged_row
@@ -212,7 +212,7 @@ class _Worker:
     def look_after(self) -> None:
         """After an epoch: start the envs anew, or save, if it is time."""
         kept = self.is_kept_epoch()
-        if self.is_restart_epoch():
+        if self.restarts.due_after(recorded=self.trainer.repeatable, kept=kept):
             with self.saving:
                 self.snapshot = self.state(started=True)
                 self.save(kept=True)
@@ -223,14 +223,6 @@ class _Worker:
 
     def is_kept_epoch(self) -> bool:
         return self.trainer.epoch % self.config.base.checkpoint_interval == 0
-
-    def is_restart_epoch(self) -> bool:
-        """Whether the envs start anew after this epoch. Where no actions are recorded, a resumed
-        run must begin at such an epoch, so most checkpoints that are kept are one."""
-        if self.trainer.repeatable:
-            return self.restarts.due()
-        return self.restarts.full or (
-            self.is_kept_epoch() and self.restarts.due(EPISODES_UNRECORDED, 0))
 
     def restart(self) -> None:
         """New envs: continue as a resumed run would."""
@@ -252,14 +244,10 @@ class _Worker:
         """Whether to take a snapshot now. It is a download from a GPU, which train.async waits for,
         too: then only before a save, and once a second for rescue(). Of several ranks it takes all
         of them: then only before a save."""
+        saves, train = self.is_kept_epoch() or self.epoch.due, self.config.train
         if self.group.size > 1:
-            return self.is_kept_epoch() or self.epoch.due
-        train = self.config.train
-        due = not (train.async_ or train.device == "cuda") or self.is_kept_epoch() \
-            or self.epoch.due or self.pace.snapshot_is_due()
-        if due:
-            self.pace.took_snapshot()
-        return due
+            return saves
+        return self.pace.takes_snapshot(saves or not (train.async_ or train.device == "cuda"))
 
     def is_over(self) -> bool:
         at_goal = bool(self.evaluations.met) and self.config.train.stop_at_goal
@@ -305,10 +293,10 @@ class _Worker:
         losses = self.trainer.update()
         now = time.perf_counter()
         timers = self.trainer.take_timers()
-        log = self.vec.log()
-        self.endings.note(self.trainer.endings, log.get("n", 0.0))
+        own = self.vec.log()
+        self.endings.note(self.trainer.endings, own.get("n", 0.0))
         epoch = self.epoch = self.joint.after_epoch(
-            log, stop=self.link.stop, due=self.pace.save_is_due(),
+            own, stop=self.link.stop, due=self.pace.save_is_due(),
             cpu=self.cpu() - self.cpu_began, restarts=self.made_anew + self.vec.restarts,
             waited=timers.get("exchange", 0.0), lacking=self.endings.count,
             weights=self.trainer.parameters if self.group.size > 1 else {})
@@ -317,8 +305,8 @@ class _Worker:
         if self.trainer.repeatable:
             self.joint.record(self.journal, self.trainer.actions)
         self.window.add(self.trainer.global_step, log)
-        played = self.trainer.batch_size * losses.get("train/alive", 1)
-        self.evaluations.note(log, round(played))
+        played = round(self.trainer.batch_size * losses.get("train/alive", 1))
+        self.evaluations.note(log, played)
         self.evaluations.state.claim = None             # of an earlier end
         metrics = epoch_row(
             epoch, self.window, self.config, step=self.trainer.global_step,
@@ -379,14 +367,13 @@ class _Worker:
         path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
         return path, tensors, facts
 
-    def save(self, *, kept: bool = False) -> Path:
-        """Write the snapshot: the state after the last whole epoch, after that epoch's metrics.
+    def save(self, *, kept: bool = False) -> None:
+        """Rank 0 writes the snapshot: the state after the last whole epoch, after its metrics.
 
         kept    not replaced by the next one
-        Only rank 0 writes.
         """
         if not self.leads:
-            return self.snapshot[0]
+            return
         began = time.perf_counter()
         path, tensors, facts = self.snapshot
         self.link.wait_for_parent()
@@ -399,12 +386,10 @@ class _Worker:
             files.remove(self.passing)
         self.passing = None if kept else path
         self.pace.saved(began, durable=durable)
-        return path
 
     def outcome(self) -> dict:
-        facts = self.snapshot[2]
-        done = {"step": facts["step"], "seconds": facts["seconds"],
-                "cpu": self.cpu() - self.cpu_began}
+        done = {name: self.snapshot[2][name] for name in ("step", "seconds")}
+        done["cpu"] = self.cpu() - self.cpu_began
         if self.group.size > 1 and self.stopping:
             rank = self.epoch.stop
             done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was told to end"
