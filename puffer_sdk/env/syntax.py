@@ -27,6 +27,8 @@ _KINDS = {"DECL_REF_EXPR": "name", "MEMBER_REF_EXPR": "member", "CALL_EXPR": "ca
           "CASE_STMT": "case", "SWITCH_STMT": "switch", "INIT_LIST_EXPR": "list",
           "STRING_LITERAL": "string", "COMPOUND_STMT": "block", "RETURN_STMT": "return",
           "MEMBER_REF": "designator", "COMPOUND_LITERAL_EXPR": "literal"}
+_NUMBERS = {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
+            "ULONG", "LONGLONG", "ULONGLONG", "FLOAT", "DOUBLE", "LONGDOUBLE", "ENUM"}
 _HIDDEN = {"UNEXPOSED_EXPR", "PAREN_EXPR"}
 _TYPES = {"TYPE_REF", "STRUCT_DECL", "UNION_DECL", "ENUM_DECL"}
 
@@ -107,8 +109,9 @@ class Seen(Node):
 
     @property
     def value(self) -> int | float | None:
-        if self.kind in ("variable", "string", "block") or self.kind.endswith(("stmt", "decl")):
-            return None
+        if self.kind in ("variable", "string") or \
+                self.cursor.type.get_canonical().kind.name not in _NUMBERS:
+            return None                 # libclang crashes on some of what is no number
         return evaluate(self.cursor)
 
     @property

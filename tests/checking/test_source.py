@@ -202,6 +202,16 @@ def test_no_c_is_read_in_the_process_of_the_caller(game, monkeypatch):
     assert any(mutant.operator == "drop-update" for mutant in places.find(facts.folder))
 
 
+def test_a_table_of_texts_is_read(game):
+    """libclang crashes where it is asked for the value of such a list."""
+    facts = game(types="enum { A, B };\ntypedef struct { const char* names[4]; int n; } Task;\n"
+                 "static const Task HOVER = {.names = {[A] = \"a\", [B] = \"b\"}, .n = 7};\n"
+                 "static const char* const TEXTS[] = {[B] = \"b\"};\n")
+    (hover,) = [each for each in facts.source.globals.values() if each.name == "HOVER"]
+    assert [node.more for node in hover.tree.walk() if node.kind == "string"] == ['"a"', '"b"']
+    assert any(node.value == 7 for node in hover.tree.walk())
+
+
 def test_what_nests_without_end_is_cut_off(game):
     """By recursion nobody comes too deep; a chain of else-ifs is whole."""
     facts = game(helpers="int sum(int a) { return " + "a+" * 2000 + "a; }\n"
