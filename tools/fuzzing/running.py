@@ -194,7 +194,7 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
     elif at in seeds:               # the time is over
         at = seeds.stop
     if tracer:
-        count, wrong = traces.finish(tracer, log, work, commands.KEPT)
+        count, wrong = traces.finish(tracer, log, work, commands.KEPT, worker)
         outcome.traced += count
         outcome.broken += [f"seeds {seeds.start} to {at - 1}: {each}" for each in wrong]
     return at
