@@ -38,7 +38,7 @@
 //-- Interface: what the agent sees and does --------------------------------------
 enum {                          // observations, one float each
     OBS_PADDLE_X,               // [ 0, 1]  its left end, share of the width
-    OBS_PADDLE_Y,               // [ 0, 1]  its top, which never changes
+    OBS_PADDLE_Y,               // puffer: constant [ 0, 1]  its top
     OBS_BALL_X,                 // [ 0, 1]  its left side
     OBS_BALL_Y,                 // [ 0, 1]  its top
     OBS_BALL_VX,                // [-1, 1]  share of the greatest speed

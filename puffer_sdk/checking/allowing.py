@@ -1,12 +1,16 @@
-"""What the author allows, and why.  files + ini + findings -> kept, allowed, notes
+"""What the author allows, and why; what he declares.  files + ini + findings -> Verdicts
 
     // puffer: allow(PUF305, PUF306) the first input is a constant bias
     [check] allow = PUF403 rounds are fixed; PUF313 scores are small on purpose
+    OBS_TOP,            // puffer: constant
+    float best;         // puffer: assigned
 
 In C, in Python (after #) and in the ini (after # or ;) a mark covers its own line. On a line of
 its own it covers the code below, up to the next brace or semicolon, in Python the next line that
 is no decorator: above a function, the findings placed at that function. The ini's key covers every
-finding of a code, also those without a line. A mark needs a reason. What is wrong with a mark is a
+finding of a code, also those without a line. A mark needs a reason. A word declares what no play
+can tell: that an element is meant to be constant, a byte to wrap, a field of Log to be assigned. It
+stands beside the element or the field, or where the finding points. What is wrong with a mark is a
 Note, and notes never change the verdict.
 """
 from __future__ import annotations
@@ -17,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..base.errors import nearest
-from .finding import Finding
+from .finding import WORDS, Finding
 
+OTHERS = ("private",)           # words that others read: experiments/hidden.py
 _MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
 _PYTHON_MARK = re.compile(r"(?P<open>#)\s*puffer\s*:\s*(?P<text>.*)")
 _ALLOW = re.compile(r"allow\s*\((?P<codes>[^()]*)\)\s*[-:]*\s*(?P<reason>.*)")
@@ -35,6 +40,14 @@ class Allowed(NamedTuple):
     reason: str
     where: str              # "dock.h:12", of the mark
     in_source: bool         # a mark in the code, not the ini's key
+
+
+class Declared(NamedTuple):
+    """A finding that the author has declared to be meant."""
+
+    finding: Finding
+    word: str
+    where: str              # "dock.h:12", of the word
 
 
 class Note(NamedTuple):
@@ -58,7 +71,7 @@ class Mark:
 
     file: str
     line: int                           # of the mark itself
-    codes: tuple[str, ...]
+    codes: tuple[str, ...]              # or the word that it declares
     reason: str
     first: int = 0                      # lines that it covers; 0 = every place
     last: int = 0
@@ -68,17 +81,33 @@ class Mark:
     def shown(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
 
+    @property
+    def word(self) -> str:
+        return self.codes[0] if self.codes and self.codes[0] in WORDS else ""
+
     def covers(self, finding: Finding) -> bool:
-        if finding.code not in self.codes:
-            return False
-        return self.first == 0 or (finding.file == self.file and finding.line is not None
-                                   and self.first <= finding.line <= self.last)
+        if self.word:
+            return finding.word == self.word and any(
+                self.holds(*place) for place in [(finding.file, finding.line), *finding.beside])
+        return finding.code in self.codes and (
+            self.first == 0 or self.holds(finding.file, finding.line))
+
+    def holds(self, file: str | None, line: int | None) -> bool:
+        return file == self.file and line is not None and self.first <= line <= self.last
+
+
+class Verdicts(NamedTuple):
+    """What became of the findings."""
+
+    kept: list[Finding]
+    allowed: list[Allowed]
+    declared: list[Declared]
+    notes: list[Note]
 
 
 def apply(findings: Iterable[Finding], files: Mapping[str, str], ini: tuple[str, int, str] | None,
-          rules: Mapping[str, str], untested: Iterable[str]
-          ) -> tuple[list[Finding], list[Allowed], list[Note]]:
-    """Findings that stay, those that are allowed, and what is wrong with the marks.
+          rules: Mapping[str, str], untested: Iterable[str]) -> Verdicts:
+    """Which findings stay, which are allowed or declared, and what is wrong with the marks.
 
     files       the text of each file that may hold marks
     ini         the ini's name, and the line and value of [check] allow
@@ -90,19 +119,21 @@ def apply(findings: Iterable[Finding], files: Mapping[str, str], ini: tuple[str,
     marks = [mark for name, text in sorted(files.items()) for mark in read(name, text, notes)]
     if ini:
         marks += read_key(*ini, notes)
-    kept, allowed = [], []
+    kept, allowed, declared = [], [], []
     for finding in findings:
         covering = [mark for mark in marks if mark.covers(finding)]
         for mark in covering:
             mark.used.add(finding.code)
-        if covering:
+        if covering and covering[0].word:
+            declared.append(Declared(finding, covering[0].word, covering[0].shown))
+        elif covering:
             mark = covering[0]
             allowed.append(Allowed(finding, mark.reason, mark.shown, mark.first > 0))
         else:
             kept.append(finding)
     for mark in marks:
         notes += _faults(mark, rules, set(untested))
-    return kept, allowed, sorted(notes)
+    return Verdicts(kept, allowed, declared, sorted(notes))
 
 
 def read(name: str, text: str, notes: list[Note]) -> Iterator[Mark]:
@@ -113,14 +144,19 @@ def read(name: str, text: str, notes: list[Note]) -> Iterator[Mark]:
         if not found or (found["open"].strip() in "#;") != name.endswith((".ini", ".py")):
             continue
         said = found["text"].partition("*/")[0] if found["open"] == "/*" else found["text"]
+        word, _, more = said.strip().partition(" ")
         match = _ALLOW.match(said.strip())
-        if not match:
-            notes.append(Note(name, number, f"'puffer: {said.strip()}' is not understood; write "
-                                            "puffer: allow(CODE) and the reason"))
+        if not match and word not in WORDS:
+            if word not in OTHERS:
+                notes.append(Note(name, number, f"'puffer: {said.strip()}' is not understood; "
+                                                "write puffer: allow(CODE) and the reason"))
             continue
         first = last = number
         if not line[:found.start()].strip():
             first, last = _code_below(lines, number, _PYTHON_ENDS if python else _HEAD_ENDS)
+        if not match:
+            yield Mark(name, number, (word,), more, first, last)
+            continue
         yield Mark(name, number, _codes(match["codes"]), match["reason"].strip(), first, last)
 
 
@@ -153,6 +189,8 @@ def _codes(text: str) -> tuple[str, ...]:
 
 
 def _faults(mark: Mark, rules: Mapping[str, str], untested: set[str]) -> Iterator[Note]:
+    if mark.word:
+        return
     listed = ", ".join(mark.codes)
     if not mark.codes:
         yield Note(mark.file, mark.line, "allow() names no code")

@@ -89,14 +89,15 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
             facts.options |= {"--learn"}
             learning.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
         findings, not_tested = _apply(facts)
-        findings, suppressed, notes = _suppress(facts, findings, not_tested)
-        findings, more = limit(findings)
+        kept = _suppress(facts, findings, not_tested)
+        findings, more = limit(kept.kept)
         if prove and not facts.exceeded:
             proof.prove(facts, findings, lab, verbose=verbose)
     bad = [f for f in findings if f.severity == "error" or strict]
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,
-                       "fail" if bad else "pass", time.perf_counter() - began, suppressed, more,
-                       learning.summary(facts.learning), notes, folder, texts)
+                       "fail" if bad else "pass", time.perf_counter() - began, kept.allowed,
+                       more, learning.summary(facts.learning), kept.notes, folder, texts,
+                       kept.declared)
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:
@@ -155,6 +156,8 @@ def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
             for finding in rule.function(facts):
                 finding.name = rule.name
                 finding.severity = finding.severity or rule.severity
+                if finding.word:
+                    finding.hint = f"{finding.hint}; if it is meant: // puffer: {finding.word}"
                 findings.append(finding)
         except registry.NotTested as reason:
             not_tested[code] = str(reason)
@@ -162,8 +165,9 @@ def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
     return findings, not_tested
 
 
-def _suppress(facts: Facts, findings: list[Finding], not_tested: dict[str, str]):
-    """Take out what the author allows, with the reason given."""
+def _suppress(facts: Facts, findings: list[Finding],
+              not_tested: dict[str, str]) -> allowing.Verdicts:
+    """Take out what the author allows, with the reason given, and what he declares."""
     files = {name: data.decode("utf-8", "replace") for name, data in facts.files.items()}
     key, value = None, facts.config.check.allow if facts.config else ""
     if value:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.errors import PufferError
 from ..base.spec import Spec
-from ..env.row import Row
+from ..env.row import Row, named
 from ..settings.values import Config
 from .experiments.moments import Statistics
 from .harness.bound import MEMORY
@@ -18,6 +18,9 @@ from .harness.kinds import Fact, known
 from .source.layout import Layout
 from .source.model import Source
 from .source.sites import Site
+
+# experiments that put values into the env's memory which it never has: it may stumble over them
+STRANGE = ("rewrite", "columns")
 
 
 @dataclass
@@ -150,6 +153,23 @@ class Facts:
             return elements(first, last)
         return part.name if (part.first, part.last) == (first, last) else \
             f"{elements(first, last)} ({part.name})"
+
+    def at_element(self, element: int) -> dict:
+        """The line of the enumerator that names an element; {} where none does."""
+        part = named(self.row.parts, element)
+        return {"file": part.file, "line": part.line} if part else {}
+
+    def beside(self, site: Site) -> tuple[tuple[str, int], ...]:
+        """Where the element or the field is declared that a site's number is stored to."""
+        element = {} if site.element is None else self.at_element(site.element)
+        fields = [(self.spec.header.name, field.line) for field in self.spec.fields
+                  if field.name == site.field]
+        return tuple(fields + [tuple(element.values())] * bool(element))
+
+    def column_at(self, name: str) -> tuple[tuple[str, int], ...]:
+        """(file, line) of the declaration of a field of Log."""
+        return tuple((self.spec.header.name, field.line) for field in self.spec.log_fields
+                     if field.name == name)
 
     @cached_property
     def layout(self) -> Layout | None:

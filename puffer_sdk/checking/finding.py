@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 from .claims import Shows
 
+# what an author may declare beside an element or a field of Log: `// puffer: constant`
+CONSTANT, WRAPS, ASSIGNED = WORDS = "constant", "wraps", "assigned"
+
 
 class Elements(str):
     """Elements of a row as people write them, "3-7" or "0-1, 3", and the first range of them."""
@@ -47,6 +50,8 @@ class Finding:
     shows: Shows = Shows()                  # what the rule's Proof does not tell
     fields: list[str] = field(default_factory=list)     # of the struct that differ, with values
     repro_steps: int = 0                    # of the repro's script
+    word: str = ""                          # of WORDS, with which the author says that it is meant
+    beside: tuple[tuple[str, int], ...] = ()    # where it may stand: (file, line); or at `line`
     remedy: object = None                   # what the rule's `fix` needs; None: no --fix
 
     KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",

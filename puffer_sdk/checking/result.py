@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base.errors import FINDINGS, OK
-from .allowing import Allowed, Note
+from .allowing import Allowed, Declared, Note
 from .finding import Finding
 
 PER_RULE = 8            # findings of one rule that are listed
@@ -28,6 +28,7 @@ class CheckResult:
     notes: list[Note] = field(default_factory=list)         # on the marks that allow findings
     folder: Path = Path()
     files: dict[str, bytes] = field(default_factory=dict)   # as they were checked, by name
+    declared: list[Declared] = field(default_factory=list)  # what the author says is meant
 
     @property
     def exit_status(self) -> int:
@@ -44,6 +45,9 @@ class CheckResult:
                              "notes": [note.to_dict() for note in self.notes],
                              **({"learning": self.learning} if self.learning else {}),
                              "seconds": round(self.seconds, 3)},
+                "declared": {"count": len(self.declared), "list": [
+                    {"word": word, "code": finding.code, "message": finding.message,
+                     "declared_at": where} for finding, word, where in self.declared]},
                 "verdict": self.verdict}
 
 

@@ -15,7 +15,7 @@ NAME.h -> Row:
 A part begins at its enumerator and reaches to the next one. Where no enum names parts, the comment
 above or after OBS_SIZE describes the row as a whole. In a comment count
 
-    [low, high]         the bounds of each number
+    [low, high]         the bounds of each number; `[0, 1] also -1`: or -1
     N ids               each number is one of 0 to N - 1, and means nothing by its size
     grid H x W          rows of cells; H x W x C with C numbers a cell
     image H x W x C     the same, of pixels from 0 to 255
@@ -43,9 +43,7 @@ _TOTAL = re.compile(r"(?:OBS|ACT|HEAD)_(?:SIZE|COUNT|NUM|N|LEN|LENGTH|TOTAL|END|
 _NUMBER = (r"[-+]?\s*(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|\d*\.?\d*\s*\*?\s*(?:pi|PI|π)|"
            r"inf(?:inity)?)f?")
 _BOUNDS = re.compile(rf"[\[]\s*({_NUMBER})\s*(?:,|\.\.)\s*({_NUMBER})\s*[\])]")
-_BESIDES = re.compile(r"\b(?:or|else|except)\s+(?P<a>-?\d+(?:\.\d+)?)\b|"         # or -1
-                      r"(?<![\w.])(?P<b>-?\d+(?:\.\d+)?)\s*(?:=|:|if|when|where|for|means|"
-                      r"unless|until|while|without|outside|before|after|once|as)(?!\w)")
+_BESIDES = re.compile(rf"\s*also\s+({_NUMBER})")
 _SIZE = r"(\d+|(?:env\s*->\s*)?[A-Za-z_]\w*|\([^()]+\))"
 _SHAPE = re.compile(rf"\b(grid|image|list)\s+{_SIZE}\s+x\s+{_SIZE}(?:\s+x\s+{_SIZE})?(?!\w)")
 _IDS = re.compile(rf"{_SIZE}\s+ids\b")
@@ -176,17 +174,17 @@ def title(parts: Sequence[Part], first: int, last: int) -> str:
 # -- comments --------------------------------------------------------------------------------
 
 
-def parse_bounds(comment: str, count: int = 1) -> tuple[float, float] | None:
+def parse_bounds(comment: str) -> tuple[float, float] | None:
     """The first `[low, high]` of a comment, as numbers; None where there is none.
 
-    "[0, 1], -1 if nothing is in sight" goes from -1; "[3, 5] tiles" on 15 elements is a shape.
+    "[0, 1] also -1" goes from -1.
     """
     for match in _BOUNDS.finditer(comment):
         low, high = _number(match[1]), _number(match[2])
-        if low is None or high is None or low >= high or (count > 1 and low * high == count):
+        if low is None or high is None or low >= high:
             continue
-        rest = comment[:match.start()] + " " + comment[match.end():]
-        others = [float(m["a"] or m["b"]) for m in _BESIDES.finditer(_SHAPE.sub(" ", rest))]
+        beside = _BESIDES.match(comment, match.end())
+        others = [_number(beside[1])] if beside else []
         return min([low, *others]), max([high, *others])
     return None
 
@@ -312,7 +310,7 @@ def _lay_out(enum: list, texts: Mapping[Path, str], obs_size: int,
         path, lines = resolved[file]
         count = next(s for s in starts if s > value) - value
         comment = _comment(lines, line, column, name)
-        low, high = parse_bounds(comment, count) or (None, None)
+        low, high = parse_bounds(comment) or (None, None)
         parts.append(Part(name, value, count, low, high, path.name, line,
                           **parse_shape(comment, numbers)))
     return parts
@@ -331,7 +329,7 @@ def _whole(spec: Spec, texts: Mapping[Path, str], obs_size: int, numbers: _Numbe
     shape = parse_shape(comment, numbers)
     if not shape:
         return None
-    low, high = parse_bounds(comment, obs_size) or (None, None)
+    low, high = parse_bounds(comment) or (None, None)
     return Part("", 0, obs_size, low, high, file, line, **shape)
 
 

@@ -24,11 +24,30 @@ from puffer_sdk.env import watch
 
 # -- allowing ------------------------------------------------------------------------
 
+@pytest.mark.parametrize("text, is_declared", [
+    ("float top;   // puffer: constant", True), ("// puffer: constant\nfloat top;", True),
+    ("float top;   // puffer: constant [0, 1] the upper edge", True),
+    ("float top;   // [0, 1]   // puffer: constant", True),
+    ("float top;   // puffer: wraps", False), ("float top;   // constant", False),
+    ("\n\nfloat top;   // puffer: constant", False)])
+def test_what_is_declared_is_counted(text, is_declared):
+    """Beside the element, wherever the finding points."""
+    lines = text.count("\n") + 1 if text[0] != "\n" else 1
+    one = Finding("PUF305", "m", "dock.h", 40, word="constant", beside=(("dock.h", lines),))
+    kept, allowed, declared, notes = allowing.apply([one], {"dock.h": text}, None, KNOWN, ())
+    assert (not kept, bool(declared), allowed, notes) == (is_declared, is_declared, [], [])
+    result = made(kept, declared=declared)
+    shown = "\n".join(line for line, _ in terminal.lines(result))
+    assert result.to_dict()["declared"]["count"] == int(is_declared)
+    assert (", 1 declared, nothing found" in shown) == is_declared
+    assert len(sarif.log(result)["runs"][0]["results"]) == 1
+
+
 KNOWN = {code: rule.name for code, rule in registry.load().items()}
 
 
 def allow(text: str, *findings: Finding, ini=None, untested=(), name="dock.h"):
-    kept, allowed, notes = allowing.apply(findings, {name: text}, ini, KNOWN, untested)
+    kept, allowed, _, notes = allowing.apply(findings, {name: text}, ini, KNOWN, untested)
     return [f.code for f in kept], [(a.finding.code, a.reason) for a in allowed], \
         [f"{n.where} {n.text}" for n in notes]
 
@@ -70,8 +89,8 @@ def test_the_ini_allows_findings_without_a_line():
     nowhere = Finding("PUF502", "m")
     key = ("dock.ini", 7, "PUF502, PUF303 told apart by hand; PUF311 cleared elsewhere")
     known = {**KNOWN, "PUF502": "seed-ignored"}
-    kept, allowed, notes = allowing.apply([nowhere, Finding("PUF303", "m", "dock.h", 3)], {}, key,
-                                          known, [])
+    kept, allowed, _, notes = allowing.apply(
+        [nowhere, Finding("PUF303", "m", "dock.h", 3)], {}, key, known, [])
     assert kept == [] and [a.reason for a in allowed] == ["told apart by hand"] * 2
     assert allowed[0].where == "dock.ini:7" and not allowed[0].in_source
     assert [n.text for n in notes] == ["allow(PUF311) allows nothing: no such finding here"]

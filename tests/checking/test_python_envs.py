@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from helpers.shared import once
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.bridges import makers
-from puffer_sdk.checking.python import checking
+from puffer_sdk.checking.python import checking, clock
 from puffer_sdk.checking.python.odd import ODD
 from puffer_sdk.checking.rules import registry
 from puffer_sdk.cli import main
@@ -57,6 +58,17 @@ def judged(facts):
 def test_each_fault_is_named_and_nothing_else(played, name):
     found, not_tested = judged(played[name])
     assert sorted(code for code, _ in found) == sorted(KINDS[name].expect), (found, not_tested)
+
+
+def test_infos_of_one_play_and_the_next_tell_the_same_time():
+    """What an info says of elapsed time differs between two plays, and is no fault."""
+    def took() -> tuple:
+        with clock.counting():
+            began, made = time.perf_counter(), time.time()
+            return time.perf_counter() - began, made, time.monotonic_ns()
+    real = time.perf_counter
+    assert took() == took()
+    assert took()[0] > 0 and time.perf_counter is real
 
 
 @pytest.mark.parametrize("name", CORRECT)

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from puffer_sdk.checking.experiments import hidden
 from puffer_sdk.checking.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.harness import kinds
 from puffer_sdk.checking.rules import _mirrors as mirrors
-from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.rules import logs, registry, values
+from puffer_sdk.checking.source.layout import Scalar
 from puffer_sdk.checking.source.sites import Site
 
 ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-1, 0], "LIST": [],
@@ -109,9 +111,9 @@ def test_a_final_observation_is_what_was_seen_last(fields, words):
 def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, severity):
     facts = facts_of(run=[fact("omitted", endings=100, **fields),
                           fact("run", terminals=100, entries=40, rounds=100)])
-    facts.source = SimpleNamespace(assigned_logs=list, cleared_logs=lambda struct: [],
+    facts.source = SimpleNamespace(assigned_logs=list, cleared_logs=list,
                                    reach=lambda *roots, without=(): [])
-    facts.spec = SimpleNamespace(functions={}, struct="Dock")
+    facts.spec = SimpleNamespace(functions={}, struct="Dock", log_fields=())
     findings = []
     with suppress(registry.NotTested):      # of what the log does tell
         for finding in registry.load()["PUF422"].function(facts):
@@ -133,7 +135,7 @@ def test_a_perf_that_is_divided_as_whole_numbers(fields, told):
                                                 "number before it is used"]), (2.0, [])])
 def test_a_setting_whose_fraction_nothing_sees(greed, told):
     facts = facts_of(probe=[])
-    facts.source = SimpleNamespace(cut_short=lambda struct: {"greed": ("dock.h", 9, "(int)greed")})
+    facts.source = SimpleNamespace(cut_short=lambda: {"greed": ("dock.h", 9, "(int)greed")})
     facts.spec = SimpleNamespace(struct="Dock", binding=None)
     facts.config = SimpleNamespace(env={"greed": greed})
     assert [f.message for f in found(facts, "PUF113")] == told
@@ -146,7 +148,7 @@ def test_a_setting_that_my_init_stores_as_a_whole_number(kind, value, line):
     facts = facts_of(probe=[])
     text = f'void my_init(Env* env, Dict* kwargs) {{\n    env->pay = dict_get(kwargs, "greed")' \
            f"->value{value};\n}}\n"
-    facts.source = SimpleNamespace(cut_short=lambda struct: {}, files={"binding.c": text})
+    facts.source = SimpleNamespace(cut_short=lambda: {}, files={"binding.c": text})
     facts.spec = SimpleNamespace(struct="Dock", binding=Path("binding.c"),
                                  settable=[SimpleNamespace(name="pay", type=kind)])
     facts.config = SimpleNamespace(env={"greed": 0.7})
@@ -229,3 +231,46 @@ def test_an_env_without_a_mask_is_not_asked_for_one():
     facts = facts_of()
     facts.shape.mask = 0
     assert found(facts, "PUF413") == []
+
+
+def store(*elements: tuple[int, int], varies: int = 0, valued: int = 1):
+    return fact("store", elements=[list(pair) for pair in elements], varies=varies, valued=valued)
+
+
+@pytest.mark.parametrize("stores, told", [
+    ([store((0, 4)), store((6, 7))], True),             # values on both sides of it
+    ([store((0, 4))], True),
+    ([store((0, 7))], False),                           # it is stored to, and what is stored is 0
+    ([store((0, 7), valued=0), store((0, 4))], True),   # cleared with the others
+    ([store((0, 7), valued=0)], False),                 # nothing is known of those beside it
+    ([store((0, 4), varies=1), store((6, 7))], False),  # a board, whose cells nobody came to
+    ([store((0, 2), (6, 7), varies=1), store((3, 4))], False)])
+def test_an_element_that_no_value_is_stored_to(stores, told):
+    facts = facts_of(trace_debug=[fact("stored"), *stores])
+    assert values.Stores(facts).has_no_value(5) == told
+    assert not values.Stores(facts_of(trace_debug=stores)).has_no_value(5)      # not all are known
+
+
+@pytest.mark.parametrize("above, below, zero, told", [
+    (20, 20, 0, False), (20, 3, 0, False), (3, 20, 0, False),       # a sum, a maximum, a minimum
+    (0, 0, 0, True), (19, 18, 0, True),                             # always, or only sometimes
+    (0, 0, 20, False)])                                             # that is cleared
+def test_entries_that_replace_what_is_there(above, below, zero, told):
+    facts = facts_of(columns=[fact("column", element=1, entries=20, above=above, below=below,
+                                   zero=zero)])
+    names = [SimpleNamespace(name=name, length=None, line=3) for name in ("score", "perf", "n")]
+    facts.spec = SimpleNamespace(log_fields=names)
+    assert logs._replaced(facts) == (["perf"] if told else [])
+
+
+@pytest.mark.parametrize("word, told", [
+    ({"moves": 20, "flips": 320, "bits": 32}, True), ({"moves": 3, "flips": 45, "bits": 28}, True),
+    ({"moves": 20, "flips": 40, "bits": 16}, False),                # a count
+    ({"moves": 20, "flips": 320, "bits": 32, "again": 1}, False)])  # a hash of a board
+def test_a_generator_is_known_by_its_bits(word, told):
+    facts = facts_of(probe=[fact("word", at=64, **word)])
+    state = Scalar("wind", 64, 4, "unsigned int", ())
+    facts.layout = SimpleNamespace(scalars=[state, Scalar("x", 64, 4, "float", ())])
+    found = hidden.generators(facts)
+    assert found == ([state] if told else [])
+    assert hidden.as_option(found) == ("64:4" if told else "")

@@ -118,7 +118,7 @@ def test_a_copy_of_a_generator_that_is_not_stored_back(probe, code, told):
 def test_a_setting_that_is_cut_to_a_whole_number(probe, code, told):
     folder = probe(("    int limit;\n", "    int limit;\n    float speed;\n"),
                    ("    env->tick++;\n", f"    env->tick++;\n    {code} (void)n;\n"))
-    assert list(read.read(folder).cut_short("Probe")) == told
+    assert list(read.read(folder).cut_short()) == told
 
 
 @pytest.mark.parametrize("moves", [False, True])

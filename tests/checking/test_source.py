@@ -12,7 +12,7 @@ from puffer_sdk.checking.facts import Facts
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.mutants import places
 from puffer_sdk.checking.rules import logs, registry
-from puffer_sdk.checking.source import actions, demo, effects, read, sums
+from puffer_sdk.checking.source import actions, counters, demo, effects, read, sums
 from puffer_sdk.settings.config import resolve
 
 GAME = """\
@@ -233,15 +233,50 @@ def test_what_nests_without_end_is_cut_off(game):
     ("memset(env->observations, 0, 16);", True),
     ("float* row = env->observations; memset(row, 0, 16);", True),
     ("env->observations[0] = 1.0f; env->rewards[0] = 0; /* observations[0] = 0 */", False),
-    ("wipe(env->map);", False),
+    ("wipe(env->rewards);", False),                             # whatever it is called
     ("wipe(env->observations);", True),
+    ("float obs[4]; obs[0] = 0; env->rewards[0] = obs[0];", False),
+    ("float row[4]; row[0] = 0; memcpy(env->observations, row, 16);", True),
 ])
 def test_clears_observations(game, step, clears):
-    facts = game(helpers="enum { EMPTY };\nvoid wipe(void* obs_or_not) { (void)obs_or_not; }\n"
-                         if not clears else
-                         "enum { EMPTY };\nvoid wipe(float* obs) { obs[0] = 0; }", step=step)
+    facts = game(helpers="enum { EMPTY };\nvoid wipe(float* obs) { obs[0] = 0; }", step=step)
     assert facts.problems == []
     assert facts.source.clears_observations() is clears
+
+
+@pytest.mark.parametrize("step, fields", [
+    ("env->tick++; if (env->tick >= env->size) c_reset(env);", {"size"}),
+    ("if (++env->tick == env->size * 2) c_reset(env);", {"size"}),
+    ("env->tick++; env->tick--; if (env->tick >= env->size) c_reset(env);", set()),     # moves
+    ("env->tick = env->map[0]; if (env->tick++ >= env->size) c_reset(env);", set())])
+def test_limits_are_what_a_count_is_compared_with(game, step, fields):
+    facts = game(step=step, reset="env->tick = 0;", helpers="void c_reset(Game*);")
+    assert counters.limits(facts.source) == fields
+
+
+@pytest.mark.parametrize("step, ends", [
+    ("for (int i = 0; i < env->size; i++) env->tick++;", ["size"]),
+    ("for (int i = 0; i < 4; i++) count(env);", [4]),
+    ("for (int i = 0; i < env->size; i++) { env->map[i] = 0; env->tick++; }", []),  # over things
+    ("for (int i = 0; i < env->size; i++) env->wide = 1;\nenv->tick++;", [])])
+def test_loops_that_count_what_the_log_takes(game, step, ends):
+    facts = game(helpers="static void count(Game* env) { env->tick++; }",
+                 step=step + " env->log.score += env->tick;")
+    assert [end.value or end.name for end in counters.ends(facts.source, "score")] == ends
+
+
+@pytest.mark.parametrize("step, field", [
+    ("float* row = env->observations + 2; row[0] = 1;", "observations"),
+    ("show(env->observations);", "observations"), ("show(env->rewards);", "rewards"),
+    ("env->seat.row = &env->observations[1]; env->seat.row[0] = 1;", "observations"),
+    ("float observations[4]; observations[0] = 1; env->rewards[0] = observations[0];", "rewards")])
+def test_where_stores_lead_to(game, step, field):
+    facts = game(types="typedef struct Seat { float* row; } Seat;", fields="Seat seat;", step=step,
+                 helpers="static void show(float* obs) { obs[0] = 1; }")
+    assert facts.problems == []
+    known = ("observations", "rewards", "terminals")
+    assert {name for name in known for function in facts.source.stepping()
+            for _ in facts.source.stores(function, name)} == {field}
 
 
 def test_reset_only_stores(game):
@@ -383,31 +418,23 @@ def test_demo_drift(game, body, drifts):
         assert name in finding.message and finding.expected.startswith(f"{name} = ")
 
 
-@pytest.mark.parametrize("comment, is_said", [
-    ("// on purpose: fits the window", False), ("/* intentionally small */", False),
-    ("// the demo is easier", False), ("// nine tiles", True), ("", True)])
-@pytest.mark.parametrize("place", ["same line", "line above"])
-def test_a_difference_that_is_called_intended_is_left(game, comment, is_said, place):
-    body = f"Game env = {{.size = 9}};   {comment}" if place == "same line" else \
-        f"{comment}\nGame env = {{.size = 9}};"
-    facts = game(ini=INI, program=MAIN.format(above="// on purpose", body=body))
-    assert bool(found(facts, "PUF107")) == is_said
+def test_no_comment_of_the_demo_decides(game):
+    """What is meant is said by a mark, which check() reads: `// puffer: allow(PUF107) reason`."""
+    for comment in ("// on purpose: fits the window", "// Apply size outside the env", ""):
+        facts = game(ini=INI, program=MAIN.format(
+            above="#include <stdio.h>", body=f"Game env = {{.size = 9}};   {comment}"))
+        assert len(found(facts, "PUF107")) == 1
 
 
-@pytest.mark.parametrize("comment, is_said", [
-    ("// Apply size outside the env", False), ("/* size is set elsewhere */", False),
-    ("// the size,\n    // on purpose, fits the window", False),
-    ("// a smaller size for the demo", False), ("// matching training's early-size-return", False),
-    ("// this must match training's size", True),
-    ("/*\n * Tiles are large.\n * size is handled by the loop, outside the env.\n */", False),
-    ("// draw outside the env", True), ("// on purpose: a smaller board", True),
-    ("// size is that of the ini", True), ("// the demo reads size from its arguments", True),
-    ("// resize is applied outside the env", True), ("// size in tiles. Set speed outside", True),
-    ("// the score stands outside; size does not matter", True),
-    ('puts("// size is set outside");', True)])
-def test_a_comment_far_away_has_to_name_the_setting(game, comment, is_said):
-    body = "Game env = {.size = 9};\n" + "\n" * 20 + f"    {comment}\n    c_step(&env);"
-    facts = game(ini=INI, program=MAIN.format(above="#include <stdio.h>", body=body))
+@pytest.mark.parametrize("step, turns, is_said", [
+    ("for (int i = 0; i < env->size; i++) env->tick++;", 11, False),
+    ("for (int i = 0; i < env->size; i++) env->tick++;", 4, True),
+    ("for (int i = 0; i < env->size; i++) env->map[i] = 0;", 11, True),      # of a board
+    ("env->tick++;", 11, True)])
+def test_a_frame_skip_that_the_demo_does_itself(game, step, turns, is_said):
+    body = "Game env = {.size = 1};\n" \
+           f"for (int frame = 0; frame < 90; frame = (frame + 1) % {turns}) c_step(&env);"
+    facts = game(ini=INI, step=step, program=MAIN.format(above="", body=body))
     assert bool(found(facts, "PUF107")) == is_said
 
 
@@ -586,9 +613,14 @@ def test_alloc_in_step(game, parts, lines):
     (dict(step='TraceLog(LOG_INFO, "x"); system("ls");'), 1),
     (dict(step='if (!env->map) { fprintf(stderr, "no map"); abort(); }'), 0),
     (dict(step='if (!env->map) { fprintf(stderr, "no"); fflush(stderr); exit(1); }'), 0),
-    (dict(step='if (env->tick) { printf("over"); c_reset(env); return; }',
+    (dict(step='if (env->tick++) { printf("over"); c_reset(env); return; }',
           helpers="void c_reset(Game*);"), 1),
     (dict(fields="int verbose;", step='if (env->verbose) printf("over");'), 0),
+    (dict(fields="int loud;", step='if (env->loud > 1 && env->tick) printf("over");'), 0),
+    (dict(fields="int verbose;", step='if (env->verbose) printf("x");',
+          ini="[env]\nverbose = 1\n"), 1),
+    (dict(fields="int verbose;", reset="env->verbose = 1;",
+          step='if (env->verbose) printf("x");'), 1),
     (dict(helpers="#define DEBUG 0", step='if (DEBUG) printf("over");'), 0),
     (dict(step='\n#ifdef LOUD\nprintf("x");\n#endif\n'), 0),
     (dict(helpers="#include <assert.h>", step="assert(env->tick >= 0);"), 0),

@@ -48,17 +48,14 @@ def codes(folder: Path) -> dict:
     ("// [0, 1] 8 values", (0, 1)), ("// [0, 1)", (0, 1)), ("// fuel in [0..2.5]", (0, 2.5)),
     ("// [-pi, pi]", (-math.pi, math.pi)), ("// [0, 2*pi]", (0, 2 * math.pi)),
     ("// [0, inf]", (0, math.inf)), ("// [-1e3, 1e3]", (-1000, 1000)),
-    ("// [0, 1], -1 if nothing is in sight", (-1, 1)), ("// [0, 1] or -1", (-1, 1)),
+    ("// [0, 1] also -1", (-1, 1)), ("// [0, 1] also 2.5 far away", (0, 2.5)),
+    ("// [0, 1], -1 if nothing is in sight", (0, 1)), ("// [0, 1] also seen from above", (0, 1)),
     ("// [0, 255] scaled", (0, 255)), ("// dx, dy", None), ("// [0, WIDTH]", None),
     ("// (3, 5) cells", None), ("// [1, 0]", None), ("// obs[3]", None), ("", None),
     ("// pixels in [0, WIDTH], here [0, 1]", (0, 1)),
 ])
 def test_bounds_are_read_from_comments(comment, bounds):
     assert row.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
-
-
-def test_a_shape_is_not_a_bound():
-    assert row.parse_bounds("// [3, 5] tiles around", count=15) is None
 
 
 def test_fields_have_names_extents_bounds_and_lines():
@@ -167,11 +164,25 @@ def test_a_bias_and_a_bandit_need_no_excuse(changed):
         == {}
 
 
-def test_a_named_element_that_promises_to_move(changed):
-    found = codes(changed("correct/foragers", ("OBS_BIAS", "OBS_FUEL")))
+FULL = ("o[OBS_BIAS] = 1.0f", "o[OBS_BIAS] = (float)env->num_agents")
+
+
+def test_an_element_that_promises_to_move(changed):
+    """Whatever it is called; a number that is stored as it is was never meant to."""
+    assert codes(changed("correct/foragers", ("OBS_BIAS", "OBS_FUEL"))) == {}
+    found = codes(changed("correct/foragers", FULL))
     assert set(found) == {"PUF305"}
-    assert "OBS_FUEL (element 2) is always 1" in found["PUF305"].message
+    assert "OBS_BIAS (element 2) is always 1" in found["PUF305"].message
     assert found["PUF305"].file == "foragers.h" and found["PUF305"].element == 2
+
+
+def test_a_constant_that_is_declared(changed):
+    folder = changed("correct/foragers", FULL, (
+        "OBS_BIAS,                       // [0, 1]", "OBS_BIAS,   // puffer: constant [0, 1]"))
+    result = short_check(folder)
+    assert result.findings == []
+    assert [(finding.code, word, where) for finding, word, where in result.declared] == [
+        ("PUF305", "constant", "foragers.h:12")]
 
 
 def test_one_element_too_many(changed):

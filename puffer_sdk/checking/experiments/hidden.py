@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from ..facts import Facts
 from ..source.layout import Layout, Scalar
+from ..source.model import INTEGER
 
 MOST = 256              # as in harness/private.c
 _PRIVATE = re.compile(r"^(?P<code>[^;]*);[^\n]*//\s*puffer:\s*private\b")
-_GENERATOR = re.compile(r"rng|seed|rand", re.IGNORECASE)
+LEAST, MOST_FLIPS = 0.35, 0.8   # share of its bits that a change of a generator turns over
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,16 @@ def _extent(scalars) -> tuple[int, int]:
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (0, 0)
 
 
-def generators(facts: Facts, *, unsigned: bool = False) -> str:
-    """The struct's random generators besides rng, as bytes: "96:8,104:4".
+def generators(facts: Facts) -> list[Scalar]:
+    """The struct's random generators besides rng: whole numbers of which each change turned over
+    about half of the bits, and that never came to a value again."""
+    random = {fact.at for fact in facts.all("probe", "word")
+              if not fact.again and LEAST <= fact.flips / (fact.moves * fact.bits) <= MOST_FLIPS}
+    return [s for s in (facts.layout.scalars if facts.layout else [])
+            if INTEGER.fullmatch(s.type) and s.path != "rng"
+            and random & set(range(s.offset, s.offset + s.size, 4))]
 
-    unsigned    only unsigned fields, as most generators have
-    """
-    scalars = [s for s in (facts.layout.scalars if facts.layout else [])
-               if "unsigned" in s.type or not unsigned]
-    return ",".join(f"{s.offset}:{s.size}" for s in scalars if s.path != "rng"
-                    and not s.pointee_size and any(map(_GENERATOR.search, _names(s))))
+
+def as_option(scalars: list[Scalar]) -> str:
+    """Places of the struct for the harness, in bytes: "96:8,104:4"."""
+    return ",".join(f"{s.offset}:{s.size}" for s in scalars)

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..facts import Facts
 from ..harness.driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind
+from ..source import counters
 from . import hidden
 from .sizes import Sizes
 
@@ -19,7 +20,6 @@ SANITIZED_SLOWER = 6
 DEBUG_SLOWER = 20
 AHEAD = 48              # steps that follow each fork of `effect`
 SHORT = 24              # steps of an episode that is to be cut off
-_CLOCK = re.compile(r"tick|step|time|patience|horizon|limit|duration|length", re.IGNORECASE)
 WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
 
 
@@ -68,6 +68,7 @@ class Jobs:
             Job("poison", FAST, "poison", dict(
                 envs=few, steps=s.steps(few, 2048, 0.3, touched=2))),
             Job("stale", FAST, "stale", dict(envs=few, steps=s.steps(few, 8192, 0.5))),
+            Job("columns", FAST, "columns", dict(envs=few, steps=s.steps(few, 8192, 0.3))),
             Job("rewrite", FAST, "rewrite", dict(
                 envs=few, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
                 hang=min(1.0, self.hang))),
@@ -91,9 +92,14 @@ class Jobs:
         return jobs
 
     def clocks(self) -> dict[str, float]:
-        """[env] keys that look like time limits, as short as a game may be."""
+        """[env] keys that a count of steps is compared with, as short as a game may be."""
+        limits = counters.limits(self.facts.source)
         return {key: float(SHORT) for key, value in self.facts.config.env.items()
-                if _CLOCK.search(key) and value == int(value) and value > SHORT}
+                if key in limits and value == int(value) and value > SHORT}
+
+    @cached_property
+    def generators(self) -> str:
+        return hidden.as_option(hidden.generators(self.facts))
 
     def bounds(self) -> dict:
         """A file of the bounds that the author declares, a hair wider: they are rounded."""
@@ -129,7 +135,7 @@ class Jobs:
         if not self.facts.outcomes["probe"].ended:
             return []
         jobs = [Job("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
-                                              generators=hidden.generators(self.facts)))]
+                                              generators=self.generators))]
         if self.facts.shape.whole_steps:
             for name in ("audit", "effect", "reseed"):
                 self.facts.skipped[name] = WHOLE
@@ -153,7 +159,7 @@ class Jobs:
     def traces(self, envs: int, whole: int) -> dict[str, dict]:
         """The same run told in other ways; all must give the same bytes."""
         last = envs - 1
-        draws = {"generators": hidden.generators(self.facts, unsigned=True)}
+        draws = {"generators": self.generators}
         jobs = {"trace-base": draws, "trace-moved": {"shift": 1, "perturb": 165},
                 "trace-again": {"repeat": 1}, "trace-seeded": {"reseed": 1, **draws}}
         if whole:
@@ -183,7 +189,8 @@ class Jobs:
             return []
         s, few = self.sizes, self.sizes.envs(8)
         steps = s.steps(few, 4096, 0.4, slower=DEBUG_SLOWER)
-        jobs = [Job("trace-debug", DEBUG, "trace", dict(envs=few, steps=steps, coverage=1)),
+        jobs = [Job("trace-debug", DEBUG, "trace", dict(
+                    envs=few, steps=steps, coverage=1, stores=1)),
                 Job("trace-trained", TRAINED, "trace", dict(
                     envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3)))]
         if self.facts.shape.whole_steps:

@@ -25,7 +25,7 @@ from ...env import binding, build
 from ...raylib import headers as raylib
 from ...toolchain import compilers
 from ...toolchain.libraries import compile_library, is_intact
-from ..facts import Outcome
+from ..facts import STRANGE, Outcome
 from . import kinds
 from .bound import PERIOD, Bound
 
@@ -266,7 +266,7 @@ class Runner:
                 self.children.discard(child)
         outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
         outcome.exceeded = child in self.over
-        if outcome.first("hang") and experiment not in ("rewrite", "setting"):
+        if outcome.first("hang") and experiment not in ("setting", *STRANGE):
             files.write(hung, "")               # the others need not wait as long
         return outcome
 

@@ -48,6 +48,7 @@ typedef struct Options {    // what the command line asked for
     double hang;               // seconds without a sign of life
     int reseed;                // another seed for the envs, the same for the actions
     int coverage;              // write down which lines were reached (gcov)
+    int stores;                // look at stores to observations (stores.c)
     int fences;                // 1: heap blocks between unmapped pages (fences.c)
     int uneven;                // 1: actions that are seldom even: batch.c
     const char* hung;          // path: if the file exists, another process has hung
@@ -162,6 +163,18 @@ void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
 // sites.c
 void sites_open(void* library);
 void sites_report(void);
+
+// stores.c
+extern bool storing;    // stores to observations are looked at
+void stores_open(const Batch* batch);
+void stores_settle(void);    // after each step
+void stores_close(void);
+void note_store(const void* at, size_t size, const void* pc);     // before it is made
+void note_copied(const void* at, size_t size, const void* pc);    // after it was made
+
+// columns.c
+void words_sample(const Batch* batch);    // of env 0
+void words_report(void);
 
 // whatif.c
 void* shared(size_t bytes);    // zeroed; what a fork writes there, we read

@@ -85,6 +85,7 @@ static void parse(int count, char** words) {
         else if (IS("memory")) options.memory = strtoull(value, NULL, 10);
         else if (IS("reseed")) options.reseed = atoi(value);
         else if (IS("coverage")) options.coverage = atoi(value);
+        else if (IS("stores")) options.stores = atoi(value);
         else if (IS("fences")) options.fences = atoi(value);
         else if (IS("uneven")) options.uneven = atoi(value);
         else if (IS("hung")) options.hung = value;

@@ -80,6 +80,7 @@ void experiment_probe(void) {
         best = each < best ? each : best;
         each = yardstick(&b, rows);
         plain = each < plain ? each : plain;
+        words_sample(&b);
     }
     double reset = 1e9;
     for (int k = 0; k < 4; k++) {
@@ -87,7 +88,9 @@ void experiment_probe(void) {
         batch_reset(&b, -1);
         double each = (now() - began) / b.envs;
         reset = each < reset ? each : reset;
+        words_sample(&b);
     }
+    words_report();
     fact(cost, .seconds = best, .reset = reset, .yardstick = plain);
 }
 
@@ -287,6 +290,9 @@ static uint64_t* trace_once(bool wanted) {
     bool whole = options.only < 0 && options.layout == PACKED;
     Draws draws[MAX_GENERATORS];
     int generators = find_generators(&b, draws);
+    if (options.stores && whole && hashes) {
+        stores_open(&b);
+    }
     for (int64_t t = 0; t <= options.steps; t++) {
         watch.step = t;
         if (t > 0) {
@@ -304,6 +310,9 @@ static uint64_t* trace_once(bool wanted) {
                 batch_step(&b, e, 0);
             }
         }
+        if (storing) {
+            stores_settle();
+        }
         if (whole && hashes) {
             follow_draws(&b, draws, generators, t);
         }
@@ -318,6 +327,9 @@ static uint64_t* trace_once(bool wanted) {
         }
     }
     report_draws(draws, whole && hashes ? generators : 0);
+    if (options.stores && whole && hashes) {
+        stores_close();
+    }
     batch_close(&b);
     return hashes;
 }

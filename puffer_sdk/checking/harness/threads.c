@@ -101,13 +101,20 @@ void __tsan_vptr_update(void** at, void* value) {
 }
 void __tsan_vptr_read(void** at) { (void)at; }
 
+#define STORES(name, size)                                                                         \
+    void __tsan_##name##size(void* at) {                                                           \
+        touch(at, true);                                                                           \
+        if (storing) {                                                                             \
+            note_store(at, size, __builtin_return_address(0));                                     \
+        }                                                                                          \
+    }
 #define ACCESS(size)                                                                               \
     void __tsan_read##size(void* at) { touch(at, false); }                                         \
-    void __tsan_write##size(void* at) { touch(at, true); }                                         \
     void __tsan_unaligned_read##size(void* at) { touch(at, false); }                               \
-    void __tsan_unaligned_write##size(void* at) { touch(at, true); }                               \
-    void __tsan_read_write##size(void* at) { touch(at, true); }                                    \
-    void __tsan_unaligned_read_write##size(void* at) { touch(at, true); }
+    STORES(write, size)                                                                            \
+    STORES(unaligned_write, size)                                                                  \
+    STORES(read_write, size)                                                                       \
+    STORES(unaligned_read_write, size)
 // clang-format off
 ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
     // clang-format on
@@ -129,13 +136,21 @@ void* __wrap_memset(void* to, int value, size_t size) {
 void* __wrap_memcpy(void* to, const void* from, size_t size) {
     touch_range(from, size, false);
     touch_range(to, size, true);
-    return memcpy(to, from, size);
+    memcpy(to, from, size);
+    if (storing) {
+        note_copied(to, size, __builtin_return_address(0));
+    }
+    return to;
 }
 
 void* __wrap_memmove(void* to, const void* from, size_t size) {
     touch_range(from, size, false);
     touch_range(to, size, true);
-    return memmove(to, from, size);
+    memmove(to, from, size);
+    if (storing) {
+        note_copied(to, size, __builtin_return_address(0));
+    }
+    return to;
 }
 
 #define FETCH(bits, T, name)                                                                       \

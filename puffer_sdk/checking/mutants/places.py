@@ -61,9 +61,10 @@ class _Planter(Reader):
         self.close = self.reach("c_close")
         init = self.reach("init") + self.reach("my_init")
         every = {f.spelling: f for f in (*self.step, *self.reset, *init, *self.close)}
-        for _ in range(2):                          # aliases that are handed down
+        for _ in range(2):                          # aliases and actions that are handed down
             for function in every.values():
                 self.find_aliases(function)
+                self.find_actions(function)
         names = {part: {f.spelling for f in getattr(self, part)} for part in ("step", "reset")}
         self.in_step = names["step"] - {"c_reset"}
         self.in_reset = names["reset"]
@@ -247,8 +248,7 @@ class _Planter(Reader):
 
     def visit_switch(self, inner: list) -> None:
         K = self.K
-        if not inner or not any(self.root(c)[0] == "actions" or "act" in c.spelling.lower()
-                                for c in inner[0].walk_preorder()):
+        if not inner or not self.mentions_actions(inner[0]):
             return
         cases = [c for c in inner[-1].get_children() if c.kind == K.CASE_STMT]
         labels = [next(c.get_children()) for c in cases]
@@ -277,7 +277,7 @@ class _Planter(Reader):
             self.plant("drop-init", cursor, (cursor.extent.start.offset + begin,
                                              value.extent.end.offset, ""))
         form = "static {}"
-        if not re.fullmatch(rb"[-\w.()\s]*", text) or re.search(rb"[a-z]{2}", text):
+        if probe.evaluate(value) is None:
             kind = self.text_of(cursor)[:variable.location.offset - cursor.extent.start.offset]
             form = (f"static {kind.decode()}{variable.spelling}; "
                     f"{variable.spelling} = {text.decode()};")

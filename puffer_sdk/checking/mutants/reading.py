@@ -25,6 +25,7 @@ class Reader:
         self.functions = {c.spelling: c for c in self.unit.cursor.get_children()
                           if c.kind == CursorKind.FUNCTION_DECL and c.is_definition()}
         self.texts: dict[Path, bytes] = {}
+        self.acting: set[int] = set()               # locals and parameters that hold an action
         self.alias: dict[int, str] = {}             # of a local or parameter -> the buffer it means
 
     def reach(self, start: str) -> list:
@@ -94,6 +95,21 @@ class Reader:
                 for param, value in zip(params, cursor.get_arguments()):
                     if "*" in param.type.spelling and (buffer := self.root(value)[0]):
                         self.alias[param.hash] = buffer
+
+    def find_actions(self, function) -> None:
+        """Variables and parameters that are given an action."""
+        for cursor in function.walk_preorder():
+            inner = [c for c in cursor.get_children() if c.kind.is_expression()]
+            if cursor.kind == self.K.VAR_DECL and inner and self.mentions_actions(inner[-1]):
+                self.acting.add(cursor.hash)
+            elif cursor.kind == self.K.CALL_EXPR and cursor.spelling in self.functions:
+                params = self.functions[cursor.spelling].get_arguments()
+                self.acting |= {param.hash for param, value in zip(params, cursor.get_arguments())
+                                if self.mentions_actions(value)}
+
+    def mentions_actions(self, cursor) -> bool:
+        return any(self.root(c)[0] == "actions" or c.referenced is not None
+                   and c.referenced.hash in self.acting for c in cursor.walk_preorder())
 
     def assigned(self, cursor):
         """The left side of an assignment, ++ or --, else None; and the operator."""

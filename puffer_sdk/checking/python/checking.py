@@ -37,12 +37,12 @@ def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path 
         on_progress=on_progress)
     folder, files = _files(name, facts)
     findings, not_tested, rules = judge(facts)
-    findings, suppressed, notes = _suppress(config, findings, files, not_tested)
-    findings, more = limit(findings)
+    kept = _suppress(config, findings, files, not_tested)
+    findings, more = limit(kept.kept)
     bad = [each for each in findings if each.severity == "error" or strict]
     return CheckResult(source.place.name, findings, _coverage(facts, rules), not_tested,
-                       "fail" if bad else "pass", time.perf_counter() - began, suppressed, more,
-                       None, notes, folder, files)
+                       "fail" if bad else "pass", time.perf_counter() - began, kept.allowed,
+                       more, None, kept.notes, folder, files, kept.declared)
 
 
 def judge(facts: PythonFacts) -> tuple[list[Finding], dict[str, str], int]:

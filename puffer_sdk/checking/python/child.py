@@ -65,8 +65,7 @@ class _Run:
         if self.job.role == FRESH:
             traces.reseed()
             poison.fill(1)
-            from .playing import Player
-            self.trace = traces.record(self.desk, Player(self.desk))
+            self.trace = traces.record(self.desk, traces.make(self.desk))
         else:
             self.trace = traces.traces(self.desk)
         self.send(("trace", self.trace))

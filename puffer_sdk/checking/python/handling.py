@@ -136,7 +136,7 @@ def overwriting(desk: Desk, first: Trace) -> None:
                     array[...] = 0
     lengths = [min(len(first.plays[0]) - 1, STEPS)]
     traces.reseed()
-    player = Player(desk)
+    player = traces.make(desk)
     found = traces.record(desk, player, lengths=lengths, after=scribble)
     player.close()
     desk.put(Compared("overwritten", traces.difference(first, found), found.steps))
@@ -150,7 +150,7 @@ def drawing(desk: Desk, first: Trace) -> None:
         return
     try:
         traces.reseed()
-        player = Player(desk, render_mode="rgb_array")
+        player = traces.make(desk, render_mode="rgb_array")
     except EnvRaised as error:
         if isinstance(error.error, UsageError) or type(error.error).__name__ in (
                 "DependencyNotInstalled", "ModuleNotFoundError", "ImportError"):
@@ -173,7 +173,7 @@ def drawing(desk: Desk, first: Trace) -> None:
     player.close()
     try:
         traces.reseed()
-        player = Player(desk, render_mode="rgb_array")
+        player = traces.make(desk, render_mode="rgb_array")
         found = traces.record(desk, player, lengths=lengths, after=draw)
     except EnvRaised as error:
         if isinstance(error.error, ImportError) \

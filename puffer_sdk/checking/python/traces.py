@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import poison
+from . import clock, poison
 from .acting import STICKY, UNIFORM
 from .facts import Compared, Difference
 from .playing import Desk, Player, Stopwatch, number
@@ -55,6 +56,11 @@ def reseed(python: int = 11, numpy: int = 11) -> None:
     np.random.seed(numpy)
 
 
+def make(desk: Desk, **options) -> Player:
+    with clock.counting():          # the time of its making may be in its infos
+        return Player(desk, **options)
+
+
 def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed: int | None = None,
            backwards: bool = False, between=None, after=None, patience: float = PATIENCE) -> Trace:
     """Play, and write down what comes back.
@@ -70,7 +76,8 @@ def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed
     for index, length in sorted(enumerate(wanted), reverse=backwards):
         base = (desk.seed if seed is None else seed) + 101 * index
         actor = player.actor(4, index, style=(UNIFORM, STICKY)[index % 2])
-        player.reset(base)
+        with clock.counting() if index == 0 else nullcontext():
+            player.reset(base)
         play = trace.plays[index] = [seen_of(player, None)]
         if index == 0:
             trace.infos.append(_info(player.infos))
@@ -78,7 +85,8 @@ def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed
             if between:
                 between()
             actions = actor.choose(player.living, player.masks)
-            turn = player.step(actions)
+            with clock.counting() if index == 0 and len(play) == 1 else nullcontext():
+                turn = player.step(actions)
             play.append(seen_of(player, turn))
             if index == 0 and len(play) == 2:
                 trace.infos.append(_info(turn.infos))
@@ -108,13 +116,11 @@ def seen_of(player: Player, turn) -> dict:
 
 
 def _info(infos: dict) -> bytes:
-    """What infos hold that can be compared: numbers, texts and arrays, but no times."""
+    """What infos hold that can be compared: numbers, texts and arrays."""
     found = []
     for agent, info in infos.items():
         for key, value in sorted(info.items(), key=str) if isinstance(info, dict) else ():
-            if any(word in str(key).lower() for word in ("time", "second", "fps", "clock")) \
-                    or key == "t" or not isinstance(value, (bool, int, float, str, np.ndarray,
-                                                            np.generic)):
+            if not isinstance(value, (bool, int, float, str, np.ndarray, np.generic)):
                 continue
             if isinstance(value, np.ndarray) and value.dtype == object:
                 continue
@@ -174,7 +180,7 @@ def traces(desk: Desk) -> Trace:
     """Every way but those of other experiments. Sends what differs; returns the first trace."""
     reseed()
     poison.fill(1)
-    first_player = Player(desk)
+    first_player = make(desk)
     first = record(desk, first_player)
     lengths = [len(play) - 1 for play in first.plays]
 
@@ -204,7 +210,7 @@ def _one(desk: Desk, way: str, lengths: list[int], played: Player, **generators)
         _spend(desk, played, 2 * max(lengths))
         reseed()
         return record(desk, played, lengths=lengths, backwards=True)
-    player = Player(desk)
+    player = make(desk)
     if way == "beside":
         return _beside(desk, player, lengths)
     found = record(desk, player, lengths=lengths,

@@ -4,7 +4,7 @@
     statistics      a table of what was observed and paid, where it is short
     exercised       how much was played, and what saw it
     not tested      rules that had nothing to look at
-    allowed         what the author allows, and what is wrong with those marks
+    allowed         what the author allows or declares, and what is wrong with those marks
     to read         the page of the manual, unless it passed
     verdict         one line, the last one
 """
@@ -137,6 +137,9 @@ def _allowed(result: CheckResult) -> Iterator[Line]:
             f"{finding.code} {finding.message} ({where}{': ' * bool(reason)}{reason})"
             for finding, reason, where, _ in result.suppressed)):
         yield text, "dim"
+    for text in _labelled("declared", (f"{word} at {where}: {finding.code} {finding.message}"
+                                       for finding, word, where in result.declared)):
+        yield text, "dim"
     for text in _labelled("note", (f"{note.where}: {note.text}" for note in result.notes)):
         yield text, "yellow"
 
@@ -158,8 +161,9 @@ def _verdict(result: CheckResult, strict: bool) -> str:
               ((errors, "error"), (warnings, "warning")) if n]
     found = " and ".join(counts) or "nothing found"
     note = " (--strict counts warnings)" if strict and warnings and not errors else ""
-    return (f"{result.name}: {result.verdict}, {found}{note} by {result.coverage['rules']} rules "
-            f"in {result.seconds:.1f} s")
+    declared = f", {len(result.declared)} declared" if result.declared else ""
+    return (f"{result.name}: {result.verdict}{declared}, {found}{note} by "
+            f"{result.coverage['rules']} rules in {result.seconds:.1f} s")
 
 
 def _wrapped(section: Iterable[Line], width: int) -> Iterator[Line]:

@@ -1,7 +1,7 @@
 """PUF107-111: what the source shows without being run."""
 from __future__ import annotations
 
-import re
+import operator
 from contextlib import suppress
 
 import numpy as np
@@ -11,7 +11,7 @@ from ...settings import inifile
 from ...settings.config import find_ini
 from ..facts import Facts
 from ..finding import Finding
-from ..source import demo
+from ..source import counters, demo
 from ..source.effects import accesses
 from ..source.model import Call, Function
 from ..source.shared import shared_state
@@ -33,8 +33,10 @@ _IO = _PRINT | {"fopen", "fclose", "fread", "fgets", "fgetc", "getc", "getchar",
                 "scanf", "fscanf", "open", "close", "read", "write", "LoadFileText", "LoadFileData",
                 "SaveFileText", "SaveFileData", "TakeScreenshot", "sleep", "usleep", "nanosleep",
                 "WaitTime"}
+_COMPARE = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
+            "==": operator.eq, "!=": operator.ne, "&&": lambda a, b: a and b,
+            "||": lambda a, b: a or b, "&": lambda a, b: int(a) & int(b)}
 _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_trap"}
-_VERBOSE = re.compile(r"debug|verbos|trace|dump|profil", re.IGNORECASE)
 
 
 @rule("PUF107", "demo-drift", "warning", static=True)
@@ -55,17 +57,16 @@ def demo_drift(facts: Facts):
         Squared env = {0};
         squared_configure(&env);
 
-    Left alone: a value whose comment says that it is meant, `// on purpose: a smaller board`, and a
-    setting of which a comment anywhere in NAME.c says so by its name, `// Apply frameskip outside
-    the env`.
+    Left alone: a frame skip, if NAME.c acts on each k-th turn of its loop itself.
 
-    Fix: call NAME_configure, or state the ini's value.
+    Fix: call NAME_configure, or state the ini's value. Where it is meant, say so on the line:
+    `// puffer: allow(PUF107) a smaller board to play by hand`.
     """
     if facts.spec is None or facts.config is None:
         return
     types = {field.name: field.type for field in facts.spec.settable}
     wanted = {key: value for key, value in _ini_values(facts).items() if key in types}
-    seen = set()
+    seen, repeated = set(), counters.repeated(facts.source)
     for given in demo.settings(facts.spec) if wanted else ():
         want = wanted.get(given.field)
         if want is None or (given.field, given.line) in seen:
@@ -74,7 +75,8 @@ def demo_drift(facts: Facts):
             same = int(given.value) == int(want)
         else:
             same = bool(np.isclose(given.value, want, rtol=1e-6, atol=0.0))
-        if not same and not demo.is_meant(facts.source.files.get(given.file, ""), given):
+        itself = given.field in repeated and given.value and want / given.value in given.turns
+        if not same and not itself:
             seen.add((given.field, given.line))
             yield Finding("PUF107", f"{given.file} plays with another {given.field} than "
                                     f"{facts.spec.name}.ini", file=given.file, line=given.line,
@@ -267,12 +269,14 @@ def io_in_step(facts: Facts):
 
         void init(Race* env) { FILE* map = fopen("resources/map.txt", "r"); ... }   // once
 
-    Left alone: a message just before abort(), what a debug flag guards, what #ifdef leaves out.
+    Left alone: a message just before abort(), what a field that is 0 in [env] and that nothing else
+    sets guards (`if (env->debug)`), what #ifdef leaves out.
 
     Fix: read files in init; report through Log; drop the print.
     """
     for function, calls in _grouped(facts, _IO):
-        calls = [call for call in calls if not (_is_lazy(call.node) or _is_excused(call.node))]
+        calls = [call for call in calls if not (_is_lazy(call.node)
+                                                  or _is_excused(facts, call.node))]
         if calls:
             yield _in_step("PUF111", function, calls, "a step that only computes",
                            "drop it, or move it to init or c_render")
@@ -368,13 +372,13 @@ def _path(node: Node) -> str:
     return ""
 
 
-def _is_excused(node: Node) -> bool:
+def _is_excused(facts: Facts, node: Node) -> bool:
     """A last word before the end, or output that a switch is off for."""
     inner = node
     for up in node.up():
         if up.kind == "if" and inner is not up.children[0]:
-            names = " ".join(n.name for n in up.children[0].walk() if n.name)
-            if up.children[0].value == 0 or _VERBOSE.search(names):
+            holds = _value(facts, up.children[0])
+            if holds is not None and bool(holds) != (inner is up.children[1]):
                 return True
         elif up.kind in ("block", ",") or up.op == ",":
             rest = up.children[next(i for i, c in enumerate(up.children) if c is inner) + 1:]
@@ -386,3 +390,39 @@ def _is_excused(node: Node) -> bool:
                     break
         inner = up
     return False
+
+
+def _value(facts: Facts, node: Node) -> float | None:
+    """Of an expression over constants and over settings that nothing but [env] sets; None: it
+    depends on the game."""
+    node = node.bare()
+    if isinstance(node.value, (int, float)):
+        return node.value
+    if node.kind in ("name", "member"):
+        return _setting(facts, node)
+    sides = [_value(facts, child) for child in node.children]
+    if node.op == "!" and sides[0] is not None:
+        return float(not sides[0])
+    if node.op == "&&" and any(side == 0 for side in sides):
+        return 0.0
+    if node.op in _COMPARE and None not in sides:
+        return float(_COMPARE[node.op](*sides))
+    return None
+
+
+def _setting(facts: Facts, node: Node) -> float | None:
+    """Of a variable or field that is the same in the whole play."""
+    source = facts.source
+    if any(one.writes and one.children[0].key == node.key
+           for function in source.reach("init", "c_reset", "c_step") for one in function.nodes):
+        return None
+    if node.kind == "name":
+        variable = source.globals.get(node.key)
+        below = variable.tree.children if variable and variable.tree else ()
+        return (below[-1].value if below else 0.0) if variable else None
+    if not source.is_field(node, node.name):
+        return None
+    made = any(one.writes and one.children[0].key == node.key
+               for function in source.reach("my_init", "my_vec_init") for one in function.nodes)
+    value = facts.config.env.get(node.name) if facts.config else None
+    return float(value) if value is not None else None if made else 0.0

@@ -13,6 +13,8 @@ from ..facts import Facts
 from ..finding import Finding
 from ..fixes import remedies
 from ..fixes.edits import Fix
+from ..source.fields import COPIES
+from ..source.model import Source
 from .registry import rule
 
 
@@ -250,16 +252,16 @@ def setting_missing(facts: Facts):
     """
     if not facts.config or not facts.spec:
         return
+    source, program = facts.source, _program(facts)
     read = {node.name: (function.file, node.line)
-            for function in reversed(facts.source.reach("init", "c_reset", "c_step"))
-            for node in function.nodes if node.kind == "member"}
-    code = "\n".join(hide(text) for text in _texts(facts).values())
-    if not read or _WHOLE_STRUCT.search(code):
+            for function in reversed(source.reach("init", "c_reset", "c_step"))
+            for node in function.nodes if source.is_field(node, node.name)}
+    if not read or _stores_whole(source):
         return
     ini = find_ini(facts.folder)
     for field in facts.spec.settable:
-        if field.name in facts.config.env or field.name not in read or \
-                re.search(_STORED.format(name=re.escape(field.name)), code):
+        if field.name in facts.config.env or field.name not in read or source.sets(field.name) or \
+                re.search(_STORED.format(name=re.escape(field.name)), program):
             continue
         file, line = read[field.name]
         yield Finding("PUF116", f"nothing ever sets {field.name}, which the game reads", file=file,
@@ -268,19 +270,24 @@ def setting_missing(facts: Facts):
                       if ini else f"set env->{field.name} in init")
 
 
-# a store to a field of that name, of any struct; its address; a designator
+# in NAME.c: a store to a field of that name, of any struct; its address; a designator
 _STORED = (r"(?:->|\.)\s*{name}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|(?:->|\.)\s*{name}\s*(?:\+\+|--)|"
            r"(?:\+\+|--|&)\s*\(?[\w\s.>\[\]-]*(?:->|\.)\s*{name}\b|\b{name}\s*\)?\s*,\s*\"")
-_WHOLE_STRUCT = re.compile(r"\*\s*env\s*=(?!=)|\bmem(?:cpy|move)\s*\(\s*env\s*,")
 
 
-def _texts(facts: Facts) -> dict[str, str]:
-    """The author's C, the standalone program included."""
-    program = facts.folder / f"{facts.spec.name}.c"
-    found = dict(facts.source.files)
-    if program.is_file():
-        found.setdefault(program.name, paths.text(program))
-    return found
+def _stores_whole(source: Source) -> bool:
+    """Whether something stores a whole env struct."""
+    return any(
+        node.op == "=" and node.children[0].op == "*" and source.is_env(node.children[0])
+        or node.kind == "call" and node.name in COPIES and any(
+            source.is_env(argument.bare()) for argument in node.arguments[:1])
+        for function in source.functions.values() for node in function.nodes)
+
+
+def _program(facts: Facts) -> str:
+    """The code of NAME.c, the standalone program."""
+    path = facts.folder / f"{facts.spec.name}.c"
+    return hide(paths.text(path)) if path.is_file() else ""
 
 
 def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
@@ -289,18 +296,29 @@ def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
     needed      only those that dict_get itself is handed; else all that a function of the author's
                 may ask for, too: any text but what dict_set writes
     """
-    keys: dict[str, int] = {}
-    text = facts.source.files.get("binding.c", "")
-    made = not needed and re.search(r"^\s*#\s*define\b.*\bdict_get\w*\s*\(.*#\s*\w", text, re.M)
-    pattern = r'\bdict_get\s*\(\s*\w*kwargs\s*,\s*"(\w+)"' if needed else \
-        r"\b([A-Za-z_]\w*)\b" if made else r'"(\w+)"'         # a macro writes #key
-    for number, line in enumerate(text.splitlines(), 1):
-        code = re.sub(r'\bdict_set\s*\(\s*\w+\s*,\s*"\w+"', "", line.partition("//")[0])
-        if re.search(r"\bvec_kwargs\b", code):
+    source, keys = facts.source, {}
+    of_vec = _vec_settings(source)
+    trees = [function.tree for function in source.functions.values()
+             if function.file == "binding.c"]
+    if not needed:
+        trees += [variable.tree for variable in source.globals.values()
+                  if variable.file == "binding.c" and variable.tree]
+    for node in (node for tree in trees for node in tree.walk() if node.kind == "string"):
+        call = next((up for up in node.up() if up.kind == "call"), None)
+        others = call.arguments[:1] if call else []
+        if call and (call.name == "dict_set" or any(
+                inner.key in of_vec for other in others for inner in other.walk())):
             continue
-        for match in re.finditer(pattern, code):
-            keys.setdefault(match[1], number)
-    return keys
+        if not needed or (call and call.name == "dict_get"):
+            keys.setdefault(node.more.strip('"'), node.line)
+    return dict(sorted(keys.items(), key=lambda item: item[1]))
+
+
+def _vec_settings(source: Source) -> set[int]:
+    """The parameter of my_vec_init that holds [vec], the first of its two Dicts."""
+    made = source.functions.get("my_vec_init")
+    dicts = [each.key for each in made.parameters if "Dict" in each.type] if made else []
+    return set(dicts[:1] if len(dicts) > 1 else ())
 
 
 def key_lines(ini) -> dict[str, int]:

@@ -1,20 +1,20 @@
 """PUF501-505: the same bytes from the same seed, whoever else is stepped, wherever, and however."""
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ..claims import FAILED, RACE, Proof, Shows
 from ..facts import Difference, Facts
 from ..finding import Finding
-from ..source.model import Function
+from ..source import generators
+from ..source.model import Source
 from .memory import damaged
 from .registry import NotTested, need, rule
 
 FIELDS = 4          # of the struct that a finding names
-# unsigned int state = 42;
-_CONSTANT = re.compile(r"\b(?:unsigned(?:\s+(?:int|long))*|int|long|u?int(?:32|64)_t)\s+(\w+)"
-                       r"\s*=\s*(?:0[xX])?[\da-fA-F]+[uUlL]*\s*;")
+PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
+_DICE = {"rand", "random", "GetRandomValue", "puffer_rand", "puffer_random_value"}
+_SEEDS = {"srand", "srandom", "puffer_srand"}
 
 
 def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -> Finding:
@@ -141,7 +141,7 @@ def seed_ignored(facts: Facts):
     and an env whose episodes all begin with the same observation, although other seeds begin with
     another one.
     """
-    for function, name, line in _local_generators(facts):
+    for function, name, line in generators.begun_anew(facts.source):
         yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",
                       file=function.file, line=line, expected="other numbers in another episode",
                       actual="the same in all envs and episodes",
@@ -172,10 +172,12 @@ def seed_ignored(facts: Facts):
     moving = [(one.hash, other.hash) for one, other in zip(
         facts.all("trace-base", "draws"), facts.all("trace-seeded", "draws"), strict=True)
         if one.moves > 2 * base.shape[1]]
-    file, line = _reseeding(facts)
+    seeded = list(_reseeding(facts.source))
+    file, line = seeded[0][1:] if seeded else (None, None)
     fixed = moving and all(one == other for one, other in moving)
-    fixed = fixed or _calls(facts, r"(?:->|\.)\s*rng\s*=\s*(?:0[xX])?[\da-fA-F]+[uUlL]*\s*;")
-    if not fixed and not (line and _calls(facts, r"\b(?:rand|random|GetRandomValue)\s*\(")):
+    fixed = fixed or any(value is not None for value, *_ in seeded)
+    if not fixed and not (line and any(call.name in _DICE
+                                       for call in facts.source.calls(*PLAYING))):
         raise NotTested("no random number is drawn: a game without chance needs no seed")
     place = {"file": file, "line": line} if line else facts.at("c_reset")
     yield Finding("PUF502", "different seeds give the same run", **place, seed=facts.seed,
@@ -184,28 +186,16 @@ def seed_ignored(facts: Facts):
                   hint="env->rng is seeded before init: do not set it")
 
 
-def _local_generators(facts: Facts) -> Iterator[tuple[Function, str, int]]:
-    """(function, variable, line) of generators that every call of c_reset begins anew."""
-    for function in facts.source.reach("c_reset"):
-        for found in _CONSTANT.finditer(function.body):
-            name, rest = found[1], function.body[found.end():]
-            if re.search(rf"\brand_r\s*\(\s*&\s*{name}\b|"
-                         rf"\b{name}\s*=\s*{name}\s*\*\s*(?:\d{{4}}|0[xX])", rest):
-                yield function, name, function.body_line + function.body.count("\n", 0,
-                                                                              found.start())
-
-
-def _calls(facts: Facts, pattern: str) -> list[tuple[str, int]]:
-    """(file, line) of each match in what init, c_reset and c_step run."""
-    playing = facts.source.reach("init", "my_init", "my_vec_init", "c_reset", "c_step")
-    return [(function.file, function.body_line + function.body.count("\n", 0, match.start()))
-            for function in playing for match in re.finditer(pattern, function.body)]
-
-
-def _reseeding(facts: Facts) -> tuple[str | None, int | None]:
-    """Where the source sets a generator to something that is not made from its state."""
-    found = _calls(facts, r"\bsrand(?:om)?\s*\(|(?:->|\.)\s*rng\s*=(?!=)(?![^;]*rng)")
-    return found[0] if found else (None, None)
+def _reseeding(source: Source) -> Iterator[tuple[int | float | None, str, int]]:
+    """(the number or None, file, line) where a generator is set to something that is not made from
+    its state."""
+    for function in source.reach(*PLAYING):
+        for node in function.nodes:
+            if node.kind == "call" and node.name in _SEEDS:
+                yield None, function.file, node.line
+            elif node.op == "=" and source.is_field(node.children[0], "rng") and not any(
+                    source.is_field(inner, "rng") for inner in node.children[1].walk()):
+                yield node.children[1].value, function.file, node.line
 
 
 @rule("PUF504", "thread-unsafe", proof=Proof("same-on-threads", envs=4, statuses=(FAILED, RACE)))

@@ -7,6 +7,7 @@ from ...env.syntax import Node
 from ..claims import Proof, Shows
 from ..facts import Facts
 from ..finding import Finding
+from ..source.fields import FILLS
 from .memory import damaged
 from .registry import NotTested, need, rule
 
@@ -280,13 +281,14 @@ def hidden_reset(facts: Facts):
 def _is_cleared_by_reset(facts: Facts) -> bool:
     """Whether c_step sets terminals to something but 0, and c_reset clears them."""
     def stores(functions) -> Iterator[Node]:
-        for node in (node for function in functions for node in function.nodes):
-            if node.op == "=" and any(each.name == "terminals" for each in node.children[0].walk()):
-                yield node.children[1].bare()
-            elif node.kind == "call" and node.name == "memset" and any(
-                    each.name == "terminals" for each in node.arguments[0].walk()):
-                yield node.arguments[1].bare()
+        for function in functions:
+            yield from (value.bare() for _, value in source.stores(function, "terminals"))
+            for call in function.library_calls:
+                if call.name in FILLS and source.leads_to(function, call.node.arguments[0],
+                                                          "terminals"):
+                    yield call.node.arguments[1].bare()
 
+    source = facts.source
     resetting = facts.source.reach("c_reset")
     stepping = [each for each in facts.source.stepping() if each not in resetting]
     return any(value.value == 0 for value in stores(resetting)) and any(

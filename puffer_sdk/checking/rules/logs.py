@@ -5,14 +5,11 @@ import re
 
 from ..claims import Proof, Shows
 from ..facts import Fact, Facts
-from ..finding import Finding
-from ..source import sums
+from ..finding import ASSIGNED, Finding
+from ..source import counters, sums
 from ._origins import origin
 from .episodes import is_not_reset
 from .registry import NotTested, need, rule
-
-_EXTREME = re.compile(r"max|min|best|most|least|high|low|peak", re.I)      # not summed
-_FRAMES = re.compile(r"skip|frame|repeat|substep|sub_step|ticks_per", re.IGNORECASE)
 
 
 def _need_entries(facts: Facts) -> dict:
@@ -83,8 +80,10 @@ def log_mismatch(facts: Facts):
     A sum that c_step makes for the log and c_render makes under the same name, over one thing more
     or less, is a warning: two loops that were meant to be one.
 
-    A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. So
-    is a log that steps set back to 0: entries that nobody has read are lost.
+    A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. It
+    is seen by large and small values in the log before entries are made: a sum, a maximum and a
+    minimum leave them. `// puffer: assigned` after the field declares that it is meant. A log that
+    steps set back to 0 is a warning, too: entries that nobody has read are lost.
 
     Endings that leave no entry are reported as well, where the entries that follow tell of their
     own episode only: `if (won) add_log(env);` makes a perf of 1, whatever the policy does (a
@@ -95,8 +94,8 @@ def log_mismatch(facts: Facts):
 
     What counts as right, with several agents: the return of one agent, the mean or the sum
     over all, or over those that end; one entry per env or one per agent. A length counted in
-    frames is right where the struct has a frame skip, and so is one without the steps that an
-    agent waits to come back; one step that only some of the endings miss is forgiven. A field
+    frames is right where a loop of so many passes counts them, and so is one without the steps that
+    an agent waits to come back; one step that only some of the endings miss is forgiven. A field
     that the code never mentions is not tested, nor are entries that are made per goal, without
     a terminal. Where num_agents changes, an agent may take its sums to another row:
     then a mismatch proves nothing.
@@ -138,20 +137,25 @@ def log_mismatch(facts: Facts):
 
 def _assigned(facts: Facts):
     """Values that replace those of earlier entries, while n counts all of them."""
-    found: dict[str, tuple[str, int]] = {}
-    for name, file, line in facts.source.assigned_logs():
-        found.setdefault(name, (file, line))
-    if "n" in found:                    # the last entry alone is kept, on purpose
-        return
-    names = [name for name in found if not _EXTREME.search(name)]
-    if names:
-        file, line = found[names[0]]
-        yield Finding("PUF422", f"Log.{', Log.'.join(names)} {'are' if names[1:] else 'is'} "
-                                "assigned, and n counts all entries", file=file, line=line,
-                      element=names[0], severity="warning",
-                      expected=f"log.{names[0]} += ...: what is collected is divided by n",
-                      actual=f"log.{names[0]} = ...: the last entry's share of all",
+    names = _replaced(facts)
+    places = {name: (file, line) for name, file, line in reversed(facts.source.assigned_logs())}
+    for name in names:
+        file, line = places.get(name) or tuple(facts.at("c_step").values())
+        yield Finding("PUF422", f"Log.{name} is assigned, and n counts all entries", file=file,
+                      line=line, element=name, severity="warning", word=ASSIGNED,
+                      beside=facts.column_at(name), seed=facts.seed,
+                      expected=f"log.{name} += ...: what is collected is divided by n",
+                      actual=f"log.{name} = ...: the last entry's share of all",
                       hint="add to it, as to n")
+
+
+def _replaced(facts: Facts) -> list[str]:
+    """Fields of Log in which entries left neither what was far above them, as a maximum does, nor
+    what was far below, as a minimum does, and that they did not just clear."""
+    names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
+    return list(dict.fromkeys(names[fact.element] for fact in facts.all("columns", "column")
+                              if fact.element < len(names)
+                              and max(fact.above, fact.below, fact.zero) < fact.entries))
 
 
 def _drawn_otherwise(facts: Facts):
@@ -169,8 +173,8 @@ def _cleared(facts: Facts):
 
     A field that is assigned elsewhere is told of there: its 0 is one more value.
     """
-    assigned = {name for name, _, _ in facts.source.assigned_logs()}
-    for name, file, line in facts.source.cleared_logs(facts.spec.struct):
+    assigned = _replaced(facts)
+    for name, file, line in facts.source.cleared_logs():
         if name in assigned:
             continue
         what = "log" if name == "log" else f"log.{name}"
@@ -228,9 +232,15 @@ def _is_left_out(facts: Facts, name: str, fact: Fact) -> bool:
 
 
 def _is_in_frames(facts: Facts, name: str, fact: Fact) -> bool:
-    """A length of k frames for each step, in an env whose struct speaks of frames."""
-    return (name == "episode_length" and fact.skip > 1 and
-            any(_FRAMES.search(field.name) for field in facts.spec.fields))
+    """A length of k frames for each step, where a loop of k passes counts it."""
+    if name != "episode_length" or fact.skip < 2:
+        return False
+    settings = facts.config.env if facts.config else {}
+    for end in counters.ends(facts.source, name):
+        passes = end.value if end.value is not None else settings.get(end.bare().name)
+        if passes is None or float(passes) == fact.skip:
+            return True
+    return False
 
 
 def _waits_between(name: str, fact: Fact) -> bool:

@@ -6,7 +6,7 @@ import signal
 
 from ..claims import ASAN, ROWS, SIGNAL, UNDEFINED, dies
 from ..experiments.deep import findings as deep_findings
-from ..facts import Fact, Facts, Outcome
+from ..facts import STRANGE, Fact, Facts, Outcome
 from ..finding import Finding
 from ..source.actions import impossible
 from .registry import NotTested, rule
@@ -85,7 +85,7 @@ def by_place(facts: Facts):
     """(name, outcome) of the experiments that judge a death, sanitized builds first: their line
     numbers are the truest."""
     for name in sorted(facts.outcomes, key=lambda n: (not n.startswith("sanitized"), n)):
-        if name != "rewrite":           # an incremental env may stumble over our poison
+        if name not in STRANGE:
             yield name, facts.outcomes[name]
 
 
@@ -394,7 +394,7 @@ def action_overread(facts: Facts):
 
 def aborts(facts: Facts):
     for name, outcome in sorted(facts.outcomes.items()):
-        if name != "rewrite":
+        if name not in STRANGE:
             for fact in outcome.all("abort"):
                 yield outcome, fact
 

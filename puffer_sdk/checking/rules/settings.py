@@ -89,7 +89,7 @@ def _cut_short(facts: Facts):
     """Keys with a fraction that no line of the game ever sees."""
     values = facts.config.env if facts.config else {}
     whole = {name: (*place, "multiply first, then cast: (int)(env->share * 1000.0f)")
-             for name, place in facts.source.cut_short(facts.spec.struct).items()}
+             for name, place in facts.source.cut_short().items()}
     if facts.handwritten:
         whole |= _bound_to_integers(facts)
     for key, (file, line, text, hint) in whole.items():

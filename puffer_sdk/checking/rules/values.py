@@ -9,14 +9,10 @@ from ...env import row
 from ...env.row import Part
 from ..claims import Proof, Shows
 from ..facts import Fact, Facts, ranges
-from ..finding import Finding, span
+from ..finding import CONSTANT, WRAPS, Finding, span
+from ..source import sites
 from .memory import CAST, undefined
 from .registry import NotTested, need, rule
-
-_BIAS = re.compile(r"BIAS|CONST|ONE\b|PAD|UNUSED|RESERVED|SPARE|DUMMY")
-_ROUND = re.compile(r"&=?\s*(?:0[xX][fF]{2}|255)\b|%=?\s*256\b")
-_ANGLE = re.compile(r"angle|head(?!lin)|dir|phase|clock|hue|bearing|rotat|theta|yaw|hour|rng|seed",
-                    re.IGNORECASE)
 
 
 @rule("PUF305", "obs-constant", "warning")
@@ -40,18 +36,18 @@ def obs_constant(facts: Facts):
         #define OBS_SIZE 3
 
     Fix: write what was forgotten, or lower OBS_SIZE. If it is meant, say so where the message
-    points: // puffer: allow(PUF305) constant bias input
+    points: // puffer: constant
 
     So is a thing of a declared list that is there, and always the same: oneself among the others.
 
-    What is left in peace: a single constant other than 0 (a bias), the walls and borders of a
-    board of bytes, a class of a one-hot that never occurred, empty slots behind others of the
-    same kind, and the observation of an env whose episodes have one step. Elements named in an
-    enum (OBS_FUEL) that promise bounds are expected to move, whatever their value, and so is an
-    element into which a quotient of two integers goes: it is 0 until the first is as large as the
-    second. A quotient that is 1 then, and never more, is a share that was rounded away, and
-    reported as well, and so is one that is multiplied, `waited / patience * 10`; a row,
-    `cell / width`, is not.
+    What is left in peace: a single constant other than 0 (a bias), cells of a board of bytes, a
+    class of a one-hot that never occurred, empty slots behind others of the same kind, what a line
+    of c_step changes that the play never reached, and the observation of an env whose episodes have
+    one step. Elements named in an enum (OBS_FUEL) that promise bounds are expected to move,
+    whatever their value, and so is an element into which a quotient of two integers goes: it is 0
+    until the first is as large as the second. A quotient that is 1 then, and never more, is a
+    share that was rounded away, and reported as well, and so is one that is multiplied, `waited /
+    patience * 10`; a row, `cell / width`, is not.
     """
     need(facts, "run")
     stats = facts.statistics
@@ -74,16 +70,22 @@ def obs_constant(facts: Facts):
     for first, last in _still(facts, constant, dead):
         if {d[0] for d in divided} & set(range(first, last + 1)):
             continue
-        one = row.named(facts.row.parts, first)
-        place = {"file": one.file, "line": one.line} if one else (
-            facts.at_macro("OBS_SIZE") or facts.at("c_step"))
+        if _is_unreached(facts, first, last):
+            continue
+        place = facts.at_element(first) or facts.at_macro("OBS_SIZE") or facts.at("c_step")
         value = float(stats.low[first])
         always = f"{'are' if last > first else 'is'} always {value:g}"
         yield Finding("PUF305", f"{row.title(facts.row.parts, first, last)} {always}, in "
                                 f"{facts.fact('run', 'run').steps:,} steps", **place,
                       element=span(first, last), expected="values that tell the agent something",
                       actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
-                      hint="write what was forgotten, or lower OBS_SIZE")
+                      word=CONSTANT, hint="write what was forgotten, or lower OBS_SIZE")
+
+
+def _is_unreached(facts: Facts, first: int, last: int) -> bool:
+    """Whether the play never came to a line that changes what the elements show."""
+    return any(facts.lines.get(file, {}).get(line) == 0 for element in range(first, last + 1)
+               for file, line in facts.source.changes_of(element))
 
 
 def _lost_shares(facts: Facts, told: set[tuple[str, int]]):
@@ -126,22 +128,23 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
     """Ranges of constant elements that are worth a word."""
     stats = facts.statistics
     found = []
-    promised = {e for f in facts.row.parts if f.low is not None and not _BIAS.search(f.name)
+    literal = facts.source.literal_stores()
+    promised = {e for f in facts.row.parts if f.low is not None
                 and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
-    moved = [e for e in promised if stats.low[e] != 0]
+    moved = [e for e in promised if stats.low[e] != 0 and e not in literal]     # a bias
     found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
     found += [entry for part in facts.row.described for entry in _same_things(stats, part)]
     if not _writes_all(facts):
         return found
     partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
     zero = np.flatnonzero(constant & (stats.low == 0))
+    stores = Stores(facts)
     for first, last in _split(facts.row.parts, ranges(zero.tolist())):
         members = set(range(first, last + 1))
-        one = row.named(facts.row.parts, first)
-        if members & (dead | partly) or (one and _BIAS.search(one.name)):
+        if members & (dead | partly):
             continue
         if facts.shape.dtype == "u8":
-            if not _is_forgotten_byte(facts, first, last, zero):
+            if first != last or not stores.has_no_value(first):
                 continue
         elif _is_rare_class(facts, first, last) or _is_slot(stats, first, last):
             continue
@@ -151,6 +154,31 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
             continue                    # the last reward, perhaps: PUF314 says more
         found.append((first, last))
     return sorted(found)
+
+
+class Stores:
+    """Which elements the instructions store to that ever store something other than 0."""
+
+    def __init__(self, facts: Facts):
+        self.known = facts.fact("trace-debug", "stored") is not None
+        size = facts.shape.obs_size
+        self.own = np.zeros(size, bool)         # to these and no others, on each of their steps
+        self.some = np.zeros(size, bool)        # to others on other steps
+        for fact in facts.all("trace-debug", "store"):
+            for first, last in fact.elements:
+                if fact.valued:
+                    (self.some if fact.varies else self.own)[first:last + 1] = True
+
+    def has_no_value(self, element: int) -> bool:
+        """Whether nothing but 0 was ever stored to an element, and nothing could have been: those
+        beside it have values of their own, and none of them is set where something happens to be,
+        as a cell of a board is."""
+        if not self.known or self.own[element] or self.some[element]:
+            return False
+        written = np.flatnonzero(self.own | self.some)
+        at = int(np.searchsorted(written, element))
+        beside = written[max(at - 1, 0):at + 1]
+        return len(beside) > 0 and not self.some[beside].any()
 
 
 def _same_things(stats, part: Part) -> list[tuple[int, int]]:
@@ -219,18 +247,6 @@ def _is_slot(stats, first: int, last: int) -> bool:
         if (extent > 0).all() and alike.all():
             return True
     return False
-
-
-def _is_forgotten_byte(facts: Facts, first: int, last: int, zero: np.ndarray) -> bool:
-    """A number that never changes, after one that takes many values, where most others change.
-
-    Boards are no lists: they may have cells that nobody ever enters, but then several.
-    """
-    size = facts.shape.obs_size
-    is_square = round(size ** 0.5) ** 2 == size
-    if is_square or first != last or first == 0 or len(zero) > 2:
-        return False
-    return len(np.unique(facts.statistics.rows[:, first - 1])) >= 3
 
 
 @rule("PUF306", "obs-bounds", proof=Proof("within", "observations"))
@@ -321,26 +337,25 @@ def value_wrap(facts: Facts):
     How it is seen: whole numbers are looked at where they are stored into observations, and the
     sanitizer reports floats that do not fit. Elsewhere, an element moves in small steps on a
     circle within episodes, through 255 and 0, again and again (cells of a board jump between
-    their codes). A value that is meant to go round (`& 255`, `% 256`, a
-    byte called heading or phase) is left in peace.
+    their codes). `& 255` and `% 256` fit, and so does a field that is a byte already and goes on
+    from its own value. A byte that is meant to wrap is declared: `// puffer: wraps`.
     """
     if facts.shape.dtype != "u8":
         return
     need(facts, "run")
     casts = list(_casts(facts))
     yield from casts
-    if casts or _goes_round_by_design(facts):
+    if casts:
         return
     stores = list(_stores_that_wrap(facts))
     yield from stores
-    if stores:
+    if stores or sites.sees_all_bytes(facts.source, facts.sites):
         return
     wrapped = [fact for fact in facts.all("run", "circle") if _wraps(fact)]
     seen = {fact.element: fact for fact in wrapped}
     for first, last in ranges(seen):
         fact = min((seen[e] for e in range(first, last + 1)), key=lambda f: f.step)
-        one = row.named(facts.row.parts, first)
-        place = {"file": one.file, "line": one.line} if one else facts.at("c_step")
+        place = facts.at_element(first) or facts.at("c_step")
         name = row.title(facts.row.parts, first, last)
         yield Finding("PUF307", f"{name} wrap{'s' if first == last else ''} around: "
                                 f"{fact.before} is followed by {fact.after}", **place,
@@ -348,7 +363,7 @@ def value_wrap(facts: Facts):
                       element=span(first, last), expected="a value from 0 to 255",
                       actual="more than 255" if not fact.under else
                       "a negative value" if not fact.over else "a value outside",
-                      seed=facts.seed, seen_in="run",
+                      seed=facts.seed, seen_in="run", word=WRAPS,
                       hint="shift, scale or clamp it into 0..255")
 
 
@@ -362,7 +377,7 @@ def _casts(facts: Facts):
         value = re.match(r"(\S+) is outside", text)
         yield Finding("PUF307", "a float that does not fit is stored into a byte", **where,
                       expected="0 to 255", actual=value[1] if value else "another value",
-                      hint="shift, scale or clamp it into 0..255")
+                      word=WRAPS, hint="shift, scale or clamp it into 0..255")
 
 
 def _stores_that_wrap(facts: Facts):
@@ -372,16 +387,8 @@ def _stores_that_wrap(facts: Facts):
             yield Finding("PUF307", f"{site.target} wraps around: {fact.first} is stored as "
                                     f"{fact.first & 255}", file=site.file, line=site.line,
                           expected="a value from 0 to 255", actual=str(fact.first),
-                          seed=facts.seed, hint=f"shift, scale or clamp {site.text} into 0..255")
-
-
-def _goes_round_by_design(facts: Facts) -> bool:
-    code = "\n".join(function.body for function in facts.source.reach("c_step"))
-    code += "\n".join(function.body for function in facts.source.reach("c_reset"))
-    if _ROUND.search(code):
-        return True
-    return any(field.type.startswith("unsigned char") and _ANGLE.search(field.name)
-               for field in facts.spec.fields if not field.type.endswith("*"))
+                          seed=facts.seed, word=WRAPS, beside=facts.beside(site),
+                          hint=f"shift, scale or clamp {site.text} into 0..255")
 
 
 def _wraps(fact: Fact) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from ...base.spec import Spec
 from ...env.syntax import Node
@@ -41,16 +40,6 @@ class Actions:
         self.widths = spec.act_widths or ()
         self.locals: dict[int, int | None] = {}
         self.depth = 0                      # of parameters that come from parameters
-
-    @cached_property
-    def calls(self) -> dict[str, list[tuple[Function, Node]]]:
-        """Function -> its callers, and where they call it."""
-        found: dict[str, list[tuple[Function, Node]]] = {}
-        for caller in self.source.functions.values():
-            for node in caller.nodes:
-                if node.kind == "call" and node.name:
-                    found.setdefault(node.name, []).append((caller, node))
-        return found
 
     def impossible(self) -> Iterator[Impossible]:
         for function in self.functions:
@@ -125,7 +114,7 @@ class Actions:
         """Elements from the start of an agent's row; "?" if unknown, None if no actions."""
         node = node.bare()
         if node.kind == "member":
-            return 0 if node.name == "actions" else None
+            return 0 if self.source.is_field(node, "actions") else None
         if node.kind == "name" and node.key not in seen:
             given = function.pointers.given.get(node.key, ())
             found = {self.offset(function, one, seen | {node.key}) for one in given}
@@ -197,7 +186,7 @@ class Actions:
         if _given(function, key) != [] or function.name in self.source.named:
             return None
         heads = set()
-        for caller, node in self.calls.get(function.name, ()):
+        for caller, node in self.source.callers.get(function.name, ()):
             if caller not in self.functions or index >= len(node.arguments):
                 return None
             heads.add(self.head(caller, node.arguments[index]))

@@ -69,13 +69,13 @@ def _variable(cursor) -> tuple[list, list | None]:
         syntax.pack(syntax.tree(cursor))
 
 
-def _parameter(cursor) -> tuple[str, int, str, bool]:
+def _parameter(cursor) -> tuple[str, int, str, bool, str]:
     """As Parameter has it."""
     kind = cursor.type.get_canonical()
     pointee = kind.get_pointee().get_canonical() if kind.kind.name == "POINTER" else None
     return (cursor.spelling, cursor.canonical.hash, cursor.type.spelling,
             pointee is not None and pointee.kind.name == "RECORD"
-            and "Dict" not in pointee.spelling)
+            and "Dict" not in pointee.spelling, pointee.spelling if pointee else "")
 
 
 class Own:

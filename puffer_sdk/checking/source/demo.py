@@ -5,9 +5,8 @@ sets comes from the ini and cannot drift from it.
 """
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base import limited
@@ -17,15 +16,6 @@ from ...env.syntax import Node
 from . import read
 from .model import Function, Source
 
-_MEANT = re.compile(r"\b(inten(?:d|t)\w*|on purpose|deliberate\w*|demo|only here)\b", re.IGNORECASE)
-# the same of a comment far away, which has to say what happens to the setting that it names
-_MEANT_THERE = re.compile(
-    r"\b(?:intend(?:ed|s)?|intentional\w*|on purpose|deliberate\w*|for (?:the|this) (?:\w+ )?demo|"
-    r"(?:appl(?:y|ies|ied)|handle[sd]?|set|count(?:ed|s)?|repeat(?:ed|s)?|done|happens?|made)\b"
-    r"[^.;]*?\b(?:outside|elsewhere|by hand)|(?:matches|matching)\b[^.;]*?\btraining)\b",
-    re.IGNORECASE)
-_COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|"""
-                      r"(//[^\n]*(?:\n[ \t]*//[^\n]*)*|/\*.*?\*/)", re.DOTALL)
 _KEEP_GOING = 0x200         # CXTranslationUnit_KeepGoing: past a header that is not installed
 
 
@@ -37,6 +27,7 @@ class Given:
     value: int | float
     file: str
     line: int
+    turns: frozenset[int] = frozenset()     # the program does something on each k-th turn only
 
 
 def settings(spec: Spec) -> list[Given]:
@@ -62,25 +53,11 @@ def settings(spec: Spec) -> list[Given]:
                 everywhere.pop(name, None)
             found += [one for one in given.values() if one]
     found += [one for one in everywhere.values() if one]
-    return sorted(found, key=lambda given: (given.file, given.line, given.field))
-
-
-def is_meant(text: str, given: Given) -> bool:
-    """Whether a comment calls it intended: in this line, alone in the one above, or, naming the
-    setting, anywhere in the program ("Apply frameskip outside the env", "matching training's")."""
-    lines = ["", *text.splitlines()][given.line - 1:given.line + 1]
-    comments = [found[0] for each in lines[-1:] if (found := re.search(r"(//|/\*).*", each))]
-    comments += [each for each in lines[:-1] if re.match(r"\s*(//|/\*)", each)]
-    return any(_MEANT.search(comment) for comment in comments) or any(
-        re.search(rf"\b{given.field}\b", said) and _MEANT_THERE.search(said)
-        for said in _sentences(text))
-
-
-def _sentences(text: str) -> Iterator[str]:
-    """What comments say; neighbouring // lines are one comment."""
-    for _, comment in _COMMENT.findall(text):
-        words = re.sub(r"(?m)^[ \t]*(?://+|/?\*+/?)|\*/", " ", comment)
-        yield from re.split(r"[.;]\s", " ".join(words.split()))
+    nodes = [node for function in code.reach("main") if function.file == program.name
+             for node in function.nodes]
+    turns = frozenset(node.children[1].value for node in nodes if node.op == "%")
+    return [replace(given, turns=turns) for given in
+            sorted(found, key=lambda given: (given.file, given.line, given.field))]
 
 
 def _in_force(tree: Node, function: Function, file: str, spec: Spec) -> dict[str, Given | None]:

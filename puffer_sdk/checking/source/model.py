@@ -13,9 +13,8 @@ from pathlib import Path
 
 from ...env import syntax
 from ...env.syntax import Node, Pointers
+from .fields import FILLS, Fields
 from .layout import Layout
-
-_EMPTY = re.compile(r"\w*(?:EMPTY|NONE|FREE|CLEAR)\w*$")
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Parameter:
     key: int
     type: str
     points_to_struct: bool          # one of the author's
+    pointee: str = ""               # the type of what it points to, typedefs resolved
 
 
 @dataclass(eq=False)
@@ -69,6 +69,13 @@ class Function:
         functions = self.source.functions
         return Pointers(self.nodes, lambda name: functions[name].pointers
                         if name in functions else None)
+
+    def given(self, key: int) -> list[tuple[Function, Node]]:
+        """What callers pass for the parameter of that key: (the caller, the argument)."""
+        index = next((i for i, each in enumerate(self.parameters) if each.key == key), None)
+        return [(caller, node.arguments[index])
+                for caller, node in self.source.callers.get(self.name, ())
+                if index is not None and index < len(node.arguments)]
 
     @cached_property
     def calls(self) -> set[str]:
@@ -142,7 +149,7 @@ class Access:
 
 
 @dataclass(eq=False)
-class Source:
+class Source(Fields):
     """The author's C files, and what the compiler's front end made of them."""
 
     folder: Path
@@ -199,73 +206,98 @@ class Source:
                 if node.op in ("/", "/=") and node.type in ("float", "double", "long double")
                 for line in range(node.line, node.last_line + 1)}
 
-    # -- observations
+    # -- observations and the log
 
-    def stores(self, function: Function) -> Iterator[tuple[Node, Node]]:
-        """(target, value) of each assignment to an element of the observations."""
+    def stores(self, function: Function, field: str = "observations"
+               ) -> Iterator[tuple[Node, Node]]:
+        """(target, value) of each assignment to an element of the observations, or of another
+        field of the env struct that is an array."""
         for node in function.nodes:
             if node.op in syntax.ASSIGNMENTS and node.kind == "binary":
                 target, value = node.children
                 if (target.kind == "index" or target.op == "*") and (
-                        _is_observation(function, target)):
+                        self.leads_to(function, target, field)):
                     yield target, value
 
     def clears_observations(self) -> bool:
-        """Whether stepping holds a store of zero to observations, or a memset of them."""
+        """Whether stepping stores to observations what c_reset fills them with, or 0, or fills
+        them itself."""
+        filled = {0}
+        for function in self.reach("c_reset"):
+            for target, value in self.stores(function):
+                if any(up.kind in ("for_stmt", "while_stmt", "do_stmt") for up in target.up()) \
+                        and target.parent.op == "=" and target.parent.parent.op != "=":
+                    filled.add(value.bare().value)
         for function in self.stepping():
-            for _, value in self.stores(function):
-                if value.bare().value == 0 or _EMPTY.match(value.bare().name):
-                    return True
-            for call in function.library_calls:
-                if "memset" in call.name and any(_is_observation(function, argument)
-                                                 for argument in call.node.arguments):
-                    return True
+            if any(value.bare().value is not None and value.bare().value in filled
+                   for _, value in self.stores(function)):
+                return True
+            if any(call.name in FILLS and call.node.arguments and
+                   self.leads_to(function, call.node.arguments[0], "observations")
+                   for call in function.library_calls):
+                return True
         return False
 
-    def assigned_logs(self) -> Iterator[tuple[str, str, int]]:
-        """(field, file, line) of env->log.field = ..., where that is not computed of the log."""
-        for function in self.stepping():
-            for node in function.nodes:
-                if node.kind != "binary" or node.op != "=":
-                    continue
-                target, value = node.children
-                of_env = target.kind == "member" and any(
-                    inner.kind == "member" and inner.name == "log" for inner in target.children)
-                again = any(inner.kind == "member" and inner.name in (target.name, "log")
-                            for inner in value.walk())
-                if of_env and not again and value.bare().value != 0:
-                    yield target.name, function.file, target.line
+    def literal_stores(self) -> dict[int, int | float]:
+        """Elements of the observation to which nothing but one number is stored, as in
+        `obs[OBS_BIAS] = 1.0f` -> that number."""
+        found: dict[int, set] = {}
+        for function in self.reach("c_reset", "c_step"):
+            for target, value in self.stores(function):
+                element = target.children[1].value if target.kind == "index" else None
+                if isinstance(element, int):
+                    is_literal = target.parent.op == "=" and value.bare().kind in LITERALS
+                    found.setdefault(element, set()).add(value.value if is_literal else None)
+        return {element: values.pop() for element, values in found.items()
+                if len(values) == 1 and None not in values}
 
-    def cleared_logs(self, struct: str) -> Iterator[tuple[str, str, int]]:
+    def changes_of(self, element: int) -> set[tuple[str, int]]:
+        """(file, line) of the stores of c_step to fields that the observation's element is made
+        from."""
+        shown = {inner.key for function in self.reach("c_reset", "c_step")
+                 for target, value in self.stores(function)
+                 if target.kind == "index" and target.children[1].value == element
+                 for inner in value.walk() if inner.kind == "member"}
+        return {(function.file, node.line) for function in self.stepping()
+                for node in function.nodes if node.writes and node.children[0].key in shown}
+
+    def assigned_logs(self) -> list[tuple[str, str, int]]:
+        """(field, file, line) of each env->log.field = ... that steps run."""
+        return [(node.children[0].name, function.file, node.children[0].line)
+                for function in self.reach("c_step") for node in function.nodes
+                if node.kind == "binary" and node.op == "=" and self._is_column(function, node)]
+
+    def _is_column(self, function: Function, node: Node) -> bool:
+        """Whether an assignment is one to a field of env->log."""
+        target = node.children[0]
+        return target.kind == "member" and bool(target.children) and \
+            self.leads_to(function, target.children[0], "log")
+
+    def cleared_logs(self) -> Iterator[tuple[str, str, int]]:
         """("log", or a field of it, file, line) of what steps set back to 0 in env->log."""
-        def is_log(node: Node) -> bool:
-            return node.kind == "member" and node.name == "log" and any(
-                struct in re.findall(r"\w+", inner.type) for inner in node.children)
-
         for function in self.reach("c_step"):
             for node in function.nodes:
                 if node.kind == "binary" and node.op == "=":
                     target, value = node.children
-                    if is_log(target):
+                    if self.is_field(target, "log"):
                         yield "log", function.file, target.line
-                    elif target.kind == "member" and value.bare().value == 0 and any(
-                            is_log(inner) for inner in target.children):
+                    elif value.bare().value == 0 and self._is_column(function, node):
                         yield target.name, function.file, target.line
             for call in function.library_calls:
-                if "memset" in call.name and any(
-                        is_log(inner) for argument in call.node.arguments[:1]
+                if call.name in FILLS and any(
+                        self.is_field(inner, "log") for argument in call.node.arguments[:1]
                         for inner in argument.walk()):
                     yield "log", function.file, call.node.line
 
     def is_only_read(self, field: str) -> bool:
         """Whether steps read this field of a struct, and nothing but my_init writes it."""
-        read = any(node.kind == "member" and node.name == field
+        read = any(self.is_field(node, field)
                    for function in self.stepping() for node in function.nodes)
         return read and not any(
-            node.writes and node.children[0].kind == "member" and node.children[0].name == field
+            node.writes and self.is_field(node.children[0], field)
             for function in self.reach("init", "c_reset", "c_step") for node in function.nodes)
 
-    def cut_short(self, struct: str) -> dict[str, tuple[str, int, str]]:
+    def cut_short(self) -> dict[str, tuple[str, int, str]]:
         """Float fields of the env struct that are made whole numbers wherever the game reads them.
 
         name -> (file, line, text) of the first place
@@ -273,8 +305,7 @@ class Source:
         found, kept = {}, set()
         for function in self.reach("init", "c_reset", "c_step"):
             for node in function.nodes:
-                if node.kind != "member" or node.type not in ("float", "double") or not (
-                        node.children and struct in re.findall(r"\w+", node.children[0].type)):
+                if node.type not in ("float", "double") or not self.is_field(node, node.name):
                     continue
                 above = node.parent
                 if above.op == "=" and above.children[0] is node:
@@ -309,7 +340,7 @@ class Source:
         for function in stepping:
             stored |= {_squeeze(self.index_text(function, target))
                        for target, _ in self.stores(function)}
-            changed |= {node.children[0].name for node in function.nodes
+            changed |= {node.children[0].key for node in function.nodes
                         if node.writes and node.children[0].kind == "member"}
         found = []
         for function in self.reach("c_reset"):
@@ -317,7 +348,8 @@ class Source:
                 continue
             for target, value in self.stores(function):
                 index = self.index_text(function, target)
-                read = {node.name for node in value.walk() if node.kind == "member"} & changed
+                read = {node.name for node in value.walk()
+                        if node.kind == "member" and node.key in changed}
                 if read and index and _squeeze(index) not in stored:
                     found.append((function.file, target.line, index, sorted(read)[0]))
         return found
@@ -332,12 +364,8 @@ class Source:
         return " ".join(data[node.start:node.end].decode(errors="replace").split())
 
 
+LITERALS = {"integer_literal", "floating_literal"}
 INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
-
-
-def _is_observation(function: Function, node: Node) -> bool:
-    """Whether an lvalue or pointer lies in the observations, or in what is called like them."""
-    return any("obs" in origin.name for origin in function.pointers.origins(node))
 
 
 def _squeeze(text: str) -> str:

@@ -11,13 +11,14 @@ Whether it does is known when the code runs: harness/probing.py makes it count.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...env import syntax
 from ...env.source import hide
 from ...env.syntax import Node
 from . import generators
+from .fields import COPIES
 from .model import Function, Source
 
 _WIDE = re.compile(r"(?:const )?(?:un)?(?:signed )?(?:int|short|long|long long)")
@@ -41,6 +42,8 @@ class Site:
     text: str
     goes: str               # "observations", "rewards", "perf" of the log, or "generator"
     target: str             # what it is stored to: "obs[OBS_ROW]"; the variable of a copy
+    element: int | None = None      # of the observation, where the source tells
+    field: str = ""         # of the env struct, that it is stored to
 
 
 def sites(source: Source) -> list[Site]:
@@ -51,31 +54,51 @@ def sites(source: Source) -> list[Site]:
         copy.name) for copy in generators.copies(source)}
     for function in source.reach("c_reset", "c_step"):
         for goes, target, value in _stores(source, function):
-            nodes = [*_bytes(source, function, target, value), *_quotients(function, value)]
+            nodes = _quotients(function, value)
             if goes == "rewards":               # every third coin may be a bonus
                 nodes = [one for one in nodes if one[2].children[-1].value is None]
                 if _clears(target, value):
                     nodes.append((function, "clear", value))
-                elif function.name == "c_step" and _replaces(target, value):
+                elif function.name == "c_step" and _replaces(source, target, value):
                     nodes.append((function, "replace", value))
             for owner, kind, node in nodes:
                 site = _site(source, owner, kind, node, goes, target, function)
-                if site and (site.kind != "byte" or goes == "observations"):
+                if site:
                     found.setdefault((site.file, site.start, site.end), site)
+        for site in filter(None, _byte_sites(source, function)):
+            found.setdefault((site.file, site.start, site.end), site)
     return list(found.values())[:MOST]
 
 
-def _stores(source: Source, function: Function) -> Iterator[tuple[str, Node, Node]]:
+def sees_all_bytes(source: Source, counted: Sequence[Site]) -> bool:
+    """Whether all whole numbers that become bytes of the observation are among these sites."""
+    known = {(site.file, site.start, site.end) for site in counted}
+    return not any(
+        any(site is None or (site.file, site.start, site.end) not in known
+            for site in _byte_sites(source, function))
+        or any(call.name in COPIES and source.leads_to(function, call.node.arguments[0],
+                                                       "observations")
+               for call in function.library_calls)
+        for function in source.reach("c_reset", "c_step"))
+
+
+def _byte_sites(source: Source, function: Function) -> Iterator[Site | None]:
+    """Where a function stores to observations, what becomes a byte there: None where that cannot
+    be counted."""
     for target, value in source.stores(function):
-        yield "observations", target, value
+        for owner, place, node in _bytes(source, function, target, value):
+            yield _site(source, owner, "byte", node, "observations", place, owner
+                        if place is not target else function)
+
+
+def _stores(source: Source, function: Function) -> Iterator[tuple[str, Node, Node]]:
+    for field in ("observations", "rewards"):
+        for target, value in source.stores(function, field):
+            yield field, target, value
     for node in function.nodes:
-        if node.kind == "binary" and node.op in syntax.ASSIGNMENTS:
-            target, value = node.children
-            if target.kind == "member" and target.name == "perf":
-                yield "perf", target, value
-            elif (target.kind == "index" or target.op == "*") and any(
-                    origin.name == "rewards" for origin in function.pointers.origins(target)):
-                yield "rewards", target, value
+        if node.kind == "binary" and node.op in syntax.ASSIGNMENTS and source.is_column(
+                node.children[0], "perf"):
+            yield "perf", *node.children
 
 
 def _clears(target: Node, value: Node) -> bool:
@@ -86,11 +109,11 @@ def _clears(target: Node, value: Node) -> bool:
     return _is_plain(target) and last.value == 0
 
 
-def _replaces(target: Node, value: Node) -> bool:
+def _replaces(source: Source, target: Node, value: Node) -> bool:
     """rewards[0] = x on every step that comes so far: under no condition, and x is no sum of it."""
     return _is_plain(target) and target.parent.parent.kind == "block" and \
         target.parent.parent.parent.parent is None and \
-        not any(node.name == "rewards" for node in value.walk())
+        not any(source.is_field(node, "rewards") for node in value.walk())
 
 
 def _is_plain(target: Node) -> bool:
@@ -100,25 +123,31 @@ def _is_plain(target: Node) -> bool:
 
 
 def _bytes(source: Source, function: Function, target: Node,
-           value: Node) -> Iterator[tuple[Function, str, Node]]:
-    """Whole numbers that become a byte on their way into this element."""
+           value: Node) -> Iterator[tuple[Function, Node, Node]]:
+    """(function, target, whole number that becomes a byte) on the way into this element: where it
+    is stored, and where the byte was made that is stored."""
     if not _BYTE.fullmatch(target.type):
         return
-    waiting, seen = [(function, value)], set()
+    waiting, seen = [(function, target, value)], set()
     while waiting:
-        owner, node = waiting.pop()
+        owner, place, node = waiting.pop()
         if node.kind == "choice" and len(node.children) == 3:
-            waiting += [(owner, child) for child in node.children[1:]]
+            waiting += [(owner, place, child) for child in node.children[1:]]
         elif node.kind == "call" and node.name in source.functions and _BYTE.fullmatch(node.type):
             callee = source.functions[node.name]
             if callee.name not in seen:
                 seen.add(callee.name)
-                waiting += [(callee, result) for result in callee.pointers.results]
+                waiting += [(callee, place, result) for result in callee.pointers.results]
         elif node.kind == "cast" and _BYTE.fullmatch(node.type):
-            waiting.append((owner, node.children[-1]))
+            waiting.append((owner, place, node.children[-1]))
+        elif node.kind in ("name", "member", "index") and _BYTE.fullmatch(node.type):
+            key = next((inner.key for inner in node.walk() if inner.key is not None), None)
+            if key not in seen:
+                seen.add(key)
+                waiting += source.given_to(key)
         elif _WIDE.fullmatch(node.type) and node.value is None and node.op not in _COMPARES \
                 and node.op not in syntax.ASSIGNMENTS:
-            yield owner, "byte", node
+            yield owner, place, node
 
 
 def _quotients(function: Function, value: Node) -> Iterator[tuple[Function, str, Node]]:
@@ -151,5 +180,8 @@ def _site(source: Source, owner: Function, kind: str, node: Node, goes: str, tar
         slash = plain.find("/", left.end, right.start)
         if slash < 0:
             return None
+    element = target.children[1].value if target.kind == "index" else None
     return Site(kind, owner.file, node.line, start, end, slash, node.type,
-                source.text(owner.file, node), goes, source.text(function.file, target))
+                source.text(owner.file, node), goes, source.text(function.file, target),
+                element if isinstance(element, int) else None,
+                target.name if source.is_field(target, target.name) else "")

@@ -1,13 +1,14 @@
-"""Loops that add up the same under the same name, over another number of things.  Source -> Unlike
+"""Loops that add up the same over another number of things.  Source -> Unlike
 
     for (int i = first; i < first + env->num_ducks; i++) ducks_left += env->birds[i].there;
     for (int i = 1; i < env->num_ducks; i++) ducks_left += env->birds[i].there;
 
-Where two numbers of passes differ by a constant, one of the two is wrong, or the name is. Whether
-ranges of the same length begin elsewhere is not asked: that may be said in two ways.
+Where two numbers of passes differ by a constant, one of the two is wrong. Whether ranges of the
+same length begin elsewhere is not asked: that may be said in two ways.
 """
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class Sum:
 
     name: str
     text: str
+    adds: str                               # the same text, whatever locals are called
     file: str
     line: int
     passes: tuple[tuple[str, int], ...]     # (term, factor), the constant's name is ONE
@@ -47,13 +49,13 @@ def unlike(source: Source) -> Iterator[tuple[Sum, Sum]]:
             for other in drawn:
                 apart = Counter(dict(mine.passes))
                 apart.subtract(dict(other.passes))
-                same = (mine.name, mine.text) == (other.name, other.text)
+                same = mine.adds == other.adds
                 if same and mine.logs and {key for key, by in apart.items() if by} == {ONE}:
                     yield mine, other
 
 
 def _sums(source: Source, function: Function) -> Iterator[Sum]:
-    logs = any(node.name.lower() == "log" for node in function.nodes)
+    logs = any(source.is_field(node, "log") for node in function.nodes)
     for loop in function.nodes:
         if loop.kind != "for_stmt" or len(loop.children) != 4:
             continue
@@ -75,8 +77,18 @@ def _sums(source: Source, function: Function) -> Iterator[Sum]:
         passes.subtract(_terms(source, function, first))
         passes[ONE] += until.op == "<="
         yield Sum(body.children[0].name, _squeeze(source.text(function.file, body.children[1])),
-                  function.file, body.line,
+                  _adds(source, body.children[1], counter.key), function.file, body.line,
                   tuple(sorted((key, by) for key, by in passes.items() if by)), logs)
+
+
+def _adds(source: Source, node: Node, counter: int | None) -> str:
+    """An expression as a text without the names of its locals: `env->birds[i].there`."""
+    if node.kind in ("name", "member"):
+        own = "#" if node.key == counter else "env" if source.is_env(node) else str(
+            node.key if node.kind == "member" or node.key in source.globals else node.type)
+    else:
+        own = node.op or node.name or (str(node.value) if node.value is not None else node.kind)
+    return f"{own}({','.join(_adds(source, child, counter) for child in node.children)})"
 
 
 def _terms(source: Source, function: Function, node: Node, sign: int = 1) -> Counter:
@@ -92,4 +104,7 @@ def _terms(source: Source, function: Function, node: Node, sign: int = 1) -> Cou
     if node.kind == "name" and len(made) == 1 and made[0].children and not any(
             one.writes and one.children[0].key == node.key for one in function.nodes):
         return _terms(source, function, made[0].children[-1], sign)
-    return Counter({_squeeze(source.text(function.file, node)): sign})
+    text = source.text(function.file, node)
+    for name in {one.name for one in node.walk() if one.kind == "name" and source.is_env(one)}:
+        text = re.sub(rf"\b{name}\b", "env", text)     # whatever the parameter is called
+    return Counter({_squeeze(text): sign})

@@ -416,6 +416,16 @@ class Entropy(Walk):
         super().move(np.random.default_rng().integers(3))
 
 
+class EntropyInInfos(Walk):
+    """Whatever the key is called."""
+
+    expect = ("PUF501",)
+
+    def step(self, action):
+        *turn, _ = super().step(action)
+        return *turn, {"time": float(np.random.default_rng().random())}
+
+
 class GlobalNumPy(Walk):
     expect = ("PUF501",)
 

@@ -11,7 +11,7 @@ enum {
     OBS_Y,                          // [-1, 1]
     OBS_BIAS,                       // [0, 1]
     OBS_BASKET,                     // [0, 1]  share of the basket that is full
-    OBS_NEAREST,                    // [0, 1]  distance, or -1 if nothing is in sight
+    OBS_NEAREST,                    // [0, 1] also -1  distance, -1 if nothing is in sight
     OBS_KIND,                       // [0, 1]  one-hot of the nearest plant
     OBS_PLANTS = OBS_KIND + KINDS,  // [-2, 2] 6 slots of dx, dy; zeros behind the last plant
     OBS_COUNT = OBS_PLANTS + 12
