@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
+from ..checking.claims import HANG
 from ..checking.repro import program as repro
 from ..checking.repro import replaying
 from . import debugger
@@ -50,24 +51,21 @@ def prepare(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
     executable, run, optimised = _play(program, verbose)
     if run.status == replaying.UNABLE:
         raise RunError(f"{program.source.name} could not play", where=program.source,
-                       detail=replaying.own_words(run.stderr) or run.stderr.strip()[:500],
+                       detail=run.result.whole if run.result else run.stderr.strip()[:500],
                        hint="run check again: it rewrites the program")
     if run.status == 0:
         return run.stdout.strip() or "passed"
-    found = repro.failure(run.stderr)
-    code = re.search(r'\.code = "(\w+)"', program.text)
-    said, step = (found.whole, found.step) if found else (
-        f"{code[1] if code else program.source.name}: the program ended with status {run.status}",
-        0)
+    seen = run.result or repro.Result(
+        program.source.stem, 0, f"the program ended with status {run.status}", "c_reset", "", 0,
+        -1, -1, 0, 0.0, 0.0)
+    said = seen.whole
     sanitizer = re.search(r"runtime error: (.*)|ERROR: AddressSanitizer: ([\w-]+)", run.stderr)
-    if sanitizer and not said.endswith(("behind the end", "before the start")):
+    if sanitizer and not seen.outside:
         said += f": {sanitizer[1] or sanitizer[2]}"
-    agent = re.search(r"of agent (\d+) is", said)
-    agent = int(agent[1]) if agent else max(_number(program.text, "agent", -1), 0)
-    phase = _phase(said, step, program)
-    return Failure(program, executable, optimised, said, step, phase, _argument(program, phase),
-                   _number(program.text, "env", 0), agent,
-                   _watch(program, said, agent) if phase in ("c_step", "c_reset") else None)
+    phase = "my_init" if seen.phase == "init" and program.spec.binding else seen.phase
+    return Failure(program, executable, optimised, said, seen.step, phase,
+                   _argument(program, phase), seen.env, max(seen.agent, 0),
+                   run.status == HANG, _watch(program.expect, seen))
 
 
 def _warn_if_stale(program: replaying.Program) -> None:
@@ -101,18 +99,6 @@ def _play(program: replaying.Program, verbose: bool) -> tuple[Path, repro.Run, b
     return target, run, chosen is flags and run.status != 0
 
 
-def _number(text: str, key: str, otherwise: int) -> int:
-    found = re.search(rf"\.{key} = (-?\d+)", text)
-    return int(found[1]) if found else otherwise
-
-
-def _phase(said: str, step: int, program: replaying.Program) -> str:
-    """The author's function to stop in."""
-    named = re.search(r"\b(init|c_reset|c_step|c_close)\b", said.partition(": ")[2])
-    phase = named[1] if named else "c_step" if step else "c_reset"
-    return "my_init" if phase == "init" and program.spec.binding else phase
-
-
 def _argument(program: replaying.Program, phase: str) -> str:
     """What the author calls the env in that function."""
     spec = program.spec
@@ -124,21 +110,17 @@ def _argument(program: replaying.Program, phase: str) -> str:
     return "env"
 
 
-def _watch(program: replaying.Program, said: str, agent: int) -> Watch | None:
+def _watch(expect: str, seen: repro.Result) -> Watch | None:
     """For a value that must not occur: the moment at which the env writes it."""
-    rule = _WRONG.get(program.expect)
-    array = re.search(r'\.array = "(\w+)"', program.text)
-    if rule is None or array is None:
+    rule = _WRONG.get(expect)
+    if rule is None or not seen.array or seen.phase not in ("c_step", "c_reset"):
         return None
-    place = f"$puffer_env->{array[1]}[{agent}]"
-    if array[1] == "observations":
-        element = re.search(r": observation (\d+) of agent", said)
-        if element is None:
-            return None
-        place = (f"$puffer_env->observations[{agent} * repro_desc.obs_size + {element[1]}]")
-    low, high = (re.search(rf"\.{key} = ([-+.\deE]+)", program.text) for key in ("low", "high"))
-    wrong = rule.format(x=place, low=low[1] if low else 0, high=high[1] if high else 0)
-    return Watch(place, wrong, "The line before this one made it so.")
+    index = str(seen.agent)
+    if seen.array == "observations":
+        index = f"{seen.agent} * repro_desc.obs_size + {seen.element}"
+    place = f"$puffer_env->{seen.array}[{index}]"
+    return Watch(place, rule.format(x=place, low=seen.low, high=seen.high),
+                 "The line before this one made it so.")
 
 
 # -- the two ways to look at it

@@ -29,11 +29,8 @@ class Failure:
     argument: str       # what that function calls its env
     env: int
     agent: int
+    hangs: bool         # it did not return in time
     watch: Watch | None
-
-    @property
-    def hangs(self) -> bool:
-        return "did not return within" in self.said
 
     @property
     def on_threads(self) -> bool:

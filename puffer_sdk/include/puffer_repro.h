@@ -18,6 +18,7 @@
  *     PUF303, step 305: observation 4 of agent 0 is nan, expected a finite number
  *
  * and ends with 1 (or 95 to 99: a sanitizer, a hang, an exit, a signal). 2: it could not play.
+ * The same as one line of JSON goes into the file that PUFFER_REPRO_RESULT names.
  * Each env's rows lie between unmapped pages, and clocks stand still, as they do in `check`.
  */
 #pragma once
@@ -154,8 +155,11 @@ REPRO_FN void repro_on_crash(int number, siginfo_t* info, void* context) {
         snprintf(text, sizeof text, "went outside this env's own %s, %s %s", repro_names[r->array],
                  far, behind ? "behind the end" : "before the start");
         what = text;
+        repro_wrong.array = repro_names[r->array];
+        repro_wrong.agent = -1;
+        repro_wrong.outside = true;
     }
-    repro_say("%s %s", repro_phase(), what);
+    repro_say("%s %s", REPRO_PHASE, what);
     repro_over = true;
 #ifdef REPRO_SANITIZED
     if (number != SIGABRT) {    // again, for AddressSanitizer to show the stack
@@ -167,7 +171,7 @@ REPRO_FN void repro_on_crash(int number, siginfo_t* info, void* context) {
 }
 
 REPRO_FN void repro_on_exit(void) {
-    if (!repro_over) REPRO_FAIL(REPRO_EXIT, "%s ended the process", repro_phase());
+    if (!repro_over) REPRO_FAIL(REPRO_EXIT, "%s ended the process", REPRO_PHASE);
 }
 
 REPRO_FN void repro_on_tick(int number) {
@@ -178,19 +182,19 @@ REPRO_FN void repro_on_tick(int number) {
     ticks = idle ? 0 : ticks + 1;
     pulse = repro_watch.pulse;
     if (0.05 * ticks > repro_it.patience)
-        REPRO_FAIL(REPRO_HANG, "%s did not return within %g seconds", repro_phase(),
+        REPRO_FAIL(REPRO_HANG, "%s did not return within %g seconds", REPRO_PHASE,
                    repro_it.patience);
 }
 
 #ifdef REPRO_SANITIZED
 void __asan_on_error(void);
 void __asan_on_error(void) {
-    if (!repro_over) repro_say("AddressSanitizer stops %s", repro_phase());
+    if (!repro_over) repro_say("AddressSanitizer stops %s", REPRO_PHASE);
     repro_over = true;
 }
 void __ubsan_on_report(void);
 void __ubsan_on_report(void) {
-    if (!repro_over) repro_say("%s relies on undefined behaviour", repro_phase());
+    if (!repro_over) repro_say("%s relies on undefined behaviour", REPRO_PHASE);
     repro_over = true;
 }
 const char* __asan_default_options(void);

@@ -96,7 +96,7 @@ REPRO_FN void repro_look_let_go(ReproBatch* b) {
 REPRO_FN void repro_look_shown(ReproBatch* b) {
     ReproSpan s = repro_span(b);
     const char* base = (const char*)repro_api->env_struct(b->vec, repro_it.env);
-    if (!repro_stepped || !repro_ended(b, repro_it.env) || !repro_has(b, repro_it.env, s.agent))
+    if (repro_last != PUFFER_STEP || !repro_ended(b, repro_it.env) || !repro_has(b, repro_it.env, s.agent))
         return;
     if (repro_it.pointer >= 0) memcpy(&base, base + repro_it.pointer, sizeof base);
     float real;
@@ -138,6 +138,7 @@ REPRO_FN void repro_look_log(ReproBatch* b) {
     const PufferBuffers* rows = &b->rows[repro_it.env];
     int agents = b->count[repro_it.env], ended = 0, present = 0;
     bool is_length = strcmp(repro_it.field, "episode_length") == 0, matches = false;
+    bool stepped = repro_last == PUFFER_STEP;
     double log[PUFFER_MAX_LOG], sum = 0.0, ended_sum = 0.0, logged = NAN;
     if (!steps) {
         steps = (double*)calloc((size_t)agents, sizeof *steps);
@@ -152,15 +153,15 @@ REPRO_FN void repro_look_log(ReproBatch* b) {
         if (!had) steps[i] = paid[i] = 0.0;
         if (!had) continue;
         present++;
-        steps[i] += repro_stepped;
-        paid[i] += repro_stepped ? rows->rewards[i] : 0.0;
+        steps[i] += stepped;
+        paid[i] += stepped ? rows->rewards[i] : 0.0;
         double counted = is_length ? steps[i] : paid[i];
         bool over = repro_agent_ended(b, repro_it.env, i);
         matches |= REPRO_IS(counted);
         sum += counted;
         ended_sum += over ? counted : 0.0;
         ended += over;
-        if (over || !repro_stepped) steps[i] = paid[i] = 0.0;
+        if (over || !stepped) steps[i] = paid[i] = 0.0;
     }
     matches |= REPRO_IS(sum / (present ? present : 1)) || (ended && REPRO_IS(ended_sum / ended));
     if (!is_length) matches |= REPRO_IS(sum) || REPRO_IS(ended_sum);    // steps do not add up
@@ -275,7 +276,7 @@ void __cyg_profile_func_exit(void* function, void* caller) {
 REPRO_FN void repro_look_reset(ReproBatch* b) {
     static int resets;
     static unsigned char* over;    // agents whose episode has ended since the last reset
-    bool hidden = strcmp(repro_it.expect, "terminal") == 0, stepped = repro_stepped;
+    bool hidden = strcmp(repro_it.expect, "terminal") == 0, stepped = repro_last == PUFFER_STEP;
     int were, came, agents = b->count[repro_it.env];
     bool drew = repro_rng_of(b) != repro_rng, called = repro_resets != resets;
     if (!over) over = (unsigned char*)calloc((size_t)agents, 1);
@@ -496,6 +497,7 @@ REPRO_FN void repro_record(ReproRecord* r, int64_t moment) {
 }
 
 REPRO_FN void repro_advance(ReproBatch* b, int how, bool reset) {
+    repro_last = reset ? PUFFER_RESET : PUFFER_STEP;
     repro_soil_stack();
     for (int k = 0; k < (how == REPRO_ALL ? 1 : b->envs); k++) {
         int e = how == REPRO_REVERSED ? b->envs - 1 - k : k, n = how == REPRO_ALL ? b->envs : 1;

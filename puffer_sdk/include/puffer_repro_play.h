@@ -58,27 +58,51 @@ static PufferSettings repro_env_settings, repro_vec_settings;
 static volatile bool repro_over;    // from here on, an exit is ours
 static ReproRegion repro_regions[256];
 static int repro_num_regions;
-static bool repro_stepped;    // the last call was c_step, not c_reset
+static int repro_last;        // the last call: PUFFER_RESET, PUFFER_STEP or PUFFER_CLOSE
 static int repro_shift;       // moves clocks, heap and stack: the game may not notice
 
-REPRO_FN const char* repro_phase(void) {
+static struct {           // the row that is wrong
+    const char* array;    // NULL = none
+    int agent, element;
+    bool outside;    // something beyond the env's own rows of the array was touched
+} repro_wrong = {NULL, -1, -1, false};
+
+REPRO_FN const char* repro_phase(int phase) {
     static const char* const names[] = {"idle", "init", "c_reset", "c_step", "c_close", "c_render"};
-    return names[repro_watch.phase >= 0 && repro_watch.phase < 6 ? repro_watch.phase : 0];
+    return names[phase >= 0 && phase < 6 ? phase : 0];
 }
 
-// One line, by write(2): it works inside a signal handler and after the env has closed stderr
+#define REPRO_PHASE repro_phase(repro_watch.phase)
+
+// One line for people, on stderr; for programs, one of JSON in the file that PUFFER_REPRO_RESULT
+// names. By write(2): it works inside a signal handler and after the env has closed stderr
 REPRO_FN void repro_say(const char* format, ...) {
-    char text[512];
-    int size = snprintf(text, sizeof text, "%s, step %lld: ", repro_it.code,
-                        (long long)repro_watch.step);
+    const char* path = getenv("PUFFER_REPRO_RESULT");
+    char text[400], line[1024];
     va_list list;
     va_start(list, format);
-    size += vsnprintf(text + size, sizeof text - (size_t)size - 1, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    size = size < (int)sizeof text - 1 ? size : (int)sizeof text - 2;
-    text[size] = '\n';
-    if (write(2, text, (size_t)size + 1) < 0) { /* nobody listens */
-    }
+    for (char* c = text; *c; c++)    // names and errors of the env may hold anything
+        *c = (unsigned char)*c < 32 || *c == '"' || *c == '\\' ? '\'' : *c;
+    int size = snprintf(line, sizeof line, "%s, step %lld: %s\n", repro_it.code,
+                        (long long)repro_watch.step, text);
+    bool told = write(2, line, (size_t)size) == size, inside = repro_watch.phase != PUFFER_IDLE;
+    if (inside && !repro_wrong.outside) repro_wrong.array = NULL;    // seen before, and right
+    bool row = repro_wrong.array != NULL;
+    size = snprintf(line, sizeof line,
+                    "{\"code\": \"%s\", \"step\": %lld, \"text\": \"%s\", \"phase\": \"%s\", "
+                    "\"array\": \"%s\", \"env\": %d, \"agent\": %d, \"element\": %d, "
+                    "\"outside\": %d, \"low\": %.17g, \"high\": %.17g}\n",
+                    repro_it.code, (long long)repro_watch.step, text,
+                    repro_phase(inside ? repro_watch.phase : repro_last),
+                    row ? repro_wrong.array : "", repro_it.env,
+                    row && repro_wrong.agent >= 0 ? repro_wrong.agent : repro_it.agent,
+                    row ? repro_wrong.element : -1, row && repro_wrong.outside, repro_it.low,
+                    repro_it.high);
+    int file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    if (file >= 0) told &= write(file, line, (size_t)size) == size && close(file) == 0;
+    (void)told;    // where nobody listens, the status is left
 }
 
 #define REPRO_FAIL(status, ...)                                                                    \
@@ -200,18 +224,19 @@ REPRO_FN bool repro_told(const ReproBatch* b, int array, int env, int agent) {
 }
 
 REPRO_FN void repro_close(ReproBatch* b) {
+    repro_last = PUFFER_CLOSE;
     repro_api->destroy(b->vec, &repro_watch);
     repro_free(b);
 }
 
 REPRO_FN void repro_reset(ReproBatch* b) {
-    repro_stepped = false;
+    repro_last = PUFFER_RESET;
     repro_api->reset(b->vec, 0, b->envs, &repro_watch);
     repro_note(b, 0, b->envs);
 }
 
 REPRO_FN void repro_step(ReproBatch* b, int flags) {
-    repro_stepped = true;
+    repro_last = PUFFER_STEP;
     repro_note(b, 0, b->envs);
     repro_api->step(b->vec, 0, b->envs, flags, &repro_watch);
 }
@@ -323,6 +348,9 @@ REPRO_FN ReproSpan repro_span(const ReproBatch* b) {
 
 REPRO_FN const char* repro_called(ReproSpan s, int agent, int element) {    // "reward of agent 0"
     static char text[64];
+    repro_wrong.array = repro_names[s.array];
+    repro_wrong.agent = agent;
+    repro_wrong.element = s.array == REPRO_OBS ? element : -1;
     if (s.array == REPRO_OBS)
         snprintf(text, sizeof text, "observation %d of agent %d", element, agent);
     else snprintf(text, sizeof text, "%s of agent %d", repro_one[s.array], agent);

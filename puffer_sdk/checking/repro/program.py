@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import shlex
@@ -13,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from ...base import files, paths, processes
-from ...base.codes import CODE
 from ...base.spec import Spec
 from ...env import binding, build
 from ...raylib import headers
@@ -28,7 +28,6 @@ MARK = "written by `puffer-sdk check`"
 LIMIT = 60.0            # seconds that a program may run
 _FRAME = re.compile(r"^\s+#\d+ (?:0x[0-9a-f]+ in )?(?P<name>\S+) "
                     r"(?P<file>/[^:\n()]+):(?P<line>\d+)", re.MULTILINE)
-_SENTENCE = re.compile(rf"^(?P<code>{CODE}), step (?P<step>-?\d+): (?P<text>.*)$", re.MULTILINE)
 _UB = re.compile(r"^(?P<file>/[^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>.*)$",
                  re.MULTILINE)
 
@@ -48,28 +47,35 @@ class World:
 
 
 @dataclass(frozen=True)
+class Result:
+    """What a program hands back when it fails: the fields that puffer_repro_play.h writes."""
+
+    code: str
+    step: int
+    text: str           # what was seen, in words
+    phase: str          # the call in which it was seen, or the last one before: "c_step"
+    array: str          # of the row that is wrong; "" = none
+    env: int
+    agent: int          # -1 = any
+    element: int        # of the observation; -1 = none
+    outside: int        # 1: something beyond the env's own rows of the array was touched
+    low: float
+    high: float
+
+    @property
+    def whole(self) -> str:
+        """As the program says it on stderr."""
+        return f"{self.code}, step {self.step}: {self.text}"
+
+
+@dataclass(frozen=True)
 class Run:
     """A program's end."""
 
     status: int | None          # None: it had to be ended
     stdout: str
     stderr: str
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """What a program says when it fails: "PUF303, step 6: ..."."""
-
-    whole: str
-    code: str
-    step: int
-    text: str
-
-    @property
-    def array(self) -> str:
-        """The array whose rows the env left; "" where it did not."""
-        found = re.search(r"own (\w+),", self.text)
-        return found[1] if found else ""
+    result: Result | None       # None: it passed, or something else ended it
 
 
 # -- files
@@ -286,30 +292,26 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str],
     children = set() if children is None else children
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "PUFFER_REPRO_SCRIPT")}
-    child = subprocess.Popen(processes.bound([str(program)]), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             cwd=paths.working_dir(spec.folder),
-                             env={**environment, "LC_ALL": "C", **extra},
-                             start_new_session=True)
-    timed_out = False
-    children.add(child)
-    try:
-        out, err = child.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        child.kill()
-        out, err = child.communicate()
-    finally:
-        compilers.kill_group(child)
-        children.discard(child)
-    status = None if timed_out else child.returncode
-    return Run(status, out.decode(errors="replace"), err.decode(errors="replace"))
-
-
-def failure(text: str) -> Sentence | None:
-    """The program's own sentence in what it wrote, if it failed by itself."""
-    found = _SENTENCE.search(text)
-    return Sentence(found[0], found["code"], int(found["step"]), found["text"]) if found else None
+    with files.private("puffer-repro-") as folder:
+        written = folder / "result.json"
+        child = subprocess.Popen(
+            processes.bound([str(program)]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, cwd=paths.working_dir(spec.folder), start_new_session=True,
+            env={**environment, "LC_ALL": "C", **extra, "PUFFER_REPRO_RESULT": str(written)})
+        timed_out = False
+        children.add(child)
+        try:
+            out, err = child.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            child.kill()
+            out, err = child.communicate()
+        finally:
+            compilers.kill_group(child)
+            children.discard(child)
+        result = Result(**json.loads(written.read_bytes())) if written.exists() else None
+    return Run(None if timed_out else child.returncode, out.decode(errors="replace"),
+               err.decode(errors="replace"), result)
 
 
 def own_place(text: str, folder: Path) -> tuple[str, int] | None:

@@ -272,9 +272,10 @@ class _Proof:
 
     def execute(self, program: Path, extra: dict[str, str]) -> _Result:
         done = repro.run_program(program, self.facts.spec, extra, self.shop.children)
-        said = repro.failure(done.stderr)
         place = repro.own_place(done.stderr, self.facts.folder)
-        return _Result(done.status, said.step if said else 0, said.array if said else "", place)
+        seen = done.result
+        return _Result(done.status, seen.step if seen else 0,
+                       seen.array if seen and seen.outside else "", place)
 
     def shows(self, result: _Result) -> bool:
         """Whether this run shows what the finding says."""

@@ -55,7 +55,7 @@ def replay(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
     run = repro.run_program(executable, spec, {})
     if run.status == UNABLE:
         raise RunError(f"{source.name} could not play", where=source,
-                       detail=own_words(run.stderr) or run.stderr.strip()[:500],
+                       detail=run.result.whole if run.result else run.stderr.strip()[:500],
                        hint="run check again: it writes the program anew")
     if run.status == 0:
         return Replay([(run.stdout.strip() or "passed", "bold green")], OK)
@@ -103,16 +103,10 @@ def _env_folder(source: Path, text: str) -> Path:
     return folder
 
 
-def own_words(text: str) -> str:
-    """The program's own line: PUF303, step 6: ..."""
-    found = repro.failure(text)
-    return found.whole if found else ""
-
-
 def _failure_lines(run: repro.Run, folder: Path, verbose: bool) -> Iterator[tuple]:
     """What the program said, then what a sanitizer said: its sentence, and the author's lines."""
     ended = "it did not come to its end" if run.status is None else f"status {run.status}"
-    yield own_words(run.stderr) or f"the program failed ({ended})", "bold red"
+    yield run.result.whole if run.result else f"the program failed ({ended})", "bold red"
     if verbose:
         for line in run.stderr.splitlines():
             yield f"  {line}", "dim"
