@@ -75,6 +75,9 @@ typedef int32_t (*PufferExchange)(void* about, int32_t kind, void* data, int64_t
 typedef struct PufferTrainerError {    // of a call that failed
     int32_t kind;                      // PufferTrainerErrorKind
     int32_t head;                      // of NO_LEGAL_ACTION: the head
+    int64_t row, element;              // of BAD_ENV_DATA: the agent, -1 = unknown; of its
+                                       // observation, -1 = its reward
+    float value;                       // of BAD_ENV_DATA: what it wrote
     char text[PUFFER_ERROR_SIZE];      // for people: "what" or "what\twhere"
 } PufferTrainerError;
 

@@ -127,6 +127,19 @@ class RunError(PufferError):
     exit_status = RUN
 
 
+class BadNumber(RunError):
+    """Training met a NaN or an infinity.
+
+    value        what an env wrote, where it did; None: the trainer computed it
+    row, element    whose it is: the agent and its observation's element, -1 = the reward
+    """
+
+    def __init__(self, message: str, *, value: float | None = None, row: int = -1,
+                 element: int = -1, **parts):
+        super().__init__(message, **parts)
+        self.value, self.row, self.element = value, row, element
+
+
 class Interrupted(PufferError):
     """A signal ended the work; what could be saved was saved. Status 130 or 143."""
 

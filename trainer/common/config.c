@@ -10,6 +10,8 @@
 static void fill_error(Error* error, int32_t kind, const char* format, va_list arguments) {
     error->kind = kind;
     error->head = 0;
+    error->row = error->element = -1;
+    error->value = 0.0f;
     vsnprintf(error->text, sizeof error->text, format, arguments);
 }
 

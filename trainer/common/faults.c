@@ -110,20 +110,32 @@ static int32_t fault_mask(const Heads* heads, const BadRow* bad, Error* error) {
     return -1;
 }
 
+// What an env wrote on a step: element -1 is a reward
+static int32_t bad_data(Error* error, int64_t row, int64_t element, float value) {
+    error->row = row;
+    error->element = element;
+    error->value = value;
+    return -1;
+}
+
 int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config, const Heads* heads,
                       const BadRow* bad, Error* error) {
     long long row = (long long)bad->row, tick = (long long)bad->tick, D = config->obs_size, at;
     if (bad->kind == BAD_MASK) return fault_mask(heads, bad, error);
-    if (bad->kind == BAD_REWARD)
-        return fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
-                       "rewards went bad: %g at [%lld] of [%d]\ttick %lld",
-                       unsigned_nan(bad->reward), row, config->agents, tick);
+    if (bad->kind == BAD_REWARD) {
+        fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
+                "rewards went bad: %g at [%lld] of [%d]\ttick %lld", unsigned_nan(bad->reward), row,
+                config->agents, tick);
+        return bad_data(error, row, -1, bad->reward);
+    }
     const float* obs = bad->obs;
-    if (obs && config->obs_dtype == PUFFER_F32 && (at = find_bad(obs, D)) >= 0)
-        return fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
-                       "%sobservations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
-                       bad->final ? "final " : "", unsigned_nan(obs[at]), row, at, config->agents,
-                       D, tick);
+    if (obs && config->obs_dtype == PUFFER_F32 && (at = find_bad(obs, D)) >= 0) {
+        fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
+                "%sobservations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
+                bad->final ? "final " : "", unsigned_nan(obs[at]), row, at, config->agents, D,
+                tick);
+        return bad_data(error, row, at, obs[at]);
+    }
     char where[32];
     snprintf(where, sizeof where, "tick %lld", tick);
     if (fault_weights(tensors, where, error)) return -1;

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from ...base import paths
-from ...base.errors import Interrupted, RunError, UsageError
+from ...base.errors import BadNumber, Interrupted, RunError, UsageError
 from ...env import build, child
 from ...env.job import EnvJob
 from ...env.link import Link
@@ -43,7 +43,8 @@ RANDOM, IDLE, TRAINED, BLIND = "random", "idle", "trained", "trained blind"
 def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], None],
           verbose: bool = False) -> None:
     """Fill facts.learning: {"steps", "unit", "scores": {name: [mean of each env]}}; or
-    {"skipped": why}; or {"nan": what went bad} where training met a number that is not finite."""
+    {"skipped": why}; or, where training met a number that is not finite, {"nan": in words, "row",
+    "element", "value"}: see BadNumber."""
     if facts.outcome("probe") is None:
         facts.learning = {"skipped": "the environment did not survive its first steps"}
         return
@@ -139,10 +140,10 @@ class _Probe:
             for number, (name, make) in enumerate(players):
                 self.link.emit("progress", what="playing", done=number, total=len(players))
                 scores[name], lengths[name] = self.play(make)
-        except RunError as error:
-            if not any(word in error.message for word in ("went bad", "overflows")):
-                raise
-            return {"nan": error.message, "step": self.step}
+        except BadNumber as error:
+            return {"nan": error.message, "step": self.step, "row": error.row,
+                    "element": error.element,
+                    "value": None if error.value is None else f"{error.value:g}"}
         endings = any(ended for ended in lengths.values())
         return {"steps": self.config.train.total_timesteps,
                 "unit": "return per episode" if endings else f"return in {TICKS} ticks",
@@ -187,7 +188,7 @@ class _Probe:
             player(vec)
             vec.step()
             if not math.isfinite(float(vec.rewards[entries.lived].sum())):
-                raise RunError("rewards went bad: they are not finite in play")
+                raise BadNumber("rewards are not finite in play")
             entries.look()
             if entries.done.all():
                 break

@@ -1,8 +1,6 @@
 """PUF701, 702: training that breaks, and training that finds nothing. Asked for by --learn."""
 from __future__ import annotations
 
-import re
-
 from ..experiments.learning import BLIND, IDLE, RANDOM, TRAINED, best_constant, verdict
 from ..facts import Facts
 from ..finding import Finding
@@ -41,16 +39,17 @@ def nan_loss(facts: Facts):
     seen = [name for name, outcome in facts.outcomes.items() for kind in
             ("obs_not_finite", "reward_not_finite") if outcome.first(kind)]
     if seen:
-        raise NotTested("the environment itself writes numbers that are not finite")
-    what = re.match(r"(\w+) went bad: (\S+) at \[(\d+)(?:, (\d+))?\]", found["nan"])
-    own = what is not None and what[1] in ("observations", "rewards")
-    agents = facts.shape.env_agents
+        raise NotTested("the environment itself writes numbers that are not finite",
+                        "PUF303", "PUF312")
+    own, element = found["value"] is not None, found["element"]
+    array = "observations" if element >= 0 else "rewards"
     yield Finding("PUF701", "training gives numbers that are not finite" if not own else
-                  f"a policy in training got {what[1]} that are not finite",
-                  **facts.at("c_step"), agent=int(what[3]) % agents if own else None,
-                  element=int(what[4]) if own and what[4] else None,
+                  f"a policy in training got {array} that are not finite",
+                  **facts.at("c_step"),
+                  agent=found["row"] % facts.shape.env_agents if own else None,
+                  element=element if own and element >= 0 else None,
                   expected="finite numbers",
-                  actual=what[2] if own else found["nan"], seed=facts.seed,
+                  actual=found["value"] if own else found["nan"], seed=facts.seed,
                   hint="it got where random play does not: look at each division, root and "
                        "logarithm" if own else
                        "lower [train] learning_rate, or scale rewards and observations")
@@ -85,7 +84,7 @@ def not_learning(facts: Facts):
     """
     found = _probed(facts)
     if "nan" in found:
-        raise NotTested("training did not come to its end (PUF701)")
+        raise NotTested("training did not come to its end", "PUF701")
     run = facts.fact("run", "run")
     if run and not run.rewards:
         raise NotTested("there was no reward to learn from")

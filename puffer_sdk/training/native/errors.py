@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.errors import PufferError, RunError, UsageError
+from ...base.errors import BadNumber, PufferError, RunError, UsageError
 from ...env import abi
 from ..schedules import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT
 
@@ -66,6 +66,10 @@ def failure(error, act_sizes: Sequence[int], *, plays: bool, on_gpu: bool = Fals
     if kind == "NO_LEGAL_ACTION":
         parts |= {"expected": f"a nonzero byte among this head's {act_sizes[error.head]} in "
                               "action_mask", "actual": "zeros only"}
+    if kind in ("BAD_ENV_DATA", "BAD_NUMBER", "OVERFLOW"):
+        wrote = kind == "BAD_ENV_DATA" and error.row >= 0
+        return _blamed(BadNumber(what, where=where, **parts, row=error.row, element=error.element,
+                                 value=error.value if wrote else None), kind, on_gpu)
     return _blamed(RunError(what, where=where, **parts), kind, on_gpu)
 
 

@@ -19,7 +19,6 @@ from ...base.errors import RunError
 from ...base.philox import Purpose
 from ...scaling.group import Alone
 from ..schedules import (
-    ENV_HINT,
     LOSSES,
     SCALE_HINT,
     Schedules,
@@ -169,8 +168,9 @@ class TorchPPO(Schedules):
             pick = torch.from_numpy(rows).to(self.device)
             obs = torch.from_numpy(self.vec.final_observations[rows]).to(self.device)
             out[pick] = self.actor.value(obs, pick)
-            raise_if_bad([("final observations", obs.float()), ("values", out[pick])],
-                         where=f"tick {self.actor.tick - 1}", hint=ENV_HINT)
+            where = f"tick {self.actor.tick - 1}"
+            raise_if_bad([("final observations", obs.float())], where, of_env=True)
+            raise_if_bad([("values", out[pick])], where)
         return out
 
     def _read_obs(self) -> Tensor:
@@ -186,7 +186,7 @@ class TorchPPO(Schedules):
     def _check_input(self, name: str, array: np.ndarray) -> None:
         if not math.isfinite(float(array.sum())):
             raise_if_bad([(name, torch.from_numpy(array))], where=f"tick {self.actor.tick}",
-                         hint=ENV_HINT)
+                         of_env=True)
 
     def _timed(self, call) -> None:
         started = time.perf_counter()
