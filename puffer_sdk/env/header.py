@@ -54,10 +54,10 @@ def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer") -> tuple:
 
 
 def refusal(problems: list[PufferError]) -> PufferError | None:
-    """Of all problems, what leaves nothing to check: an environment for another interface, with
-    what else is wrong below it; or, where no rule names any of them, the first."""
+    """Of all problems, what leaves nothing to check: an environment for another interface, or one
+    that no rule names, such as a compiler's. What else is wrong stands below it."""
     first, others = (problems or [None])[0], problems[1:]
-    if isinstance(first, DialectError) and others:
+    if others and (isinstance(first, DialectError) or all(p.code is None for p in problems)):
         first.detail = "\n".join(filter(None, [first.detail, "also refused:", *(
             f"{p.where}: {p.message}" + (f" ({p.code})" if p.code else "") for p in others)]))
     if isinstance(first, DialectError) or all(p.code is None for p in problems):

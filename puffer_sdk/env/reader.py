@@ -39,7 +39,9 @@ class Reader(Source):
         self.check_binding()
         self.check_lines()
         self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
-        self.problems[:0] = self.compiler_errors()
+        # A struct that does not compile has whatever fields clang could make out
+        refused = self.compiler_errors()
+        self.problems = refused + [p for p in self.problems if p.code is None or not refused]
         if self.problems and (other := dialects.recognise(self.name, self.texts())):
             self.problems = [other, *(p for p in self.problems if not dialects.follows(p))]
         self.problems.sort(key=lambda p: not isinstance(p, DialectError))
