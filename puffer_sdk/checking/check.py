@@ -12,7 +12,6 @@ writes a program for each error.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import BuildError, RunError, UsageError
 from ..bridges import makers
-from ..env import header
+from ..env import header, library
 from ..settings.config import find_ini, resolve
 from . import allowing
 from .experiments import learning, plan
@@ -88,7 +87,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
         if learn:
             facts.options |= {"--learn"}
             learning.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
-        findings, not_tested = _apply(facts)
+        findings, not_tested, explained = _apply(facts)
         kept = _suppress(facts, findings, not_tested)
         findings, more = limit(kept.kept)
         if prove and not facts.exceeded:
@@ -97,7 +96,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,
                        "fail" if bad else "pass", time.perf_counter() - began, kept.allowed,
                        more, learning.summary(facts.learning), kept.notes, folder, texts,
-                       kept.declared)
+                       kept.declared, explained)
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:
@@ -128,29 +127,26 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
         failed = outcome.first("failed")
         if not failed:
             continue
-        missing = re.match(r"missing-key: (.*)", failed.text)
-        kind, _, text = failed.text.partition(": ")
-        if kind in ("sizes", "agents"):     # next to what the source shows
-            facts.problems.append(BuildError(text, code="PUF112", where=facts.spec.header.name,
-                                             hint="is a setting of [env] missing or wrong?"))
-            facts.outcomes.clear()
-            return None
-        if missing is None:
+        problem = library.explain_error(failed.text, list(facts.config.env), facts.folder)
+        if problem.code is None:
             raise RunError("the checker cannot run this environment", where=facts.folder,
-                           detail=failed.text.partition(": ")[2] or failed.text)
-        facts.problems.append(BuildError(
-            f"the binding reads [env] {missing[1]}, which the ini does not give", code="PUF106",
-            where="binding.c", hint=f"add to [env]: {missing[1]} = ..."))
+                           detail=problem.message)
+        problem.where = problem.where or facts.spec.header.name
+        facts.problems.append(problem)      # next to what the source shows
+        facts.outcomes.clear()
         return None
     return lab
 
 
-def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
-    """Every rule on these facts: findings with names and severities, and what had no chance."""
+def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str], dict[str, list[str]]]:
+    """Every rule on these facts: findings with names and severities; what had no chance, and which
+    of it because of a finding.
+    """
     findings, not_tested = [], {}
     for code, rule in registry.requested(facts).items():
         if not rule.static and not facts.outcomes:
-            not_tested[code] = "the environment was not run: it breaks the contract"
+            not_tested[code] = registry.NotTested(
+                "the environment was not run: it breaks the contract")
             continue
         try:
             for finding in rule.function(facts):
@@ -160,9 +156,9 @@ def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str]]:
                     finding.hint = f"{finding.hint}; if it is meant: // puffer: {finding.word}"
                 findings.append(finding)
         except registry.NotTested as reason:
-            not_tested[code] = str(reason)
+            not_tested[code] = reason
     findings.sort(key=Finding.order)
-    return findings, not_tested
+    return findings, *registry.reasons(not_tested, findings)
 
 
 def _suppress(facts: Facts, findings: list[Finding],

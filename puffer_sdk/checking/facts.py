@@ -1,6 +1,7 @@
 """What experiments found about an environment: plan.py fills Facts, and the rules read them."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from ..base.spec import Spec
 from ..env.row import Row, named
 from ..settings.values import Config
 from .experiments.moments import Statistics
+from .finding import Elements, span
 from .harness.bound import MEMORY
 from .harness.kinds import Fact, known
 from .source.layout import Layout
@@ -21,6 +23,7 @@ from .source.sites import Site
 
 # experiments that put values into the env's memory which it never has: it may stumble over them
 STRANGE = ("rewrite", "columns")
+REPEATS = 4             # blocks at equal distances that are one pattern
 
 
 @dataclass
@@ -209,6 +212,20 @@ def ranges(numbers) -> Iterator[tuple[int, int]]:
         first = last = number
     if first is not None:
         yield first, last
+
+
+def blocks(numbers) -> list[int | Elements]:
+    """Consecutive numbers as elements of a finding. Blocks of one size that come back at equal
+    distances are one: "1-2 of each 3"; a few may be missing.
+    """
+    pairs = list(ranges(numbers))
+    starts, sizes = [first for first, _ in pairs], {last - first for first, last in pairs}
+    if len(pairs) >= REPEATS and len(sizes) == 1:
+        stride = math.gcd(*(start - starts[0] for start in starts))
+        if 2 * len(pairs) > (starts[-1] - starts[0]) // stride:
+            first = starts[0] % stride
+            return [Elements(*pairs[0], f"{span(first, first + sizes.pop())} of each {stride}")]
+    return [span(*pair) for pair in pairs]
 
 
 def elements(first: int, last: int) -> str:

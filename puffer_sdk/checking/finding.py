@@ -70,4 +70,5 @@ class Finding:
     def order(self) -> tuple:
         """Findings are listed in this order, whatever order they were found in."""
         return (self.severity != "error", self.code, self.file or "", self.line or 0,
-                self.agent if self.agent is not None else -1, self.step or 0, self.message)
+                self.agent if self.agent is not None else -1, self.step or 0,
+                self.block or (-1, -1), self.message)

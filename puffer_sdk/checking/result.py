@@ -29,6 +29,7 @@ class CheckResult:
     folder: Path = Path()
     files: dict[str, bytes] = field(default_factory=dict)   # as they were checked, by name
     declared: list[Declared] = field(default_factory=list)  # what the author says is meant
+    explained: dict[str, list[str]] = field(default_factory=dict)   # rule -> codes that explain it
 
     @property
     def exit_status(self) -> int:
@@ -37,7 +38,8 @@ class CheckResult:
     def to_dict(self) -> dict:
         """The JSON document; only `seconds` differs between two runs."""
         return {"findings": [finding.to_dict() for finding in self.findings],
-                "coverage": {**self.coverage, "not_tested": self.not_tested, "more": self.more,
+                "coverage": {**self.coverage, "not_tested": self.not_tested,
+                             "not_tested_because": self.explained, "more": self.more,
                              "suppressed": [{"code": finding.code, "message": finding.message,
                                              "file": finding.file, "line": finding.line,
                                              "reason": reason, "allowed_at": where}

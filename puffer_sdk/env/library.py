@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,8 +117,8 @@ class Library:
     def error(self, buffer, env: Settings, vec: Settings | None = None) -> PufferError:
         """What the C side wrote into an error buffer, as an error to raise."""
         text = ffi().string(buffer).decode(errors="replace")
-        return explain_error(text, vec if text.startswith("missing-vec-key") and vec else env,
-                             self.folder)
+        asked = vec if text.startswith("missing-vec-key") and vec else env
+        return explain_error(text, asked.keys, self.folder)
 
 
 class Settings:
@@ -133,17 +133,21 @@ class Settings:
         self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
 
 
-def explain_error(text: str, settings: Settings, folder: Path | None = None) -> PufferError:
-    """The C side's error text as an error with a hint; folder: the environment's, if known."""
+def explain_error(text: str, keys: Sequence[str], folder: Path | None = None) -> PufferError:
+    """The C side's error, "KIND: TEXT", as an error with a hint and a rule's code, if one names it.
+
+    keys    that the section gives
+    folder  the environment's, if known
+    """
     kind, _, rest = text.partition(": ")
     if kind in ("missing-key", "missing-vec-key"):
         section = "env" if kind == "missing-key" else "vec"
-        close = nearest(rest, settings.keys)
+        close = nearest(rest, keys)
         where, ini = _place_in_ini(folder, section, close)
         lacking = f"which {ini} does not give" if ini else "and there is no ini that gives it"
         return UsageError(f"the binding reads [{section}] {rest}, {lacking}",
                           code="PUF106", where=where, expected=f"a value for {rest}",
-                          actual=", ".join(settings.keys) or f"no [{section}] keys",
+                          actual=", ".join(keys) or f"no [{section}] keys",
                           hint=f"rename {close} to {rest}" if close
                           else f"add to [{section}]{'' if ini else f' of {where}'}: {rest} = ...")
     if kind == "tiling":
@@ -156,7 +160,7 @@ def explain_error(text: str, settings: Settings, folder: Path | None = None) -> 
              "sizes": "OBS_SIZE must be at least 1 and equal in all envs, before and after init",
              "memory": "lower vec.total_agents"}
     return UsageError(rest or text or "the environment could not be created",
-                      hint=hints.get(kind))
+                      hint=hints.get(kind), code="PUF112" if kind in ("sizes", "agents") else None)
 
 
 def _place_in_ini(folder: Path | None, section: str, key: str | None

@@ -110,20 +110,21 @@ static const struct {
     {"finite", repro_look_values, NULL},
     {"within", repro_look_values, NULL},    // [low, high]
     {"zero-or-one", repro_look_values, NULL},
-    {"with-terminal", repro_look_values, NULL},    // a truncation never comes alone
-    {"one-legal", repro_look_legal, NULL},         // a mask leaves one of these actions
-    {"count", repro_look_count, NULL},             // num_agents is one that the rows allow
-    {"let-go", repro_look_let_go, NULL},           // flags that are set are cleared again
-    {"shown", repro_look_shown, NULL},             // after an ending, the new state is observed
-    {"reset", repro_look_reset, NULL},             // after an ending the state begins anew
-    {"terminal", repro_look_reset, NULL},          // the state never begins anew without one
-    {"goes-on", repro_look_goes_on, NULL},         // after all have ended, something happens
-    {"logged", repro_look_logged, NULL},           // endings make log.n grow
-    {"log", repro_look_log, NULL},                 // field is what was counted
-    {"determined", NULL, repro_determined},        // by c_reset, whatever the buffer held
-    {"written", NULL, repro_written},              // by each step
-    {"written-on-end", NULL, repro_written},       // by each step that ends the episode
-    {"same-again", NULL, repro_same},              // a second run in this process
+    {"with-terminal", repro_look_values, NULL},       // a truncation never comes alone
+    {"one-legal", repro_look_legal, NULL},            // a mask leaves one of these actions
+    {"count", repro_look_count, NULL},                // num_agents is one that the rows allow
+    {"let-go", repro_look_let_go, NULL},              // flags that are set are cleared again
+    {"shown", repro_look_shown, NULL},                // after an ending, the new state is observed
+    {"reset", repro_look_reset, NULL},                // after an ending the state begins anew
+    {"terminal", repro_look_reset, NULL},             // c_step never calls c_reset without one
+    {"terminal-by-state", repro_look_reset, NULL},    // the state never begins anew without one
+    {"goes-on", repro_look_goes_on, NULL},            // after all have ended, something happens
+    {"logged", repro_look_logged, NULL},              // endings make log.n grow
+    {"log", repro_look_log, NULL},                    // field is what was counted
+    {"determined", NULL, repro_determined},           // by c_reset, whatever the buffer held
+    {"written", NULL, repro_written},                 // by each step
+    {"written-on-end", NULL, repro_written},          // by each step that ends the episode
+    {"same-again", NULL, repro_same},                 // a second run in this process
     {"same-in-another-process", NULL, repro_same},
     {"same-alone", NULL, repro_same},    // the env in a batch, and the only one stepped
     {"same-in-any-order", NULL, repro_same},

@@ -96,7 +96,8 @@ REPRO_FN void repro_look_let_go(ReproBatch* b) {
 REPRO_FN void repro_look_shown(ReproBatch* b) {
     ReproSpan s = repro_span(b);
     const char* base = (const char*)repro_api->env_struct(b->vec, repro_it.env);
-    if (repro_last != PUFFER_STEP || !repro_ended(b, repro_it.env) || !repro_has(b, repro_it.env, s.agent))
+    if (repro_last != PUFFER_STEP || !repro_ended(b, repro_it.env)
+        || !repro_has(b, repro_it.env, s.agent))
         return;
     if (repro_it.pointer >= 0) memcpy(&base, base + repro_it.pointer, sizeof base);
     float real;
@@ -276,13 +277,14 @@ void __cyg_profile_func_exit(void* function, void* caller) {
 REPRO_FN void repro_look_reset(ReproBatch* b) {
     static int resets;
     static unsigned char* over;    // agents whose episode has ended since the last reset
-    bool hidden = strcmp(repro_it.expect, "terminal") == 0, stepped = repro_last == PUFFER_STEP;
+    bool hidden = strcmp(repro_it.expect, "reset") != 0, stepped = repro_last == PUFFER_STEP;
+    bool by_call = strcmp(repro_it.expect, "terminal") == 0;
     int were, came, agents = b->count[repro_it.env];
     bool drew = repro_rng_of(b) != repro_rng, called = repro_resets != resets;
     if (!over) over = (unsigned char*)calloc((size_t)agents, 1);
     for (int i = 0; i < agents; i++) over[i] |= repro_agent_ended(b, repro_it.env, i);
     repro_homecoming(b, &were, &came);
-    bool begun = called || (were >= 3 && came == were);
+    bool begun = called || (!by_call && were >= 3 && came == were);
     if (stepped && !hidden && repro_ended(b, repro_it.env) && !called && were > 0 && came == 0
         && !(repro_resets_draw && drew))
         REPRO_FAIL(REPRO_FAILED, "every agent's episode has ended, and nothing of the state has "

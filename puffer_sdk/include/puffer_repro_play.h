@@ -58,8 +58,8 @@ static PufferSettings repro_env_settings, repro_vec_settings;
 static volatile bool repro_over;    // from here on, an exit is ours
 static ReproRegion repro_regions[256];
 static int repro_num_regions;
-static int repro_last;        // the last call: PUFFER_RESET, PUFFER_STEP or PUFFER_CLOSE
-static int repro_shift;       // moves clocks, heap and stack: the game may not notice
+static int repro_last;     // the last call: PUFFER_RESET, PUFFER_STEP or PUFFER_CLOSE
+static int repro_shift;    // moves clocks, heap and stack: the game may not notice
 
 static struct {           // the row that is wrong
     const char* array;    // NULL = none
@@ -90,16 +90,15 @@ REPRO_FN void repro_say(const char* format, ...) {
     bool told = write(2, line, (size_t)size) == size, inside = repro_watch.phase != PUFFER_IDLE;
     if (inside && !repro_wrong.outside) repro_wrong.array = NULL;    // seen before, and right
     bool row = repro_wrong.array != NULL;
-    size = snprintf(line, sizeof line,
-                    "{\"code\": \"%s\", \"step\": %lld, \"text\": \"%s\", \"phase\": \"%s\", "
-                    "\"array\": \"%s\", \"env\": %d, \"agent\": %d, \"element\": %d, "
-                    "\"outside\": %d, \"low\": %.17g, \"high\": %.17g}\n",
-                    repro_it.code, (long long)repro_watch.step, text,
-                    repro_phase(inside ? repro_watch.phase : repro_last),
-                    row ? repro_wrong.array : "", repro_it.env,
-                    row && repro_wrong.agent >= 0 ? repro_wrong.agent : repro_it.agent,
-                    row ? repro_wrong.element : -1, row && repro_wrong.outside, repro_it.low,
-                    repro_it.high);
+    size = snprintf(
+        line, sizeof line,
+        "{\"code\": \"%s\", \"step\": %lld, \"text\": \"%s\", \"phase\": \"%s\", "
+        "\"array\": \"%s\", \"env\": %d, \"agent\": %d, \"element\": %d, "
+        "\"outside\": %d, \"low\": %.17g, \"high\": %.17g}\n",
+        repro_it.code, (long long)repro_watch.step, text,
+        repro_phase(inside ? repro_watch.phase : repro_last), row ? repro_wrong.array : "",
+        repro_it.env, row && repro_wrong.agent >= 0 ? repro_wrong.agent : repro_it.agent,
+        row ? repro_wrong.element : -1, row && repro_wrong.outside, repro_it.low, repro_it.high);
     int file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     if (file >= 0) told &= write(file, line, (size_t)size) == size && close(file) == 0;
     (void)told;    // where nobody listens, the status is left

@@ -189,7 +189,7 @@ def test_not_tested_says_why(copy):
     result = short_check(endless)
     assert result.not_tested["PUF401"] == "no episode ended"
     dead = short_check(copy(SPECIMENS / "broken" / "puf204_tank"))
-    assert "PUF204" in dead.not_tested["PUF501"]
+    assert dead.explained == {"PUF503": ["PUF204"]} and "PUF204" in dead.not_tested["PUF503"]
 
 
 def test_two_checks_give_the_same_document(copy):

@@ -33,6 +33,8 @@ from .jobs import Job, Jobs
 from .sizes import Sizes, cost_class
 from .traces import Traces
 
+FURTHER, FURTHEST = 64, 4096    # steps after a choice: beyond two episodes, and at most
+
 
 def gather(facts: Facts, folder: Path, *, budget: float, verbose: bool = False) -> Plan:
     """Build the environment, run every experiment, and leave the outcomes in facts.
@@ -89,7 +91,9 @@ class Plan:
         started += [pool.submit(self.experiment, job) for job in jobs.of_other_builds()]
         for job in started:
             job.result()
+        late = pool.submit(self.look_further)
         lines.read(self.facts, self.folder / "debug.gcda")
+        late.result()
         others.conclude()
 
     # -- building
@@ -151,6 +155,18 @@ class Plan:
         outcome = self.runner.run(name, program, library, experiment,
                                   **{"agents": self.facts.agents, **options})
         self.facts.outcomes[name] = outcome
+
+    def look_further(self) -> None:
+        """Where a head changed nothing within the steps of `effect`: to the end of an episode."""
+        silent = {fact.head for fact in self.facts.all("effect", "reach")} - {
+            fact.head for fact in self.facts.all("effect", "reach") if fact.moved}
+        lengths = [fact for fact in self.facts.all("run", "sample") if fact.name == "length"]
+        if not silent or not lengths or not lengths[0].seen:
+            return
+        ahead = int(min(2 * lengths[0].mean + FURTHER, FURTHEST))
+        forks = self.sizes.steps(1, 512, 0.8 / ahead, least=128)
+        self.experiment(Job("effect-far", FAST, "effect",
+                            dict(envs=self.sizes.envs(8), steps=forks, ahead=ahead)))
 
     def read_statistics(self) -> None:
         """Ranges and samples of the long run, while its file still exists."""

@@ -127,17 +127,28 @@ static void* store_block(void* at, size_t size) {
     return at;
 }
 
-static void drop_block(const void* at) {
-    if (!counting || !at) {
-        return;
-    }
-    for (size_t i = slot_of(at); blocks[i].at; i = (i + 1) & (SLOTS - 1)) {
+static Block* find_block(const void* at) {
+    for (size_t i = slot_of(at); counting && at && blocks[i].at; i = (i + 1) & (SLOTS - 1)) {
         if (blocks[i].at == at) {
-            sites[blocks[i].site].live--;
-            sites[blocks[i].site].bytes -= (int64_t)blocks[i].size;
-            blocks[i].at = &gone;
-            return;
+            return &blocks[i];
         }
+    }
+    return NULL;
+}
+
+static void drop_block(const void* at) {
+    Block* block = find_block(at);
+    if (block) {
+        sites[block->site].live--;
+        sites[block->site].bytes -= (int64_t)block->size;
+        block->at = &gone;
+    }
+}
+
+void block_replaced(const void* at) {
+    const Block* block = find_block(at);
+    if (block) {
+        sites[block->site].replaced = true;
     }
 }
 

@@ -1,9 +1,11 @@
 /* audit.c -- does the state begin anew when an episode ends?
  *
- * A `home` word of the env struct has the same value after every c_reset, and other values
- * between resets (a tick, a score, a start position). An ending was not a reset if no home
+ * A `home` word of the state (the struct and the heap blocks it points to: state.c) has the same
+ * value after every c_reset, and other values between resets (a tick, a score, a start position). An ending was not a reset if no home
  * word returned to its value and no random number was drawn, although every c_reset draws one.
- * Where the library reports its calls, a call of c_reset inside c_step answers the question.
+ * Where the library reports its calls, a call of c_reset inside c_step answers the question. Where
+ * one was ever seen, no word is asked when a new episode began: an array that observe() fills anew
+ * comes home, too.
  */
 #include "harness.h"
 #include <stdlib.h>
@@ -11,12 +13,6 @@
 
 enum { RESETS = 16, MAX_WORDS = 1 << 12 };
 
-static size_t state_words(void) {
-    size_t words = layout.size / 4;
-    return words < MAX_WORDS ? words : MAX_WORDS;
-}
-
-// Words of the struct, then the observation bytes of all its agents in words of one element
 static size_t element_count(const Batch* b, int env) {
     size_t count = (size_t)desc.obs_size * (size_t)b->count[env];
     return count < MAX_WORDS ? count : MAX_WORDS;
@@ -38,6 +34,19 @@ static uint32_t element(const Batch* b, int env, size_t i) {    // 0 where nobod
     return bits;
 }
 
+typedef struct Words {    // of one env: its state, then its observations in words of one element
+    State state;
+    size_t words, all;    // of the state; observations included
+    uint32_t* now;        // (all) as they were read last
+} Words;
+
+static void read_words(const Batch* b, int env, Words* w) {
+    state_read(&w->state, b, env, w->now);
+    for (size_t i = w->words; i < w->all; i++) {
+        w->now[i] = element(b, env, i - w->words);
+    }
+}
+
 typedef struct Home {    // what c_reset always brings back, of one env
     uint32_t* value;
     bool* fixed;    // the same after every reset
@@ -50,25 +59,16 @@ typedef struct Range {    // of an element of the observation, over all envs
     int64_t stayed;       // of these, those after which it still was
 } Range;
 
-static uint32_t word_at(const Batch* b, int env, size_t words, size_t i) {
-    if (i < words) {
-        uint32_t value;
-        memcpy(&value, env_struct(b, env) + 4 * i, 4);
-        return value;
-    }
-    return element(b, env, i - words);
-}
-
 typedef struct Homecoming {    // of home words, over one step
     int were, came, left;      // away before it; of these, now at home; at home before, now away
 } Homecoming;
 
-static Homecoming count_homecomings(const Batch* b, int env, const Home* home, const bool* away,
-                                    size_t from, size_t to, size_t words) {
+static Homecoming count_homecomings(const uint32_t* now, const Home* home, const bool* away,
+                                    size_t from, size_t to) {
     Homecoming count = {0, 0, 0};
     for (size_t i = from; i < to; i++) {
         if (home->fixed[i] && home->moves[i]) {
-            bool is_home = word_at(b, env, words, i) == home->value[i];
+            bool is_home = now[i] == home->value[i];
             count.were += away[i];
             count.came += away[i] && is_home;
             count.left += !away[i] && !is_home;
@@ -83,23 +83,31 @@ static uint32_t rng_of(const Batch* b, int env) {
     return value;
 }
 
+typedef struct Restarts {     // steps that began a new episode, endings or not
+    int64_t count, hidden;    // hidden: some agent's episode had not ended
+    int64_t step;             // of the first hidden one
+    int env, agent;
+} Restarts;
+
+enum { BY_CALL, BY_WORDS, WAYS };    // how a new episode is told
+
 typedef struct Audit {        // counts over all envs
     int64_t endings;          // steps that ended the episode of every agent of the env
     int64_t stayed;           // after which no home word had gone home
     int64_t kept;             // of these, without a random number drawn
     int64_t stayed_next;      // of `stayed`, those whose next step was an ending, too
     int64_t late;             // endings whose next step called c_reset
+    int64_t late_played;      // of these, those whose next step went on from there
     int64_t grown;            // of `stayed`, logged with the ticks of episodes before
     int64_t part;             // steps that ended the episode of some agents
     int64_t resets, draws;    // calls of c_reset, and those that drew a number
     int64_t plain, noisy;     // other steps, and those that drew a random number
     int64_t frozen;           // agents all ended, and then nothing changed for long
     int64_t called;           // endings on which c_step called c_reset
-    int64_t restarts;         // steps that began a new episode, endings or not
-    int64_t hidden;           // of these, those on which some agent's had not ended
-    int64_t step;             // of the first one that stayed
-    int64_t hidden_step, late_step;
-    int env, hidden_env, hidden_agent, late_env;
+    Restarts restarts[WAYS];
+    int64_t step;    // of the first one that stayed
+    int64_t late_step;
+    int env, late_env;
     Range* ranges;    // (elements of env 0)
     size_t elements;
 } Audit;
@@ -132,7 +140,7 @@ static void step_audited(Batch* b, int env) {
     batch_step(b, env, 0);
 }
 
-static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all, Audit* a) {
+static int64_t learn_home(Batch* b, int e, Home* home, Words* w, Audit* a) {
     int64_t t = 0;
     for (int r = 0; r < RESETS; r++) {
         uint32_t before = rng_of(b, e);
@@ -140,26 +148,28 @@ static int64_t learn_home(Batch* b, int e, Home* home, size_t words, size_t all,
         reset_audited(b, e);
         a->resets++;
         a->draws += rng_of(b, e) != before;
-        for (size_t i = 0; i < all; i++) {
-            uint32_t value = word_at(b, e, words, i);
+        read_words(b, e, w);
+        for (size_t i = 0; i < w->all; i++) {
             if (r == 0) {
-                home->value[i] = value;
+                home->value[i] = w->now[i];
             }
-            home->fixed[i] = home->fixed[i] && value == home->value[i]
-                             && (i >= words || is_state(i));
+            home->fixed[i] = home->fixed[i] && w->now[i] == home->value[i]
+                             && (i >= w->state.struct_words || is_state(i));
         }
         int length = 1 + (int)(mix((uint64_t)(r * b->envs + e)) % 24);
         for (int k = 0; k < length; k++) {
             watch.step = ++t;
             batch_act(b, e, t);
             step_audited(b, e);
-            for (size_t i = 0; i < all; i++) {
-                home->moves[i] = home->moves[i] || word_at(b, e, words, i) != home->value[i];
+            read_words(b, e, w);
+            for (size_t i = 0; i < w->all; i++) {
+                home->moves[i] = home->moves[i] || w->now[i] != home->value[i];
             }
         }
     }
     watch.step = t;
     reset_audited(b, e);
+    read_words(b, e, w);
     return t;
 }
 
@@ -177,14 +187,14 @@ static double logged_length(Batch* b, int e) {    // of the one episode just log
 static uint64_t hash_seen(const Batch* b, int e) { return hash_array(b, e, OBSERVATIONS, 1); }
 
 // A new episode began on this step: had every agent's episode ended, now or before?
-static void note_restart(const Batch* b, int e, bool* over, Audit* a) {
-    a->restarts++;
+static void note_restart(const Batch* b, int e, bool* over, Restarts* r) {
+    r->count++;
     for (int i = 0; i < b->count[e]; i++) {
         if (!over[i] && had_agent(b, e, i)) {
-            if (a->hidden++ == 0) {
-                a->hidden_step = watch.step;
-                a->hidden_env = e;
-                a->hidden_agent = i;
+            if (r->hidden++ == 0) {
+                r->step = watch.step;
+                r->env = e;
+                r->agent = i;
             }
             break;
         }
@@ -194,12 +204,12 @@ static void note_restart(const Batch* b, int e, bool* over, Audit* a) {
 
 typedef struct Track {    // one env, from step to step
     Home home;
-    size_t words, all;    // of the struct; observations included
-    bool has_home;        // in the struct; else the observations have to do
-    bool* away;           // (all) away from home before the step
-    bool* far;            // elements that no c_reset ever shows so
-    bool* over;           // agents whose episode ended
-    bool* gone;           // the same, until a new episode begins
+    Words words;
+    bool has_home;       // in the state; else the observations have to do
+    bool* away;          // (all) away from home before the step
+    bool* far;           // elements that no c_reset ever shows so
+    bool* over;          // agents whose episode ended
+    bool* gone[WAYS];    // the same, until a new episode begins
     int64_t t, since, since_reset, still;
     uint64_t seen;
     bool stayed_before, not_begun;    // the step before was an ending, and no new episode began
@@ -211,16 +221,16 @@ typedef struct Step {              // what happened on one step
 } Step;
 
 static Track track_open(Batch* b, int e, Audit* a) {
-    size_t words = state_words(), all = words + element_count(b, e), agents = (size_t)b->count[e];
+    State state = state_open(b, e);
+    size_t words = state.words, all = words + element_count(b, e), agents = (size_t)b->count[e];
     Track k = {.home = {calloc(all, 4), malloc(all), calloc(all, 1)},
-               .words = words,
-               .all = all,
+               .words = {state, words, all, calloc(all, 4)},
                .away = calloc(all, 1),
                .far = calloc(a->elements + 1, 1),
                .over = calloc(agents, 1),
-               .gone = calloc(agents, 1)};
+               .gone = {calloc(agents, 1), calloc(agents, 1)}};
     memset(k.home.fixed, 1, all);
-    k.t = learn_home(b, e, &k.home, words, all, a);
+    k.t = learn_home(b, e, &k.home, &k.words, a);
     for (size_t i = 0; i < words; i++) {
         k.has_home = k.has_home || (k.home.fixed[i] && k.home.moves[i]);
     }
@@ -229,28 +239,31 @@ static Track track_open(Batch* b, int e, Audit* a) {
 }
 
 static void track_close(Track* k) {
+    free(k->words.now);
     free(k->home.value);
     free(k->home.fixed);
     free(k->home.moves);
     free(k->away);
     free(k->far);
     free(k->over);
-    free(k->gone);
+    free(k->gone[BY_CALL]);
+    free(k->gone[BY_WORDS]);
 }
 
 static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
     uint32_t before = rng_of(b, e);
-    for (size_t i = 0; i < k->all; i++) {
-        k->away[i] = k->home.fixed[i] && k->home.moves[i]
-                     && word_at(b, e, k->words, i) != k->home.value[i];
+    const Words* w = &k->words;
+    for (size_t i = 0; i < w->all; i++) {
+        k->away[i] = k->home.fixed[i] && k->home.moves[i] && w->now[i] != k->home.value[i];
     }
-    for (size_t i = 0; i < a->elements && i < k->all - k->words; i++) {
+    for (size_t i = 0; i < a->elements && i < w->all - w->words; i++) {
         k->far[i] = !is_empty(b, e, i) && is_outside(&a->ranges[i], seen_value(b, e, i));
     }
     int entered = resets_entered;
     watch.step = ++k->t;
     batch_act(b, e, k->t);
     step_audited(b, e);
+    read_words(b, e, &k->words);
     k->since++;
     k->since_reset++;
     Step s = {.called = resets_entered != entered,
@@ -262,7 +275,9 @@ static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
         bool came = has && !had;
         s.some = s.some || end;
         k->over[i] = (k->over[i] && !came) || end || !(had || has);
-        k->gone[i] = (k->gone[i] && !came) || end;
+        for (int way = 0; way < WAYS; way++) {
+            k->gone[way][i] = (k->gone[way][i] && !came) || end;
+        }
         s.all_over = s.all_over && k->over[i];
     }
     return s;
@@ -289,17 +304,24 @@ static void note_frozen(const Batch* b, int e, Track* k, const Step* s, Audit* a
 static void audit_step(Batch* b, int e, Track* k, Audit* a) {
     Step s = track_step(b, e, k, a);
     a->stayed_next += k->stayed_before && s.ended;
-    if (k->not_begun && !s.ended && s.called && a->late++ == 0) {
-        a->late_step = k->t - 1;
-        a->late_env = e;
+    const Words* w = &k->words;
+    Homecoming in = count_homecomings(w->now, &k->home, k->away, 0, w->words);
+    if (k->not_begun && !s.ended && s.called) {
+        if (a->late++ == 0) {
+            a->late_step = k->t - 1;
+            a->late_env = e;
+        }
+        a->late_played += in.came < in.were || in.left > 0;
     }
     k->stayed_before = k->not_begun = false;
     note_frozen(b, e, k, &s, a);
-    Homecoming in = count_homecomings(b, e, &k->home, k->away, 0, k->words, k->words);
-    Homecoming seen = count_homecomings(b, e, &k->home, k->away, k->words, k->all, k->words);
+    Homecoming seen = count_homecomings(w->now, &k->home, k->away, w->words, w->all);
     // All went home, and none set out: a score that counts from now on goes on with its game
-    if (s.called || (in.were >= 3 && in.came == in.were && in.left == 0)) {
-        note_restart(b, e, k->gone, a);
+    if (in.were >= 3 && in.came == in.were && in.left == 0) {
+        note_restart(b, e, k->gone[BY_WORDS], &a->restarts[BY_WORDS]);
+    }
+    if (s.called) {
+        note_restart(b, e, k->gone[BY_CALL], &a->restarts[BY_CALL]);
     }
     if (!s.ended) {
         a->part += s.some;
@@ -310,7 +332,7 @@ static void audit_step(Batch* b, int e, Track* k, Audit* a) {
     a->endings++;
     a->called += s.called;
     k->not_begun = !s.called && in.came < in.were;
-    for (size_t i = 0; (s.called || in.came > 0) && i < a->elements && i < k->all - k->words; i++) {
+    for (size_t i = 0; (s.called || in.came > 0) && i < a->elements && i < w->all - w->words; i++) {
         bool far = k->far[i] && !is_empty(b, e, i);
         a->ranges[i].left += far;
         a->ranges[i].stayed += far && is_outside(&a->ranges[i], seen_value(b, e, i));
@@ -363,7 +385,7 @@ static void learn_ranges(Batch* b, Range* ranges, size_t elements) {
 
 void experiment_audit(void) {
     Batch b = batch_open(PACKED);
-    Audit a = {.step = -1, .env = -1, .hidden_step = -1, .elements = element_count(&b, 0)};
+    Audit a = {.step = -1, .env = -1, .elements = element_count(&b, 0)};
     a.ranges = calloc(a.elements, sizeof *a.ranges);
     learn_ranges(&b, a.ranges, a.elements);
     for (int e = 0; e < b.envs; e++) {
@@ -379,12 +401,13 @@ void experiment_audit(void) {
         }
     }
     fact(endings, .endings = a.endings, .kept = a.kept, .stayed = a.stayed,
-         .stayed_next = a.stayed_next, .late = a.late, .late_step = a.late_step,
-         .late_env = a.late_env, .grown = a.grown, .part = a.part, .resets = a.resets,
-         .draws = a.draws, .plain = a.plain, .noisy = a.noisy, .frozen = a.frozen,
-         .called = a.called, .env = a.env, .step = a.step);
-    fact(restarts, .restarts = a.restarts, .hidden = a.hidden, .step = a.hidden_step,
-         .env = a.hidden_env, .agent = a.hidden_agent);
+         .stayed_next = a.stayed_next, .late = a.late, .late_played = a.late_played,
+         .late_step = a.late_step, .late_env = a.late_env, .grown = a.grown, .part = a.part,
+         .resets = a.resets, .draws = a.draws, .plain = a.plain, .noisy = a.noisy,
+         .frozen = a.frozen, .called = a.called, .env = a.env, .step = a.step);
+    const Restarts* r = &a.restarts[a.restarts[BY_CALL].count ? BY_CALL : BY_WORDS];
+    fact(restarts, .called = r == &a.restarts[BY_CALL], .restarts = r->count, .hidden = r->hidden,
+         .step = r->step, .env = r->env, .agent = r->agent);
     fact(opening, .tells = tells, .old = old, .element = first);
     batch_close(&b);
 }

@@ -29,7 +29,7 @@ static char* allocate_guarded(int array, int env, size_t bytes, int layout) {
     return start;
 }
 
-Batch batch_open(int layout) {
+Batch batch_open(int how) {
     Batch b = {.envs = options.envs, .agents = options.agents * options.envs};
     char error[PUFFER_ERROR_SIZE] = "";
     b.vec = api->create(&options.env, &options.vec, b.agents, 1,
@@ -44,7 +44,7 @@ Batch batch_open(int layout) {
     b.rows = calloc((size_t)b.envs, sizeof *b.rows);
 
     for (int a = 0; a < NUM_ARRAYS; a++) {
-        if (row_bytes(a) > 0 && layout <= REVERSED) {
+        if (row_bytes(a) > 0 && how <= REVERSED) {
             b.bytes[a] = (size_t)b.agents * row_bytes(a) + 2 * PAD;
             b.block[a] = allocate(b.bytes[a]);
             memset(b.block[a], CANARY, PAD);
@@ -54,14 +54,14 @@ Batch batch_open(int layout) {
     }
     loan_add("env struct", env_struct(&b, 0), (size_t)api->env_struct_size() * (size_t)b.envs);
     char* whole[NUM_ARRAYS] = {0};    // guarded, but in one piece: MY_VEC_STEP clears all rewards
-    for (int a = 0; layout > REVERSED && desc.whole_steps && a < NUM_ARRAYS; a++) {
+    for (int a = 0; how > REVERSED && desc.whole_steps && a < NUM_ARRAYS; a++) {
         if (row_bytes(a) > 0) {
-            whole[a] = allocate_guarded(a, 0, (size_t)b.agents * row_bytes(a), layout);
+            whole[a] = allocate_guarded(a, 0, (size_t)b.agents * row_bytes(a), how);
         }
     }
-    int placed = 0;    // agents placed so far, in the order of the layout
+    int placed = 0;    // agents placed so far, in that order
     for (int k = 0; k < b.envs; k++) {
-        int i = layout == REVERSED ? b.envs - 1 - k : k;
+        int i = how == REVERSED ? b.envs - 1 - k : k;
         api->rows(b.vec, i, &b.first[i], &b.count[i]);
         void* at[NUM_ARRAYS] = {0};
         for (int a = 0; a < NUM_ARRAYS; a++) {
@@ -69,9 +69,9 @@ Batch batch_open(int layout) {
             if (bytes == 0) {
                 continue;
             }
-            at[a] = layout <= REVERSED ? (char*)b.block[a] + PAD + (size_t)placed * bytes
-                    : whole[a]         ? whole[a] + (size_t)placed * bytes
-                                       : allocate_guarded(a, i, bytes * (size_t)b.count[i], layout);
+            at[a] = how <= REVERSED ? (char*)b.block[a] + PAD + (size_t)placed * bytes
+                    : whole[a]      ? whole[a] + (size_t)placed * bytes
+                                    : allocate_guarded(a, i, bytes * (size_t)b.count[i], how);
         }
         placed += b.count[i];
         b.rows[i] = (PufferBuffers){.observations = at[OBSERVATIONS],
@@ -81,6 +81,11 @@ Batch batch_open(int layout) {
                                     .truncations = at[TRUNCATIONS],
                                     .action_mask = at[MASK],
                                     .alive = at[ALIVE]};
+        for (int p = 0; p < 4; p++) {
+            const void* own;
+            memcpy(&own, env_struct(&b, i) + layout.pointers[p], sizeof own);
+            block_replaced(own);
+        }
         api->bind(b.vec, i, &b.rows[i]);
     }
     return b;
@@ -124,6 +129,7 @@ static void check_initialized(const Batch* b, int env) {
 
 void batch_reset(Batch* b, int env) {
     api->reset(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, &watch);
+    close_guards();
     note_agents(b, env);
     check_initialized(b, env);
 }
@@ -133,6 +139,7 @@ void batch_seed(Batch* b, int env, uint32_t seed) { set_seed(b->vec, env, seed);
 void batch_step(Batch* b, int env, int flags) {
     note_agents(b, env);
     api->step(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, flags, &watch);
+    close_guards();
     check_initialized(b, env);
 }
 

@@ -92,7 +92,7 @@ OURS = "-DPUFFER_UNOPTIMIZED"     # vecenv.h is compiled in less time
 FAST = Kind("fast", ("-O2", *LINES, OURS))
 # float-divide-by-zero is no fault by itself; it tells where a NaN came from
 SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS,
-                               "-fsanitize=float-divide-by-zero"))
+                               "-fsanitize=float-divide-by-zero", "-fsanitize-recover=address"))
 # Calls us at each call
 WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))
 # Reports each access (harness/threads.c) and each line
@@ -324,7 +324,7 @@ def _kill_group(child: subprocess.Popen) -> None:
 def _sanitizer_options(reports: Path, most: int) -> dict[str, str]:
     own_signals = ("handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:handle_sigill=0:"
                    "allow_user_segv_handler=1:use_sigaltstack=0")
-    return {"ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=1:exitcode=96:log_path={reports}:"
+    return {"ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=0:exitcode=96:log_path={reports}:"
                             f"hard_rss_limit_mb={3 * most >> 21}:"
                             f"detect_stack_use_after_return=1:{own_signals}",
             "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=0:log_path={reports}:"

@@ -51,6 +51,7 @@ typedef struct Options {    // what the command line asked for
     int stores;                // look at stores to observations (stores.c)
     int fences;                // 1: heap blocks between unmapped pages (fences.c)
     int uneven;                // 1: actions that are seldom even: batch.c
+    int ahead;                 // steps that follow each fork of `effect`; 0 = its own number
     const char* hung;          // path: if the file exists, another process has hung
     int parent;                // the process that started this one: it ends with that
     PufferSettings env, vec;
@@ -106,11 +107,13 @@ double now(void);    // seconds, monotonic
 // guard.c
 void guard_against_env(void);    // signal handlers, exit handler, watchdog, limits
 void start_watchdog(void);       // a fork needs its own: timers are not inherited
+void close_guards(void);         // that a fault has opened
 void add_region(int array, int env, char* start, size_t bytes, char* low, char* high);
 
 // allocations.c
 void loan_add(const char* name, const void* start, size_t bytes);    // not the env's to free
 void loan_remove(const void* start);
+void block_replaced(const void* at);             // by one that is lent: its pointer is overwritten
 void actions_seal(void* block, size_t bytes);    // until the next write into it
 void actions_unseal(void);
 bool actions_fault(const char* at, unsigned long long pc);    // from the signal handler

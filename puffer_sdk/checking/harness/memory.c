@@ -38,8 +38,8 @@ static void report_site(const char* how, const Site* s, int envs, int resets, in
     Stack stack = {.depth = s->depth};
     memcpy(stack.frames, s->stack, sizeof s->stack);
     fact(leak, .phase = phase_name(s->phase), .env = s->env, .step = s->step, .seed = watch.seed,
-         .how = how, .blocks = blocks, .bytes = bytes, .envs = envs, .resets = resets,
-         .stack = stack);
+         .how = how, .replaced = s->replaced, .blocks = blocks, .bytes = bytes, .envs = envs,
+         .resets = resets, .stack = stack);
 }
 
 void experiment_memory(void) {

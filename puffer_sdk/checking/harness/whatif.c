@@ -70,6 +70,7 @@ typedef struct Effect {                      // of one head
 static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64_t* answers,
                        Effect* effect) {
     int count = values_of(head);
+    int64_t steps = options.ahead ? options.ahead : AHEAD;
     bool good[MAX_VALUES] = {0};
     bool any = false;
     for (int k = 0; k < count; k++) {
@@ -78,7 +79,7 @@ static void try_values(Batch* b, int env, int agent, int head, int64_t t, uint64
         }
         if (in_fork(&good[k])) {
             uint64_t hash = 1;
-            for (int64_t ahead = 0; ahead < AHEAD; ahead++) {
+            for (int64_t ahead = 0; ahead < steps; ahead++) {
                 batch_act(b, env, t + ahead);
                 bool can = has_agent(b, env, agent) && is_allowed(b, env, agent, head, k);
                 if (ahead == 0 || (ahead < HELD && can)) {

@@ -36,17 +36,19 @@ def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path 
         step_timeout=config.vec.step_timeout, start_timeout=config.vec.start_timeout,
         on_progress=on_progress)
     folder, files = _files(name, facts)
-    findings, not_tested, rules = judge(facts)
+    findings, not_tested, explained, rules = judge(facts)
     kept = _suppress(config, findings, files, not_tested)
     findings, more = limit(kept.kept)
     bad = [each for each in findings if each.severity == "error" or strict]
     return CheckResult(source.place.name, findings, _coverage(facts, rules), not_tested,
                        "fail" if bad else "pass", time.perf_counter() - began, kept.allowed,
-                       more, None, kept.notes, folder, files, kept.declared)
+                       more, None, kept.notes, folder, files, kept.declared, explained)
 
 
-def judge(facts: PythonFacts) -> tuple[list[Finding], dict[str, str], int]:
-    """Findings with names and severities; what had no chance, and why; how many rules there are."""
+def judge(facts: PythonFacts) -> tuple[list[Finding], dict[str, str], dict[str, list[str]], int]:
+    """Findings with names and severities; what had no chance, and why; what of it because of a
+    finding; how many rules there are.
+    """
     rules, findings, reasons, asked = registry.load(), [], {}, set()
     for each in judging.known:
         try:
@@ -57,7 +59,7 @@ def judge(facts: PythonFacts) -> tuple[list[Finding], dict[str, str], int]:
             asked |= set(each.codes)
         except NotTested as reason:
             for code in each.codes:
-                reasons.setdefault(code, str(reason))
+                reasons.setdefault(code, reason)
     for finding in findings:
         finding.name = rules[finding.code].name
         finding.severity = finding.severity or rules[finding.code].severity
@@ -65,8 +67,8 @@ def judge(facts: PythonFacts) -> tuple[list[Finding], dict[str, str], int]:
             finding.seed = facts.seed
     codes = {code for each in judging.known for code in each.codes}
     findings.sort(key=Finding.order)
-    return findings, {code: reasons[code] for code in sorted(codes - asked) if code in reasons}, \
-        len(codes)
+    unasked = {code: reasons[code] for code in codes - asked if code in reasons}
+    return findings, *registry.reasons(unasked, findings), len(codes)
 
 
 def _why(facts: PythonFacts, experiment: str) -> str:

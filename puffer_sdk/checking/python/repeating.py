@@ -103,7 +103,7 @@ def seed_ignored(facts: PythonFacts) -> Iterator[Finding]:
     """Random numbers are drawn, and the seed has no say; or one that has too much."""
     chance, seeded, place = facts.chance, facts.compared.get("seeded"), facts.at("reset")
     if _differs(facts, "again") or seeded is None:
-        raise NotTested("the environment is not deterministic to begin with (PUF501)")
+        raise NotTested("the environment is not deterministic to begin with", "PUF501")
     drawn = [name.lstrip("_") for name in (*chance.owned, *chance.shared)]
     resets, different = chance.alike
     if seeded.difference is None and (drawn or chance.constant):

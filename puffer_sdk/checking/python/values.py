@@ -54,7 +54,7 @@ def constant(facts: PythonFacts) -> Iterator[Finding]:
     still = play.low == play.high
     place = facts.at("step")
     if _unwritten(facts):
-        raise NotTested("something is never written (PUF301)")
+        raise NotTested("something is never written", "PUF301")
     if still.all():
         if len(still) == 1 and facts.shape.leaves[0][1] == "Discrete" and play.low[0] == 0:
             return                      # a bandit: one state, and nothing to see
@@ -242,7 +242,7 @@ def _piles_up(play: Play) -> bool:
 def ignored(facts: PythonFacts) -> Iterator[Finding]:
     again = facts.compared.get("again")
     if again is None or again.difference:
-        raise NotTested("the environment is not deterministic to begin with (PUF501)")
+        raise NotTested("the environment is not deterministic to begin with", "PUF501")
     sizes = facts.shape.sizes
     silent = [each for each in facts.effects if not each.differs and each.moments >= MOMENTS]
     heads = {each.head for each in silent if each.value is None and not each.agent}

@@ -163,7 +163,14 @@ def _verdict(result: CheckResult, strict: bool) -> str:
     note = " (--strict counts warnings)" if strict and warnings and not errors else ""
     declared = f", {len(result.declared)} declared" if result.declared else ""
     return (f"{result.name}: {result.verdict}{declared}, {found}{note} by "
-            f"{result.coverage['rules']} rules in {result.seconds:.1f} s")
+            f"{result.coverage['rules']} rules in {result.seconds:.1f} s" + _hidden(result))
+
+
+def _hidden(result: CheckResult) -> str:
+    """How many rules wait until something else is mended, and what."""
+    causes = sorted({cause for causes in result.explained.values() for cause in causes})
+    rules = f"{len(result.explained)} rule{'s' * (len(result.explained) != 1)}"
+    return f"; {rules} not tested because of {', '.join(causes)}" if causes else ""
 
 
 def _wrapped(section: Iterable[Line], width: int) -> Iterator[Line]:

@@ -245,7 +245,8 @@ def flags_of(expect: str) -> tuple[str, ...]:
         return ("-g", "-O1", "-fsanitize=thread", "-w")
     if expect.startswith("same-"):
         return ("-g", "-O1", "-w")
-    watched = ("-finstrument-functions",) if expect in ("reset", "terminal") else ()
+    watched = ("-finstrument-functions",) if expect in (
+        "reset", "terminal", "terminal-by-state") else ()
     return ("-g", "-O1", *watched, *SANITIZERS, "-w")
 
 

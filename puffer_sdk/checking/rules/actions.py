@@ -6,6 +6,7 @@ from ..facts import Fact, Facts, ranges
 from ..finding import Finding, span
 from .registry import NotTested, need, rule
 
+AHEAD = 64              # steps that follow a choice: AHEAD of harness/whatif.c
 ENOUGH = 40             # moments at which a value must have been tried
 CHANCE = 0.01           # that values which do differ did not, at any of so many moments
 
@@ -33,11 +34,12 @@ def action_ignored(facts: Facts):
     How it is seen: from many moments on, the same env is played with each value held for 48
     steps, and 16 more at random, all other actions being the same. Two values that never lead
     to different observations, rewards or terminals are one value. Where most values do nothing at
-    most moments, such as the swaps of a board, it takes more moments to say so.
+    most moments, such as the swaps of a board, it takes more moments to say so. A head that changes
+    nothing by then is tried once more, to the end of an episode and beyond.
     """
     need(facts, "effect")
     heads = facts.all("effect", "effect")
-    reach = facts.all("effect", "reach")
+    reach, far = facts.all("effect", "reach"), facts.all("effect-far", "reach")
     place = {**(facts.at_macro("ACT_SIZES") or facts.at("c_step")), "seed": facts.seed,
              "seen_in": "effect"}
     tested = 0
@@ -49,6 +51,9 @@ def action_ignored(facts: Facts):
             continue
         tested += 1
         which = f"head {fact.head}" if len(heads) > 1 else "the action"
+        if moved == 0 and any(r.moved for r in far if r.head == fact.head):
+            yield from _shows_late(facts, fact, which, place)
+            continue
         if moved == 0:
             yield Finding("PUF411", f"{which} changes nothing", **place, element=fact.head,
                           expected="another observation, reward or terminal",
@@ -75,6 +80,18 @@ def action_ignored(facts: Facts):
         raise NotTested(f"{'actions' if len(values) > 1 else 'action'} "
                         f"{', '.join(f'{v:g}' for v in values)} of head {head} never taken: "
                         "the mask forbids it")
+
+
+def _shows_late(facts: Facts, fact: Fact, which: str, place: dict):
+    """What a head changes comes later than a segment of the trainer's reaches."""
+    horizon = facts.config.train.horizon
+    if horizon <= AHEAD:
+        yield Finding("PUF411", f"what {which} changes shows only after more than {AHEAD} steps",
+                      **place, element=fact.head,
+                      expected="an effect within [train] horizon, or a longer horizon",
+                      actual=f"a horizon of {horizon}",
+                      hint=f"train with a horizon of at least {2 * AHEAD}: what comes later "
+                           "than the horizon is learned slowly")
 
 
 def chance_of(fact: Fact, first: float, second: float) -> float:

@@ -77,8 +77,12 @@ def memory_leak(facts: Facts):
         if facts.outcome("memory") is None:
             return
     need(facts, "memory")
+    leaks = facts.all("memory", "leak")
+    yield from _own_arrays(facts, [fact for fact in leaks if fact.replaced])
     seen = set()
-    for fact in facts.all("memory", "leak"):
+    for fact in leaks:
+        if fact.replaced:
+            continue
         place = place_of(facts, fact)
         key = (place.get("file"), place.get("line"), fact.how)
         if key in seen:
@@ -98,6 +102,18 @@ def memory_leak(facts: Facts):
     counted = facts.fact("memory", "counted")
     if counted and counted.overfull:
         raise NotTested("more than 65536 blocks of memory were in use")
+
+
+def _own_arrays(facts: Facts, leaks: list[Fact]):
+    """Arrays that init makes and the trainer's replace: to free those in c_close would be wrong."""
+    if leaks:
+        yield Finding("PUF206", "init allocates arrays that the trainer replaces by its own",
+                      **place_of(facts, leaks[0]), shows=Shows("freed"),
+                      expected="observations, actions, rewards and terminals that are bound after "
+                               "init",
+                      actual=f"{sum(f.blocks for f in leaks) / leaks[0].envs:g} blocks of one env "
+                             "that nobody points to any more",
+                      hint="leave this out of init: a standalone program allocates them in main")
 
 
 def _per_env(fact: Fact) -> str:

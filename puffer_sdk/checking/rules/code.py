@@ -25,6 +25,8 @@ _SOURCES = {"drand48", "lrand48", "mrand48", "srand48", "time", "clock", "gettim
             "clock_gettime", "timespec_get", "getrandom", "getentropy", "arc4random",
             "arc4random_uniform", "arc4random_buf", "rand_s", "__rdtsc", "__builtin_ia32_rdtsc",
             "getpid", "GetTime", "GetFrameTime"}
+_CLOCKS = {"time", "clock", "gettimeofday", "clock_gettime", "timespec_get", "GetTime",
+           "GetFrameTime"}
 _ALLOCATE = {"malloc", "calloc", "realloc", "reallocarray", "aligned_alloc", "posix_memalign",
              "strdup", "strndup", "asprintf", "free", "MemAlloc", "MemRealloc", "MemFree"}
 _PRINT = {"fprintf", "vfprintf", "fputs", "fputc", "putc", "fwrite", "fflush", "perror",
@@ -179,6 +181,8 @@ def shared_rng(facts: Facts):
         env->food = (int)((env->rng >> 16) % CELLS);
         env->x += env->speed * TICK;
 
+    Left alone: a clock whose time is stored to fields that only drawing reads.
+
     Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() by itself
     is a warning: library builds give it the running env's generator, PufferLib's do not.
     """
@@ -189,6 +193,8 @@ def shared_rng(facts: Facts):
         name = _SPELLINGS.get(call.name, call.name)
         if name in _DICE:
             group = "dice"
+        elif name in _CLOCKS and _is_only_drawn(facts, call.function, call.node):
+            continue
         elif name in _SOURCES or (name in ("fopen", "open") and _is_entropy(call.node)):
             group = name
         elif name == "rand_r" and _is_static_seed(facts, call):
@@ -213,6 +219,32 @@ def shared_rng(facts: Facts):
                       severity="warning" if lent else "",
                       hint="count time in steps" if "ime" in group or group == "clock" else
                       "every env has its own generator: env->rng")
+
+
+def _is_only_drawn(facts: Facts, function: Function, node: Node) -> bool:
+    """Whether a value is stored to fields, or to a local that is, which nothing reads but drawing:
+    a square that glows for a second after it was touched.
+    """
+    for up in node.up():
+        if up.kind == "variable":
+            uses = [use for use in function.nodes if use.kind == "name" and use.key == up.key]
+            return bool(uses) and all(_is_only_drawn(facts, function, use) for use in uses)
+        if up.op == "=" and node not in up.children[0].walk():
+            target = up.children[0].bare()
+            while target.kind not in ("member", "name") and target.children:
+                target = target.children[0].bare()      # of the element of an array
+            return target.kind == "member" and not _is_read(facts, target.name)
+    return False
+
+
+def _is_read(facts: Facts, field: str) -> bool:
+    """Whether the simulation does anything with a field of that name but store to it."""
+    for function in facts.source.reach(*_starts(facts), without=_NOT_STEPS):
+        for node in function.nodes:
+            stores = [up for up in node.up() if up.op == "=" and node in up.children[0].walk()]
+            if node.kind == "member" and node.name == field and not stores:
+                return True
+    return False
 
 
 def _is_entropy(node: Node) -> bool:

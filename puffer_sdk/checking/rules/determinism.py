@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from ..claims import FAILED, RACE, Proof, Shows
 from ..facts import Difference, Facts
 from ..finding import Finding
 from ..source import generators
 from ..source.model import Source
-from .memory import damaged
-from .registry import NotTested, need, rule
+from .memory import undefined_behaviour, unrepeatable, unsound
+from .registry import NotTested, need, rule, unless
 
 FIELDS = 4          # of the struct that a finding names
 PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
@@ -34,12 +35,6 @@ def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -
                    expected=found.one, actual=found.other, seed=facts.seed, **more)
 
 
-def _need_sound_memory(facts: Facts) -> None:
-    """Stray reads and writes explain any difference: one finding is enough."""
-    if damaged(facts):
-        raise NotTested("memory errors explain any difference (PUF201, PUF203, PUF204)")
-
-
 @rule("PUF501", "nondeterministic", proof=Proof("same-in-another-process"))
 def nondeterministic(facts: Facts):
     """The same seed and the same actions give two different runs.
@@ -60,7 +55,10 @@ def nondeterministic(facts: Facts):
 
     Fix: draw every random number from env->rng; keep all state in the struct; initialise it.
     """
-    _need_sound_memory(facts)
+    yield from unless(unsound(facts), _two_runs(facts))
+
+
+def _two_runs(facts: Facts):
     need(facts, "trace-base")
     moved, again = (facts.differences.get(n) for n in ("trace-moved", "trace-again"))
     if moved:
@@ -93,10 +91,11 @@ def env_crosstalk(facts: Facts):
 
     Fix: move file-scope and static variables that change into the env struct.
     """
-    _need_sound_memory(facts)
+    yield from unless(unsound(facts) or unrepeatable(facts, "trace-moved"), _among_others(facts))
+
+
+def _among_others(facts: Facts):
     need(facts, "trace-base")
-    if "trace-moved" in facts.differences:
-        raise NotTested("the environment is not deterministic to begin with (PUF501)")
     if "trace-reversed" not in facts.traces:
         raise NotTested(facts.skipped.get("trace-reversed", "the environment did not survive"))
     ways = {"trace-alone-first": "env 0 plays another game when it is alone",
@@ -154,9 +153,16 @@ def seed_ignored(facts: Facts):
                       expected="other numbers at the next call", seed=facts.seed,
                       actual=f"the same numbers as before, {fact.again} times of {fact.count}",
                       hint=f"pass &{copy.text}, or store '{copy.target}' back into it")
-    _need_sound_memory(facts)
+    yield from unless(unsound(facts), _same_games(facts, any(copies)))
+
+
+def _same_games(facts: Facts, told: bool):
+    """Runs and episodes that no seed changes.
+
+    told    a copy of a generator is reported: it explains openings that are alike
+    """
     again = facts.fact("again", "again")
-    if again and not copies and again.tests >= 24 and again.same == again.tests and \
+    if again and not told and again.tests >= 24 and again.same == again.tests and \
             4 * again.by_seed > again.tests:
         yield Finding("PUF502", "every episode of an env begins with the same observation, "
                                 "although another seed makes another episode",
@@ -221,12 +227,10 @@ def thread_unsafe(facts: Facts):
     How it is seen: two threads step an env each and take turns wherever one touches a word
     of memory that the other touches, too. The bytes must be those of one thread.
     """
-    _need_sound_memory(facts)
-    if "trace-moved" in facts.differences or "trace-again" in facts.differences:
-        raise NotTested("the environment is not deterministic to begin with (PUF501)")
-    if any(name in facts.differences for name in ("trace-reversed", "trace-alone-first",
-                                                  "trace-alone-last")):
-        raise NotTested("the envs are not independent on a single thread (PUF503)")
+    yield from unless(unsound(facts) or unrepeatable(facts), _on_threads(facts))
+
+
+def _on_threads(facts: Facts):
     need(facts, "trace-debug", "trace-threads")
     found = facts.build_differences.get("trace-threads")
     if found is None:
@@ -263,11 +267,19 @@ def build_dependent(facts: Facts):
     then look at casts of large floats to int, and at `#pragma` and `__attribute__` lines
     that change the arithmetic.
     """
-    _need_sound_memory(facts)
-    if "trace-moved" in facts.differences or "trace-again" in facts.differences:
-        raise NotTested("the environment is not deterministic to begin with (PUF501)")
-    if any(o.sanitizer and "runtime error" in o.sanitizer for o in facts.outcomes.values()):
-        raise NotTested("undefined behaviour explains any difference (PUF202)")
+    yield from unless(
+        unsound(facts) or unrepeatable(facts, "trace-moved", "trace-again") or _undefined(facts),
+        _other_builds(facts))
+
+
+def _undefined(facts: Facts) -> NotTested | None:
+    with suppress(NotTested):           # no sanitizers
+        if any(undefined_behaviour(facts)):
+            return NotTested("undefined behaviour explains it", "PUF202")
+    return None
+
+
+def _other_builds(facts: Facts):
     need(facts, "trace-base")
     for name, builds in (("trace-debug", "-O2 and -O0"), ("trace-trained", "-O2 and -O3")):
         if name in facts.build_differences:

@@ -44,6 +44,8 @@ def obs_duplicate(facts: Facts):
     should be: `players[team * SIZE + k]`.
     """
     need(facts, "run")
+    if len(_compared(facts)) < 2:
+        return
     stats = facts.statistics
     if stats is None or len(stats.rows) < ROWS:
         raise NotTested("the run was too short")

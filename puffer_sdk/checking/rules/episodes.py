@@ -8,8 +8,8 @@ from ..claims import Proof, Shows
 from ..facts import Facts
 from ..finding import Finding
 from ..source.fields import FILLS
-from .memory import damaged
-from .registry import NotTested, need, rule
+from .memory import unrepeatable, unsound
+from .registry import NotTested, need, rule, unless
 
 HORIZONS = 2            # of an episode, up to which a batch shows enough of it
 
@@ -33,8 +33,8 @@ def no_reset(facts: Facts):
     Fix: end c_step with c_reset(env) whenever the episode is over, and leave rewards and
     terminals alone in c_reset: they still describe the step that ended.
 
-    A reset that comes one step late is a warning: one action an episode is ignored, and learned
-    from.
+    A reset that comes one step late is a warning: one action an episode is ignored, or played in an
+    episode whose first observation nobody has seen, and learned from.
 
     How it is seen: words of the struct (or of the observation) that every c_reset brings to
     the same value, like a tick to 0, are nowhere near it after an ending, and no random
@@ -58,7 +58,9 @@ def no_reset(facts: Facts):
         yield Finding("PUF401", "after every ending the env resets one step late",
                       severity="warning", **{**place, "env": fact.late_env, "step": fact.late_step},
                       expected="the first observation of a new episode",
-                      actual="the last of the old one, and a step whose action is ignored",
+                      actual="the last of the old one; the action that answers it is " +
+                             ("played in a new one that nobody has seen"
+                              if 2 * fact.late_played > fact.late else "ignored"),
                       hint="call c_reset(env) on the step that ends the episode")
         return
     draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never
@@ -68,7 +70,7 @@ def no_reset(facts: Facts):
     chance_tells = draws_tell and fact.draws and 2 * fact.noisy < fact.plain
     by_repeats = not chance_tells and stayed >= 3 and 2 * repeats >= stayed
     by_calls = stayed >= 3 and fact.called >= 3      # some endings call c_reset, these do not
-    if by_draws or by_repeats or by_calls:
+    if by_calls or (not fact.called and (by_draws or by_repeats)):
         count = kept if by_draws else stayed
         how = "every ending" if count == fact.endings else \
             f"{count} of {fact.endings} endings"
@@ -80,9 +82,20 @@ def no_reset(facts: Facts):
 
 
 def is_not_reset(facts: Facts) -> bool:
-    """Whether PUF401 is found: then what follows an ending is its echo."""
+    """Whether PUF401 is found as an error: then what follows an ending is its echo. A late reset
+    begins a new episode: all but its first observation can be measured.
+    """
+    return _ends_oddly(facts, "")
+
+
+def is_reset_late(facts: Facts) -> bool:
+    """Whether PUF401 is found as a warning: an ending still shows the old episode."""
+    return _ends_oddly(facts, "warning")
+
+
+def _ends_oddly(facts: Facts, severity: str) -> bool:
     try:
-        return any(True for _ in no_reset(facts))
+        return any(finding.severity == severity for finding in no_reset(facts))
     except NotTested:
         return False
 
@@ -120,7 +133,7 @@ def never_ends(facts: Facts):
     """
     need(facts, "run")
     if is_not_reset(facts):
-        raise NotTested("episodes do not begin anew (PUF401)")
+        raise NotTested("episodes do not begin anew", "PUF401")
     run, fact = facts.fact("run", "run"), facts.fact("run", "silence")
     if run.lived == 0:
         yield Finding("PUF402", "no row ever has an agent", **facts.at("c_reset"), env=0,
@@ -172,7 +185,7 @@ def lockstep(facts: Facts):
     """
     need(facts, "run")
     if is_not_reset(facts):
-        raise NotTested("episodes do not begin anew (PUF401)")
+        raise NotTested("episodes do not begin anew", "PUF401")
     fact = facts.fact("run", "lockstep")
     horizon = facts.config.train.horizon
     if not fact.locked or fact.length <= HORIZONS * horizon:
@@ -211,8 +224,10 @@ def reset_leaks_state(facts: Facts):
     same actions; their rows must be the same.
     """
     need(facts, "fresh")
-    if facts.differences or damaged(facts):
-        raise NotTested("the environment is not deterministic to begin with")
+    yield from unless(unsound(facts) or unrepeatable(facts), _leaks(facts))
+
+
+def _leaks(facts: Facts) -> Iterator[Finding]:
     fact = facts.fact("fresh", "not_fresh")
     if fact is None:
         return
@@ -273,6 +288,7 @@ def hidden_reset(facts: Facts):
                   expected=f"a terminal{who} on each of {fact.restarts} restarts",
                   actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in="audit",
                   severity="warning" if endless else "error",
+                  shows=Shows() if fact.called else Shows("terminal-by-state"),
                   hint="c_reset clears the terminal that c_step has just set: clear terminals at "
                        "the head of c_step, not in c_reset" if cleared
                   else "set terminals[i] = 1.0f before c_reset(env)")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..facts import Facts, elements
 from ..finding import Finding, span
-from .episodes import is_not_reset
+from .episodes import is_not_reset, is_reset_late
 from .registry import NotTested, need, rule
 
 ENOUGH = 3              # truncations that are no accident
@@ -58,7 +58,8 @@ def final_observation(facts: Facts):
                       expected="the whole row that the agent saw last",
                       actual=f"what the array held before, at {fact.cuts} truncations",
                       hint="copy OBS_SIZE elements: sizeof of a pointer is 8")
-    elif fact.next >= ENOUGH and 10 * fact.next >= 9 * fact.moved and not is_not_reset(facts):
+    elif fact.next >= ENOUGH and 10 * fact.next >= 9 * fact.moved and not (
+            is_not_reset(facts) or is_reset_late(facts)):
         yield Finding("PUF323", "final_observations holds the first observation of the next "
                                 "episode", **facts.at("c_step"), env=fact.env, agent=fact.agent,
                       step=fact.step, seed=facts.seed, expected="what the agent saw last",

@@ -42,6 +42,21 @@ def damaged(facts: Facts) -> bool:
                for outcome in facts.outcomes.values() for fact in outcome.facts)
 
 
+ERRORS = ("PUF201", "PUF203", "PUF204")
+
+
+def unsound(facts: Facts) -> NotTested | None:
+    """Stray reads and writes explain any difference: one finding is enough."""
+    return NotTested("memory errors explain it", *ERRORS) if damaged(facts) else None
+
+
+def unrepeatable(facts: Facts, *ways: str) -> NotTested | None:
+    """So does a run that its own seed does not repeat. ways: in which it was repeated; all"""
+    differs = set(ways or facts.differences) & facts.differences.keys()
+    return NotTested("the environment is not deterministic to begin with", "PUF501", "PUF503") \
+        if differs else None
+
+
 def _sanitized(facts: Facts) -> list[Outcome]:
     found = [facts.outcomes[n] for n in ("sanitized-high", "sanitized-low") if n in facts.outcomes]
     if not found:
@@ -90,20 +105,28 @@ def by_place(facts: Facts):
 
 
 def _crashes(facts: Facts):
-    """(outcome, fact) of each process that ended in a signal we caught."""
+    """(outcome, fact) of each signal that we caught. Rows that the env left do not end a process;
+    a crash after a sanitizer's report is its echo."""
     for _, outcome in by_place(facts):
         for fact in outcome.all("crash"):
-            yield outcome, fact
+            if fact.array or not outcome.all("asan"):
+                yield outcome, fact
+
+
+def _asan_reports(facts: Facts):
+    """(outcome, fact, kind, text) of each report: the run goes on after one."""
+    for outcome in _sanitized(facts):
+        found, told = list(_KIND.finditer(outcome.sanitizer)), outcome.all("asan")
+        for at, kind in enumerate(found):
+            end = found[at + 1].start() if at + 1 < len(found) else None
+            yield (outcome, told[at] if at < len(told) else None, kind,
+                   outcome.sanitizer[kind.start():end])
 
 
 def _asan(facts: Facts):
     """Findings from AddressSanitizer's reports, one a line of the author's."""
     seen = set()
-    for outcome in _sanitized(facts):
-        found = _KIND.search(outcome.sanitizer)
-        if not found:
-            continue
-        report = outcome.sanitizer[found.start():]
+    for outcome, fact, found, report in _asan_reports(facts):
         frames = [m for m in _FRAME.finditer(report) if _own(facts, m["file"])]
         place = facts.at("c_step")
         if frames:
@@ -117,12 +140,12 @@ def _asan(facts: Facts):
         detail = ", ".join(filter(None, [
             f"{access[1].lower()} of {access[2]} bytes" if access else None,
             f"{region[1]} bytes from {region[2].strip()}" if region else None]))
-        fact = outcome.first("asan") or {"phase": "step", "env": None, "step": None}
         words = _WORDS.get(found["kind"], found["kind"])
         if access:
             words = words.replace("reads or writes", f"{access[1].lower()}s")
         yield Finding("PUF201", f"{call_of(fact)} {words}",
-                      **place, env=fact.env, step=fact.step, seed=facts.seed,
+                      **place, env=fact.env if fact else None,
+                      step=fact.step if fact else None, seed=facts.seed,
                       seen_in=outcome.name, expected="only memory of its own",
                       actual=detail or words,
                       stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
@@ -334,17 +357,18 @@ def row_overrun(facts: Facts):
     Fix: count what is written; an enum whose last entry is OBS_SIZE counts for you.
     """
     seen: dict[tuple, Finding] = {}
-    for _, fact in _crashes(facts):
+    for outcome, fact in _crashes(facts):
         if fact.array and fact.array != "actions" and fact.write:
             where = place_of(facts, fact)
-            key = (fact.array, fact.past >= 0)
-            if key not in seen:
+            key = (fact.array, fact.past >= 0, where.get("file"), where.get("line"))
+            known = any(other[:2] == key[:2] for other in seen)
+            if key not in seen and (outcome.name.startswith("sanitized") or not known):
                 seen[key] = _overrun(facts, fact, where)
     for fact in facts.all("packed", "overrun"):
         if not any(key[0] == fact.array for key in seen):
             where = {**facts.at(f"c_{fact.phase}"), "env": fact.env, "step": fact.step,
                      "seed": facts.seed, "seen_in": "packed"}
-            seen[fact.array, True] = _overrun(facts, fact, where)
+            seen[fact.array, True, None, None] = _overrun(facts, fact, where)
     yield from seen.values()
     if not seen and not any(facts.outcome(n) for n in ("guard-high", "sanitized-high")):
         raise NotTested("the environment did not survive its first steps")

@@ -1,49 +1,76 @@
 """PUF301-304: observations that nobody wrote, that are old, not finite, or far from zero."""
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from ..claims import Proof, Shows
-from ..facts import Fact, Facts, elements, ranges
-from ..finding import Finding, span
+from ..facts import REPEATS, Fact, Facts, blocks, elements, ranges
+from ..finding import Elements, Finding, span
 from ..fixes import remedies
 from ..fixes.edits import Fix
 from ._copies import left_behind
 from ._mirrors import behind_the_state
 from ._origins import origin
-from .episodes import is_not_reset
+from .episodes import is_not_reset, is_reset_late
 from .registry import need, rule
 
 RETOLD = 16         # times that elements which keep their values were shown anew
 
 
-def _grouped(facts: Facts, cells) -> list[tuple[int | None, int, int, list]]:
-    """Cells (dicts with agent and element) as (agent or None = every agent, first, last, cells).
+class Group(NamedTuple):
+    """Elements of the observation that have one fault."""
 
-    Neighbouring elements become one range; agents that share a range become one entry.
+    element: int | Elements
+    agent: int | None       # the first one's; None = every agent's
+    who: str                # " of agent 3", " of agents 0-3, 5"; "" = of every agent
+    env: int                # where it was seen first
+
+
+def _grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
+    """Cells of agents' rows: those that have one cause are one group.
+
+    Agents whose rows have the same cells share them. Rows that have some cells of one pattern each,
+    as they were met in play, are taken together.
     """
-    by_agent: dict[int, dict[int, dict]] = defaultdict(dict)
+    rows: dict[int, set[int]] = defaultdict(set)
     for cell in cells:
-        by_agent[cell.agent][cell.element] = cell
-    by_range: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for agent, row in by_agent.items():
-        for pair in ranges(row):
-            by_range[pair].append(agent)
+        rows[cell.agent].add(cell.element)
+    agents_of: dict[tuple, list[int]] = defaultdict(list)
+    for agent, row in sorted(rows.items()):
+        agents_of[tuple(sorted(row))].append(agent)
+    if len(agents_of) >= REPEATS:
+        agents_of = {tuple(sorted(set().union(*rows.values()))): sorted(rows)}
     found = []
-    for (first, last), agents in sorted(by_range.items()):
-        members = [by_agent[a][e] for a in agents for e in range(first, last + 1)]
+    for row, agents in sorted(agents_of.items()):
         everyone = len(agents) == facts.shape.env_agents
-        for agent in [None] if everyone else sorted(agents):
-            found.append((agent, first, last, members))
+        names = ", ".join(str(span(*pair)) for pair in ranges(agents))
+        who = "" if everyone else f" of agent{'s' if agents[1:] else ''} {names}"
+        env = next(cell.env for cell in cells if cell.agent in agents) if hasattr(
+            next(iter(cells)), "env") else 0
+        found += [Group(each, None if everyone else agents[0], who, env) for each in blocks(row)]
     return found
 
 
-def _whole(facts: Facts, first: int, last: int) -> str:
-    if first == 0 and last == facts.shape.obs_size - 1 and last > 0:
+def _whole(facts: Facts, element: int | Elements) -> str:
+    """"the whole observation", "rows 3-7 of the image", "elements 3-7 of the observation"."""
+    if isinstance(element, int):
+        return f"element {element} of the observation"
+    first, last = element.first, element.last
+    if element != f"{first}-{last}":
+        return f"elements {element} of the observation"
+    if first == 0 and last == facts.shape.obs_size - 1:
         return "the whole observation"
-    return f"{elements(first, last)} of the observation"
+    for part in facts.row.parts:
+        width = math.prod(part.shape[1:])
+        if part.kind in ("grid", "image") and part.first <= first and last <= part.last and \
+                (first - part.first) % width == 0 and (last + 1 - part.first) % width == 0:
+            lines = span((first - part.first) // width, (last - part.first) // width)
+            return f"row{'' if isinstance(lines, int) else 's'} {lines} of the {part.kind}"
+    return f"elements {element} of the observation"
 
 
 @rule("PUF301", "obs-never-written", proof=Proof("determined", "observations"))
@@ -67,15 +94,32 @@ def obs_never_written(facts: Facts):
     Fix: lower OBS_SIZE, or write the missing field.
     """
     need(facts, "poison")
-    cells = [c for c in facts.all("poison", "left") if not c.touched and not c.derived]
-    for agent, first, last, members in _grouped(facts, cells):
-        who = "" if agent is None else f" of agent {agent}"
-        yield Finding("PUF301", f"nothing ever writes {_whole(facts, first, last)}{who}",
+    never, _ = _unwritten(facts)
+    for group in _grouped(facts, never):
+        whole = _whole(facts, group.element)
+        yield Finding("PUF301", f"nothing ever writes {whole}{group.who}",
                       **(facts.at_macro("OBS_SIZE") or facts.at("c_reset")),
-                      env=members[0].env, agent=agent, step=0, element=span(first, last),
+                      env=group.env, agent=group.agent, step=0, element=group.element,
                       expected=f"{facts.shape.obs_size} elements written (OBS_SIZE)",
-                      actual=f"{elements(first, last)} never", seed=facts.seed, seen_in="poison",
+                      actual=f"{whole.partition(' of the observation')[0]} never",
+                      seed=facts.seed, seen_in="poison",
                       hint="lower OBS_SIZE, or write what was forgotten")
+
+
+def _unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
+    """Cells that c_reset leaves: those that nothing ever writes, and those that some step writes.
+
+    What a step writes for one agent, or in another place of the pattern, it would write here as
+    well: nobody stood there. But a row of which nothing was written is forgotten.
+    """
+    left = [c for c in facts.all("poison", "left") if not c.derived]
+    touched = {c.element for c in left if c.touched}
+    met = {c.agent for c in left if c.touched}
+    pattern = blocks({c.element for c in left})
+    if len(pattern) == 1 and len(touched) >= REPEATS and str(pattern[0]) == str(blocks(touched)[0]):
+        touched = {c.element for c in left}
+    written = [c for c in left if c.touched or (c.element in touched and c.agent in met)]
+    return [c for c in left if c not in written], written
 
 
 def clear_one_hots(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
@@ -152,16 +196,15 @@ def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[F
 
 def _left_by_reset(facts: Facts):
     """Still poisoned after c_reset, although some step writes it."""
-    cells = facts.all("poison", "left")
-    left = [c for c in cells if c.touched and not c.derived]
-    derived = [c for c in cells if c.derived]
+    _, left = _unwritten(facts)
+    derived = [c for c in facts.all("poison", "left") if c.derived]
     if not left and derived and not facts.differences and "trace-again" in facts.traces:
         left = derived
-    for agent, first, last, members in _grouped(facts, left):
-        who = "" if agent is None else f" (agent {agent})"
-        yield Finding("PUF302", f"c_reset leaves {_whole(facts, first, last)} as it was{who}",
-                      **facts.at("c_reset"), env=members[0].env, agent=agent, step=0,
-                      element=span(first, last), expected="a value that c_reset determines",
+    for group in _grouped(facts, left):
+        yield Finding("PUF302", f"c_reset leaves {_whole(facts, group.element)} as it was"
+                                f"{group.who}",
+                      **facts.at("c_reset"), env=group.env, agent=group.agent, step=0,
+                      element=group.element, expected="a value that c_reset determines",
                       actual="what the buffer held before", seed=facts.seed, seen_in="poison",
                       shows=Shows("determined"),
                       hint="write the whole observation in c_reset: the first of an episode "
@@ -199,7 +242,7 @@ def _blank_ends(facts: Facts, rows: list[Fact]):
     full = [r for r in rows if r.steps and r.full + r.blank >= 0.9 * r.steps
             and r.full > 0]
     blank = [r for r in full if r.ends >= 3 and r.blank_ends == r.ends]
-    if not blank or is_not_reset(facts):
+    if not blank or is_not_reset(facts) or is_reset_late(facts):
         return                      # PUF401 says more
     yield Finding("PUF302", f"on all of {blank[0].ends} endings the observation is not "
                             "written: it still shows the episode that ended",
@@ -235,7 +278,8 @@ def _old_openings(facts: Facts):
     out_of_range = opening and opening.tells >= 2 and opening.old == opening.tells
     unmoved = (reseeded and reseeded.told >= 3
                and reseeded.blind >= 0.9 * reseeded.told)
-    if not (out_of_range or unmoved) or any(behind_the_state(facts)) or is_not_reset(facts):
+    if not (out_of_range or unmoved) or any(behind_the_state(facts)) or is_not_reset(facts) \
+            or is_reset_late(facts):
         return
     place = {"env": reseeded.env, "step": reseeded.step, "seen_in": "reseed"} if unmoved \
         else {"seen_in": "audit"}
@@ -289,12 +333,15 @@ def _follow_from_state(cells: list[Fact]) -> bool:
 
 
 def _stale(facts: Facts, cells: list[Fact], text: str, severity: str, expect: str = "written"):
-    for agent, first, last, _ in _grouped(facts, cells):
-        yield Finding("PUF302", text.format(_whole(facts, first, last)), **facts.at("c_step"),
-                      agent=agent, element=span(first, last), severity=severity,
+    for group in _grouped(facts, cells):
+        yield Finding("PUF302", text.format(_whole(facts, group.element) + group.who),
+                      **facts.at("c_step"),
+                      agent=group.agent, element=group.element, severity=severity,
                       expected="a value of this step", actual="a value of an earlier step",
                       seed=facts.seed, seen_in="rewrite", shows=Shows(expect),
-                      hint="clear the block, then set what holds now", remedy=(first, last))
+                      hint="clear the block, then set what holds now",
+                      remedy=(group.element.first, group.element.last)
+                      if isinstance(group.element, Elements) else (group.element, group.element))
 
 
 def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):

@@ -52,7 +52,37 @@ class Rule:
 
 
 class NotTested(Exception):
-    """Raised by a rule that could not look; the text says why."""
+    """Raised by a rule that could not look; the text says why.
+
+    because     codes of rules: where one of them has a finding, that explains what this rule saw
+    """
+
+    def __init__(self, reason: str, *because: str):
+        super().__init__(reason)
+        self.because = because
+
+
+def unless(cause: NotTested | None, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """The findings; or, where there are some and a cause that explains them, the cause is raised.
+
+    A rule that has nothing to say was tested, whatever else is wrong.
+    """
+    if cause is None:
+        yield from findings
+    elif any(True for _ in findings):
+        raise cause
+
+
+def reasons(not_tested: Mapping[str, NotTested], findings: list[Finding]
+            ) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Why rules were not tested, and which ones because of findings: {rule: their codes}."""
+    found, texts, explained = {finding.code for finding in findings}, {}, {}
+    for code, why in sorted(not_tested.items()):
+        causes = [cause for cause in why.because if cause in found]
+        texts[code] = f"{why} ({', '.join(causes)})" if causes else str(why)
+        if causes:
+            explained[code] = causes
+    return texts, explained
 
 
 def rule(code: str, name: str, severity: str = "error", *, static: bool = False,

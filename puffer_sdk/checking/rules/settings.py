@@ -11,8 +11,8 @@ from ..facts import Facts, Variant
 from ..finding import Finding
 from ..source.model import INTEGER
 from .contract import key_lines
-from .memory import array_size, asan_place, damaged, place_of, ubsan_places
-from .registry import NotTested, need, rule
+from .memory import array_size, asan_place, place_of, ubsan_places, unsound
+from .registry import NotTested, need, rule, unless
 
 # env->pay = dict_get(kwargs, "pay")->value; as it is, and not in a comment
 _STORED = re.compile(r'^[^/\n]*(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?'
@@ -63,8 +63,10 @@ def setting_no_effect(facts: Facts):
     """
     yield from _cut_short(facts)
     _played(facts)
-    if damaged(facts):
-        raise NotTested("memory errors explain anything (PUF201, PUF203, PUF204)")
+    yield from unless(unsound(facts), _without_effect(facts))
+
+
+def _without_effect(facts: Facts):
     run = facts.fact("run", "run")
     if facts.without_effect and (not run or not run.rewards):
         raise NotTested("no reward was seen: a key may be about one")
@@ -131,15 +133,17 @@ def size_depends_on_setting(facts: Facts):
     or clamp the value. Where a binding is written by hand this is a warning, unless
     [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants.
     """
-    others = _played(facts)
-    if damaged(facts):
-        raise NotTested("memory errors under the ini's own settings come first")
+    yield from unless(unsound(facts), _past_its_arrays(facts, _played(facts)))
+
+
+def _past_its_arrays(facts: Facts, others: list[Variant]):
+    own = _own_faults(facts)
     told = set()
     for variant in others:
         if variant.key in told:
             continue
         found = _past_the_end(facts, variant)
-        if found:
+        if found and (found[1].get("file"), found[1].get("line")) not in own:
             told.add(variant.key)
             what, where = found
             was = facts.config.env[variant.key]
@@ -151,6 +155,13 @@ def size_depends_on_setting(facts: Facts):
                           expected=f"a game for {variant.key} = {variant.value:g}, or a refusal",
                           actual=f"sizes that are right for {variant.key} = {float(was):g}",
                           hint=f"derive the size from env->{variant.key}, or bound it in {maker}")
+
+
+def _own_faults(facts: Facts) -> set[tuple]:
+    """(file, line) of faults under the ini's own values: no other value is to blame for them."""
+    plays = [*facts.outcomes.values(), *(v.outcome for v in facts.variants if v.key is None)]
+    return {(place["file"], place["line"]) for outcome in plays
+            for place, _ in ubsan_places(facts, outcome.sanitizer)}
 
 
 def _is_swept(facts: Facts, variant: Variant) -> bool:

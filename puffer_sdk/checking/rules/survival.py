@@ -79,7 +79,7 @@ def hang(facts: Facts):
     in seconds. Where only resets in a row fill the board, and no step resets, it is a warning.
     """
     if facts.exceeded:
-        raise NotTested("experiments were ended because of their memory (PUF206)")
+        raise NotTested("experiments were ended because of their memory", "PUF206")
     seen = set()
     for name, outcome in by_place(facts):
         for fact in outcome.all("hang"):

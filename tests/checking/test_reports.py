@@ -1,0 +1,115 @@
+"""Small environments after public reports: one fault hides no other, one cause is one finding, and
+each sentence is true."""
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.places import SPECIMENS
+
+from puffer_sdk.base.errors import BuildError
+from puffer_sdk.checking.check import check
+from puffer_sdk.checking.facts import blocks
+from puffer_sdk.checking.report import terminal
+from puffer_sdk.checking.result import CheckResult
+
+
+def checked(name: str, target: Path, *changes: tuple[str, str], budget: float = 0.05
+            ) -> CheckResult:
+    """A short check of a copy, its header's text changed."""
+    folder = target / name
+    shutil.copytree(SPECIMENS / "reports" / name, folder, ignore=shutil.ignore_patterns("build"))
+    header = folder / f"{name}.h"
+    text = header.read_text()
+    for old, new in changes:
+        assert old in text, f"{header.name} no longer holds {old!r}"
+        text = text.replace(old, new)
+    header.write_text(text)
+    return check(folder, prove=False, budget=budget)
+
+
+def told(result: CheckResult) -> list[tuple[str, str, int | None]]:
+    return [(finding.code, finding.severity, finding.line) for finding in result.findings]
+
+
+def line_of(result: CheckResult, text: str) -> int:
+    lines = (result.folder / f"{result.name}.h").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+@pytest.mark.parametrize("name", ["ring", "glow", "vec_init_only"])
+def test_what_is_right_stays_unreported(name, tmp_path):
+    """Scratch that comes home, a clock that only drawing reads, a my_init that nobody calls."""
+    result = checked(name, tmp_path)
+    assert told(result) == [] and result.verdict == "pass"
+
+
+def test_a_late_reset_hides_no_wrong_return(tmp_path):
+    result = checked("late_reset_log", tmp_path)
+    wrong, late = result.findings
+    assert (wrong.code, wrong.severity, wrong.element) == ("PUF422", "error", "episode_return")
+    assert (late.code, late.severity) == ("PUF401", "warning")
+    assert "played in a new one that nobody has seen" in late.actual
+    assert result.verdict == "fail" and result.explained == {}
+
+
+def test_one_run_shows_several_memory_errors(tmp_path):
+    result = checked("spills", tmp_path)
+    assert told(result) == [
+        ("PUF201", "error", line_of(result, "tiles[8]")),
+        ("PUF201", "error", line_of(result, "old[2]")),
+        ("PUF203", "error", line_of(result, "observations[2]")),
+        ("PUF203", "error", line_of(result, "rewards[1]"))]
+    causes = {cause for causes in result.explained.values() for cause in causes}
+    assert "PUF501" in result.explained and causes == {"PUF201", "PUF203"}
+    assert list(terminal.lines(result))[-1][0].endswith("not tested because of PUF201, PUF203")
+
+
+def test_no_other_setting_is_blamed_for_a_fault_of_the_inis_own(tmp_path):
+    result = checked("lost_unit", tmp_path, budget=0.25)
+    assert set(told(result)) == {("PUF202", "error", line_of(result, "visits[at]++")),
+                                 ("PUF202", "error", line_of(result, "at == env->mark ?"))}
+
+
+@pytest.mark.parametrize("reads, told", [
+    ("env->tick == 0", "what the action changes shows only after more than 64 steps"),
+    ("env->tick < 0", "the action changes nothing")])
+def test_an_action_that_pays_late_is_not_ignored(reads, told, tmp_path):
+    result = checked("first_choice", tmp_path, ("if (env->tick == 0)", f"if ({reads})"))
+    (finding,) = result.findings
+    assert finding.code == "PUF411" and finding.message == told
+
+
+def test_arrays_that_the_trainer_replaces_are_one_finding(tmp_path):
+    result = checked("own_arrays", tmp_path)
+    (finding,) = result.findings
+    assert (finding.code, finding.line) == ("PUF206", line_of(result, "env->observations = "))
+    assert "leave this out of init" in finding.hint
+
+
+def test_a_pattern_of_elements_is_one_finding(tmp_path):
+    (finding,) = checked("ghosts", tmp_path).findings
+    assert (finding.code, finding.element, finding.agent) == ("PUF302", "1-2 of each 3", None)
+    assert finding.block == (1, 2)
+
+
+@pytest.mark.parametrize("numbers, expected", [
+    ([4], [4]), ([3, 4, 5, 9], ["3-5", 9]), ([1, 4, 7, 10], ["1 of each 3"]),
+    ([1, 2, 4, 5, 10, 11, 13, 14], ["1-2 of each 3"]),          # one is missing
+    ([1, 4, 7], [1, 4, 7]), ([1, 20, 90, 91, 300], [1, 20, "90-91", 300])])
+def test_blocks_that_come_back_are_one(numbers, expected):
+    assert blocks(numbers) == expected
+
+
+def test_a_header_that_does_not_compile_gets_the_compilers_words(tmp_path):
+    """And no rule reads the fields of a struct that clang could not make out."""
+    with pytest.raises(BuildError, match="unknown type name 'Vector2'") as caught:
+        checked("first_choice", tmp_path, ("    int length;", "    Vector2 place; int length;"))
+    assert caught.value.where.endswith(f":{line_in(tmp_path, 'Vector2')}")
+    assert "PUF102" not in str(caught.value)
+
+
+def line_in(folder: Path, text: str) -> int:
+    lines = (folder / "first_choice" / "first_choice.h").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
