@@ -81,6 +81,17 @@ class Reader(Source):
                                     where=where or self.header.name))
         return found[:20]
 
+    def note_warnings(self) -> None:
+        """What clang warns of in the author's files: PUF117."""
+        for diag in self.unit.diagnostics:
+            file = diag.location.file
+            if diag.severity == diag.Warning and diag.option in contract.WARNINGS and file and \
+                    self.folder in Path(file.name).resolve().parents:
+                self.remarks.append(Remark(
+                    "PUF117", diag.spelling, f"{self.relative(file.name)}:{diag.location.line}",
+                    expected=f"no warning of the compiler ({diag.option})", actual=diag.option,
+                    hint=contract.WARNINGS[diag.option]))
+
     def place_behind(self, diag) -> str | None:
         """The author's line that our vecenv.h stumbles over."""
         for note in diag.children:
@@ -110,6 +121,7 @@ class Reader(Source):
                          expected=f"at most {contract.MOST_FIELDS:,}", actual=f"{len(fields):,}")
             return None
         self.check_fields(struct, types)
+        self.note_warnings()
         log_fields = self.check_log()
         self.check_init()
         obs_count, widths = self.check_spaces(types)

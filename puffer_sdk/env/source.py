@@ -48,7 +48,7 @@ class Source:
         text = f'#include "{source.name}"\n' + probe.SOURCE
         flags = [*(self.flags or probe.clang_flags(self.folder)), "-DPUFFER_PROBE",
                  "-DPUFFER_LIBRARY", "-include", str(paths.include_dir() / "puffer_prelude.h"),
-                 "-Wno-everything", "-Werror=implicit-function-declaration"]
+                 "-Wno-everything", *contract.WARNINGS, "-Werror=implicit-function-declaration"]
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)

@@ -13,6 +13,7 @@ from puffer_sdk.checking.check import check
 from puffer_sdk.checking.facts import blocks
 from puffer_sdk.checking.report import terminal
 from puffer_sdk.checking.result import CheckResult
+from puffer_sdk.env.header import read
 
 
 def checked(name: str, target: Path, *changes: tuple[str, str], budget: float = 0.05
@@ -113,3 +114,25 @@ def test_a_header_that_does_not_compile_gets_the_compilers_words(tmp_path):
 def line_in(folder: Path, text: str) -> int:
     lines = (folder / "first_choice" / "first_choice.h").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def test_the_compilers_own_warnings_are_told_with_their_lines(tmp_path):
+    """abs() of a float, and a variable that is read before it is set; not a name that hides one."""
+    folder = tmp_path / "first_choice"
+    shutil.copytree(SPECIMENS / "reports" / "first_choice", folder)
+    header = folder / "first_choice.h"
+    text = header.read_text()
+    header.write_text(text.replace(
+        "    env->tick++;", "    float gap = abs(env->observations[1]), lag = lag + gap;\n"
+        "    for (int gap = 0; gap < 1; gap++) env->tick++;\n    (void)lag;"))
+    remarks = {(remark.code, remark.actual, remark.where) for remark in read(folder).remarks}
+    place = f"first_choice.h:{line_in(tmp_path, 'abs(')}"
+    assert remarks == {("PUF117", "-Wabsolute-value", place), ("PUF117", "-Wuninitialized", place)}
+
+
+def test_a_seed_that_is_put_back_makes_one_game_of_all(tmp_path):
+    """Held against other envs, not against the same env with another seed."""
+    result = checked("same_deal", tmp_path)
+    (finding,) = result.findings
+    assert (finding.code, finding.line) == ("PUF502", line_of(result, "env->rng = env->seed"))
+    assert "env->seed" in finding.actual and result.explained == {"PUF404": ["PUF502"]}

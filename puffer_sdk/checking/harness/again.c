@@ -2,16 +2,34 @@
  * another seed.
  *
  * Where another seed makes another episode, chance has a part in it. If the same env then begins
- * every one of its episodes alike, its generator does not move on.
+ * every one of its episodes alike, its generator does not move on. Where it plays the same game again
+ * and again, with the same actions, but other envs play others, it keeps its first seed.
  */
 #include "harness.h"
+#include <stdlib.h>
 
-enum { ROUNDS = 6, BETWEEN = 24 };    // moments of each env; steps between two
+enum {
+    ROUNDS = 6,
+    BETWEEN = 24,
+    PLAYED = 16
+};    // moments of each env; steps between two; of a game
+
+// What follows on an opening, always by the same actions
+static uint64_t play_game(Batch* b, int env, uint64_t hash) {
+    for (int k = 1; k <= PLAYED; k++) {
+        batch_act(b, env, k);
+        batch_step(b, env, 0);
+        hash = hash_rows(b, env, hash);
+    }
+    return hash;
+}
 
 void experiment_again(void) {
     Batch b = batch_open(PACKED);
     batch_reset(&b, -1);
     int64_t tests = 0, same = 0, by_seed = 0, t = 0;
+    uint64_t* games = calloc((size_t)b.envs, sizeof *games);
+    bool* moves = calloc((size_t)b.envs, sizeof *moves);    // its games are not all alike
     for (int round = 0; round < ROUNDS; round++) {
         for (int k = 0; k < BETWEEN; k++) {
             watch.step = ++t;
@@ -26,12 +44,23 @@ void experiment_again(void) {
                 }
                 batch_reset(&b, e);
                 first[k] = hash_array(&b, e, OBSERVATIONS, 1);
+                uint64_t game = k == 1 ? play_game(&b, e, first[k]) : games[e];
+                moves[e] = moves[e] || (round > 0 && game != games[e]);
+                games[e] = game;
             }
             tests++;
             same += first[0] == first[1];
             by_seed += first[2] != first[1];
         }
     }
-    fact(again, .tests = tests, .same = same, .by_seed = by_seed);
+    int kept = 0, others = 0;
+    for (int e = 0; e < b.envs; e++) {
+        kept += !moves[e];
+        others += !moves[e] && games[e] != games[0];
+    }
+    fact(again, .tests = tests, .same = same, .by_seed = by_seed, .envs = b.envs, .kept = kept,
+         .others = others);
+    free(games);
+    free(moves);
     batch_close(&b);
 }

@@ -276,6 +276,27 @@ def setting_missing(facts: Facts):
                       if ini else f"set env->{field.name} in init")
 
 
+@rule("PUF117", "compiler-warning", "warning", static=True)
+def compiler_warning(facts: Facts):
+    """The compiler itself warns: abs() is given a float, or a variable is read before it is set.
+
+    Why it ruins training: abs() is for ints. A distance of 0.7 becomes 0, so the agent stands on
+    its goal nearly everywhere, and is paid there. A variable that was not set holds anything.
+
+    Bad:
+
+        env->rewards[0] = abs(env->x - env->goal) < 0.05f;
+
+    Good:
+
+        env->rewards[0] = fabsf(env->x - env->goal) < 0.05f;
+
+    Fix: as the hint says. Of other warnings, such as a name that hides another, most are no faults:
+    they are not reported.
+    """
+    yield from _reported(facts, "PUF117")
+
+
 # in NAME.c: a store to a field of that name, of any struct; its address; a designator
 _STORED = (r"(?:->|\.)\s*{name}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|(?:->|\.)\s*{name}\s*(?:\+\+|--)|"
            r"(?:\+\+|--|&)\s*\(?[\w\s.>\[\]-]*(?:->|\.)\s*{name}\b|\b{name}\s*\)?\s*,\s*\"")

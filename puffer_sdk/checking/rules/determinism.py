@@ -137,7 +137,8 @@ def seed_ignored(facts: Facts):
         unsigned int rng = env->rng;                    // env->rng stays as it is
         env->x = draw(&rng);
 
-    and an env whose episodes all begin with the same observation, although other seeds begin with
+    and an env whose episodes all are the same game, although c_reset sets the generator and other
+    envs play others, or all begin with the same observation, although other seeds begin with
     another one.
     """
     for function, name, line in generators.begun_anew(facts.source):
@@ -162,6 +163,17 @@ def _same_games(facts: Facts, told: bool):
     told    a copy of a generator is reported: it explains openings that are alike
     """
     again = facts.fact("again", "again")
+    place, seed = _put_back(facts)
+    endings = facts.fact("audit", "endings")
+    drawn = seed or (endings and endings.draws)     # else the game was made once, in init
+    if again and again.kept == again.envs >= 4 and 2 * again.others >= again.envs and drawn:
+        yield Finding("PUF502", "every episode of an env is the same game, other envs play others",
+                      **(place or facts.at("c_reset")), seed=facts.seed, seen_in="again",
+                      expected="another game after c_reset",
+                      actual=f"c_reset puts {seed} back into the generator" if seed else
+                      "the same one each time, by the same actions",
+                      hint="let the generator go on from episode to episode: do not set env->rng")
+        return
     if again and not told and again.tests >= 24 and again.same == again.tests and \
             4 * again.by_seed > again.tests:
         yield Finding("PUF502", "every episode of an env begins with the same observation, "
@@ -190,6 +202,20 @@ def _same_games(facts: Facts, told: bool):
                   seen_in="trace-seeded", expected="another game for another seed",
                   actual=f"the same {len(base) - 1} steps of {base.shape[1]} envs",
                   hint="env->rng is seeded before init: do not set it")
+
+
+def _put_back(facts: Facts) -> tuple[dict, str]:
+    """Where c_reset sets the generator to a field of the author's, and which one it is."""
+    for function in facts.source.reach("c_reset"):
+        for node in function.nodes:
+            value = None
+            if node.op == "=" and node.children[0].bare().name == "rng":
+                value = node.children[1].bare()
+            elif node.kind == "call" and node.name in _SEEDS:
+                value = node.arguments[0].bare()
+            if value is not None and value.kind == "member" and value.name != "rng":
+                return {"file": function.file, "line": node.line}, f"env->{value.name}"
+    return {}, ""
 
 
 def _reseeding(source: Source) -> Iterator[tuple[int | float | None, str, int]]:
