@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from puffer_sdk.checking.experiments import hidden
+from puffer_sdk.checking.experiments.jobs import Jobs
+from puffer_sdk.checking.experiments.sizes import Sizes
 from puffer_sdk.checking.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.harness import kinds
@@ -274,3 +276,13 @@ def test_a_generator_is_known_by_its_bits(word, told):
     found = hidden.generators(facts)
     assert found == ([state] if told else [])
     assert hidden.as_option(found) == ("64:4" if told else "")
+
+
+@pytest.mark.parametrize("init, played", [(0.2, ["trace-debug", "trace-trained", "trace-threads"]),
+                                          (2.5, ["trace-trained"])])
+def test_an_init_that_takes_seconds_is_not_played_without_optimization(init, played):
+    facts = facts_of(probe=[fact("cost", init=init)])
+    facts.shape.whole_steps = 0
+    listed = Jobs(facts, Sizes(1, 8, 32, 1e-6, 1e-6, 1.0), Path(), 10.0).of_other_builds()
+    assert [job.name for job in listed] == played
+    assert ("trace-threads" in facts.skipped) == (init > 1)

@@ -18,6 +18,7 @@ from .sizes import Sizes
 PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)      # layouts of harness.h
 SANITIZED_SLOWER = 6
 DEBUG_SLOWER = 20
+SLOW_INIT = 1.0         # seconds of computing, from which on -O0 would take too long
 AHEAD = 48              # steps that follow each fork of `effect`
 SHORT = 24              # steps of an episode that is to be cut off
 WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
@@ -193,7 +194,11 @@ class Jobs:
                     envs=few, steps=steps, coverage=1, stores=1)),
                 Job("trace-trained", TRAINED, "trace", dict(
                     envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3)))]
-        if self.facts.shape.whole_steps:
+        if probe.first("cost").init > SLOW_INIT:
+            self.facts.skipped |= dict.fromkeys(("trace-debug", "trace-threads"), (
+                "init takes seconds: it was not played without optimization"))
+            del jobs[0]
+        elif self.facts.shape.whole_steps:
             self.facts.skipped["trace-threads"] = WHOLE
         else:
             jobs.append(Job("trace-threads", DEBUG, "threads", dict(

@@ -16,6 +16,12 @@ double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double cpu_seconds(void) {
+    struct timespec t;
+    syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static const time_t epoch = 1700000000;
 
 time_t time(time_t* out) {

@@ -32,6 +32,7 @@ from .bound import PERIOD, Bound
 SOURCES = Path(__file__).parent
 SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
 SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
+SLOWER = {"sanitized": 6, "msan": 6, "debug": 20, "valgrind": 100}      # than optimised, roughly
 SPACE = 2                   # times the bound: address space of an experiment without sanitizers
 MOST_OVER = 4               # experiments that exceed the bound, until no other begins
 
@@ -226,7 +227,7 @@ class Runner:
             _kill_group(child)
 
     def run(self, name: str, program: Path, library: Path, experiment: str,
-            limit: float = 120.0, wrapper: tuple[str, ...] = (), **options) -> Outcome:
+            limit: float = 600.0, wrapper: tuple[str, ...] = (), **options) -> Outcome:
         """One experiment in one process; it always returns.
 
         wrapper: words before the program, such as valgrind and its options.
@@ -236,7 +237,7 @@ class Runner:
         reports = self.folder / f"{name}.sanitizer"
         command = [*wrapper, str(program), experiment, f"library={library}", f"facts={facts}",
                    f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}",
-                   f"parent={os.getpid()}"]
+                   f"parent={os.getpid()}", f"slower={SLOWER.get(library.stem, 1)}"]
         settings = {**self.settings, **options.pop("settings", {})}
         hung = self.folder / "hung"
         command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]

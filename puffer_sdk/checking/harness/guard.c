@@ -132,18 +132,16 @@ static void on_exit_call(void) {
     }
 }
 
-static double cpu_seconds(void) {
-    struct timespec t;
-    syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
+// Computing counts, not the load of the machine; one that computes next to nothing waits for ever.
 // Only the first process that hangs waits for the whole of options.hang. After that the others
 // wait 0.3 s of computing, or 3 s in all
 static bool is_hanging(double wall, double cpu) {
-    enum { SLOW = 3 };
+    enum { SLOW = 3, LOADED = 20, INIT = 3 };
+    double limit = options.hang;
+    if (watch.phase == PUFFER_INIT) limit *= INIT * (options.slower > 1.0 ? options.slower : 1.0);
     bool early = wall > 0.3 && options.hung && access(options.hung, F_OK) == 0;
-    return wall > options.hang || (early && (cpu > 0.3 || wall > SLOW));
+    bool waits = wall > limit && (cpu < 0.01 * wall || wall > LOADED * limit);
+    return cpu > limit || waits || (early && (cpu > 0.3 || wall > SLOW));
 }
 
 static void on_tick(int signal_number) {

@@ -45,7 +45,8 @@ typedef struct Options {    // what the command line asked for
     const char* private;       // the private fields of agents: private.c
     const char* generators;    // OFFSET:BYTES,... of random generators besides rng
     uint64_t memory;           // bytes of address space; 0 = any
-    double hang;               // seconds without a sign of life
+    double hang;               // seconds of computing without a sign of life
+    double slower;             // than an optimised build: for init, which has a limit of its own
     int reseed;                // another seed for the envs, the same for the actions
     int coverage;              // write down which lines were reached (gcov)
     int stores;                // look at stores to observations (stores.c)
@@ -102,7 +103,8 @@ uint64_t mix(uint64_t x);
 uint64_t hash_bytes(uint64_t hash, const void* data, size_t size);
 
 // clocks.c
-double now(void);    // seconds, monotonic
+double now(void);            // seconds, monotonic
+double cpu_seconds(void);    // that this process has computed
 
 // guard.c
 void guard_against_env(void);    // signal handlers, exit handler, watchdog, limits

@@ -92,6 +92,7 @@ static void parse(int count, char** words) {
         else if (IS("hung")) options.hung = value;
         else if (IS("parent")) options.parent = atoi(value);
         else if (IS("hang")) options.hang = strtod(value, NULL);
+        else if (IS("slower")) options.slower = strtod(value, NULL);
 #undef IS
     }
 }

@@ -31,7 +31,9 @@ static double yardstick(const Batch* b, uint32_t* rows) {
 void experiment_probe(void) {
     char error[PUFFER_ERROR_SIZE] = "";
     watch.phase = PUFFER_INIT;
+    double init = cpu_seconds();    // the first: it may make what all share
     int agents = api->agents_per_env(&options.env, &watch, error);
+    init = cpu_seconds() - init;
     if (agents < 1) {
         fail(error);
     }
@@ -91,7 +93,7 @@ void experiment_probe(void) {
         words_sample(&b);
     }
     words_report();
-    fact(cost, .seconds = best, .reset = reset, .yardstick = plain);
+    fact(cost, .seconds = best, .reset = reset, .yardstick = plain, .init = init);
 }
 
 //------------------------------------------------------------------------------------
