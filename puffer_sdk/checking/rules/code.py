@@ -61,8 +61,8 @@ def demo_drift(facts: Facts):
 
     Left alone: a frame skip, if NAME.c acts on each k-th turn of its loop itself.
 
-    Fix: call NAME_configure, or state the ini's value. Where it is meant, say so on the line:
-    `// puffer: allow(PUF107) a smaller board to play by hand`.
+    Fix: call NAME_configure, or state the ini's value. Where it is meant, allow it on that line,
+    and say why.
     """
     if facts.spec is None or facts.config is None:
         return

@@ -77,8 +77,8 @@ def log_mismatch(facts: Facts):
         env->episode_return += env->rewards[0];
         if (won) { add_log(env); c_reset(env); }
 
-    A sum that c_step makes for the log and c_render makes under the same name, over one thing more
-    or less, is a warning: two loops that were meant to be one.
+    A sum that c_step makes for the log, and c_render over one thing more or less, is a warning: two
+    loops that were meant to be one.
 
     A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. It
     is seen by large and small values in the log before entries are made: a sum, a maximum and a
@@ -160,7 +160,7 @@ def _replaced(facts: Facts) -> list[str]:
 
 
 def _drawn_otherwise(facts: Facts):
-    """A number that is logged and drawn under one name, and counted over different ranges."""
+    """A number that is logged and drawn, and counted over different ranges."""
     for mine, other in list(sums.unlike(facts.source))[:1]:
         yield Finding("PUF422", f"'{mine.name}' adds up {mine.text} for the log over another range "
                                 "than where it is drawn", file=mine.file, line=mine.line,
