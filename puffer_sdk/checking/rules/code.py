@@ -1,7 +1,6 @@
 """PUF107-111: what the source shows without being run."""
 from __future__ import annotations
 
-import operator
 from contextlib import suppress
 
 import numpy as np
@@ -11,7 +10,7 @@ from ...settings import inifile
 from ...settings.config import find_ini
 from ..facts import Facts
 from ..finding import Finding
-from ..source import counters, demo
+from ..source import counters, demo, switches
 from ..source.effects import accesses
 from ..source.model import Call, Function
 from ..source.shared import shared_state
@@ -35,9 +34,6 @@ _IO = _PRINT | {"fopen", "fclose", "fread", "fgets", "fgetc", "getc", "getchar",
                 "scanf", "fscanf", "open", "close", "read", "write", "LoadFileText", "LoadFileData",
                 "SaveFileText", "SaveFileData", "TakeScreenshot", "sleep", "usleep", "nanosleep",
                 "WaitTime"}
-_COMPARE = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
-            "==": operator.eq, "!=": operator.ne, "&&": lambda a, b: a and b,
-            "||": lambda a, b: a or b, "&": lambda a, b: int(a) & int(b)}
 _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_trap"}
 
 
@@ -406,10 +402,10 @@ def _path(node: Node) -> str:
 
 def _is_excused(facts: Facts, node: Node) -> bool:
     """A last word before the end, or output that a switch is off for."""
-    inner = node
+    inner, settings = node, facts.config.env if facts.config else {}
     for up in node.up():
         if up.kind == "if" and inner is not up.children[0]:
-            holds = _value(facts, up.children[0])
+            holds = switches.value(facts.source, up.children[0], settings)
             if holds is not None and bool(holds) != (inner is up.children[1]):
                 return True
         elif up.kind in ("block", ",") or up.op == ",":
@@ -422,39 +418,3 @@ def _is_excused(facts: Facts, node: Node) -> bool:
                     break
         inner = up
     return False
-
-
-def _value(facts: Facts, node: Node) -> float | None:
-    """Of an expression over constants and over settings that nothing but [env] sets; None: it
-    depends on the game."""
-    node = node.bare()
-    if isinstance(node.value, (int, float)):
-        return node.value
-    if node.kind in ("name", "member"):
-        return _setting(facts, node)
-    sides = [_value(facts, child) for child in node.children]
-    if node.op == "!" and sides[0] is not None:
-        return float(not sides[0])
-    if node.op == "&&" and any(side == 0 for side in sides):
-        return 0.0
-    if node.op in _COMPARE and None not in sides:
-        return float(_COMPARE[node.op](*sides))
-    return None
-
-
-def _setting(facts: Facts, node: Node) -> float | None:
-    """Of a variable or field that is the same in the whole play."""
-    source = facts.source
-    if any(one.writes and one.children[0].key == node.key
-           for function in source.reach("init", "c_reset", "c_step") for one in function.nodes):
-        return None
-    if node.kind == "name":
-        variable = source.globals.get(node.key)
-        below = variable.tree.children if variable and variable.tree else ()
-        return (below[-1].value if below else 0.0) if variable else None
-    if not source.is_field(node, node.name):
-        return None
-    made = any(one.writes and one.children[0].key == node.key
-               for function in source.reach("my_init", "my_vec_init") for one in function.nodes)
-    value = facts.config.env.get(node.name) if facts.config else None
-    return float(value) if value is not None else None if made else 0.0

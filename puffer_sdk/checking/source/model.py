@@ -254,12 +254,30 @@ class Source(Fields):
     def changes_of(self, element: int) -> set[tuple[str, int]]:
         """(file, line) of the stores of c_step to fields that the observation's element is made
         from."""
-        shown = {inner.key for function in self.reach("c_reset", "c_step")
-                 for target, value in self.stores(function)
-                 if target.kind == "index" and target.children[1].value == element
-                 for inner in value.walk() if inner.kind == "member"}
-        return {(function.file, node.line) for function in self.stepping()
-                for node in function.nodes if node.writes and node.children[0].key in shown}
+        return {place for key in self._shown.get(element, ())
+                for place in self._changes.get(key, ())}
+
+    @cached_property
+    def _shown(self) -> dict[int, set[int]]:
+        """Element of the observation -> the fields that are stored to it."""
+        found: dict[int, set[int]] = {}
+        for function in self.reach("c_reset", "c_step"):
+            for target, value in self.stores(function):
+                element = target.children[1].value if target.kind == "index" else None
+                if isinstance(element, int):
+                    found.setdefault(element, set()).update(
+                        inner.key for inner in value.walk() if inner.kind == "member")
+        return found
+
+    @cached_property
+    def _changes(self) -> dict[int, set[tuple[str, int]]]:
+        """Field -> (file, line) of each store to it that steps run."""
+        found: dict[int, set[tuple[str, int]]] = {}
+        for function in self.stepping():
+            for node in function.nodes:
+                if node.writes and node.children[0].kind == "member":
+                    found.setdefault(node.children[0].key, set()).add((function.file, node.line))
+        return found
 
     def assigned_logs(self) -> list[tuple[str, str, int]]:
         """(field, file, line) of each env->log.field = ... that steps run."""
