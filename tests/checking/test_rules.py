@@ -253,15 +253,17 @@ def test_an_element_that_no_value_is_stored_to(stores, told):
     assert not values.Stores(facts_of(trace_debug=stores)).has_no_value(5)      # not all are known
 
 
-@pytest.mark.parametrize("above, below, zero, told", [
-    (20, 20, 0, False), (20, 3, 0, False), (3, 20, 0, False),       # a sum, a maximum, a minimum
-    (0, 0, 0, True), (19, 18, 0, True),                             # always, or only sometimes
-    (0, 0, 20, False)])                                             # that is cleared
-def test_entries_that_replace_what_is_there(above, below, zero, told):
+@pytest.mark.parametrize("above, below, zero, cleared, told", [
+    (20, 20, 0, [], False), (20, 3, 0, [], False), (3, 20, 0, [], False),   # sum, maximum, minimum
+    (0, 0, 0, [], True), (19, 18, 0, [], True),                     # always, or only sometimes
+    (0, 0, 20, [], True),                                           # it comes to 0
+    (0, 0, 20, ["perf"], False), (0, 0, 20, ["log"], False), (0, 0, 9, ["perf"], True)])
+def test_entries_that_replace_what_is_there(above, below, zero, cleared, told):
     facts = facts_of(columns=[fact("column", element=1, entries=20, above=above, below=below,
                                    zero=zero)])
     names = [SimpleNamespace(name=name, length=None, line=3) for name in ("score", "perf", "n")]
     facts.spec = SimpleNamespace(log_fields=names)
+    facts.source.cleared_logs = lambda: [(name, "dock.h", 9) for name in cleared]
     assert logs._replaced(facts) == (["perf"] if told else [])
 
 

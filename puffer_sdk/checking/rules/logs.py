@@ -152,11 +152,16 @@ def _assigned(facts: Facts):
 
 def _replaced(facts: Facts) -> list[str]:
     """Fields of Log in which entries left neither what was far above them, as a maximum does, nor
-    what was far below, as a minimum does, and that they did not just clear."""
+    what was far below, as a minimum does; those that are just set back to 0 are not meant."""
     names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
-    return list(dict.fromkeys(names[fact.element] for fact in facts.all("columns", "column")
-                              if fact.element < len(names)
-                              and max(fact.above, fact.below, fact.zero) < fact.entries))
+    cleared = {name for name, _, _ in facts.source.cleared_logs()}
+    found = {}
+    for fact in facts.all("columns", "column"):
+        name = names[fact.element] if fact.element < len(names) else ""
+        is_cleared = fact.zero == fact.entries and cleared & {name, "log"}
+        if name and max(fact.above, fact.below) < fact.entries and not is_cleared:
+            found[name] = True
+    return list(found)
 
 
 def _drawn_otherwise(facts: Facts):

@@ -55,7 +55,8 @@ def unlike(source: Source) -> Iterator[tuple[Sum, Sum]]:
 
 
 def _sums(source: Source, function: Function) -> Iterator[Sum]:
-    logs = any(source.is_field(node, "log") for node in function.nodes)
+    logs = any(source.is_field(node, "log") or source.log and node.type == source.log
+               for node in function.nodes)
     for loop in function.nodes:
         if loop.kind != "for_stmt" or len(loop.children) != 4:
             continue
