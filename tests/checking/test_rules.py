@@ -166,7 +166,7 @@ def test_an_agent_that_begins_anew_alone_is_shown_its_own_beginning(old, told):
                   expected=1.0)
     facts = facts_of(agents=3, poison=[], mirror=[mirror])
     facts.spec = SimpleNamespace(functions={}, struct="Dock")
-    facts.source = SimpleNamespace(layout=lambda spec: None)
+    facts.source = SimpleNamespace(layout=None)
     messages = [f.message for f in mirrors.behind_the_state(facts)]
     assert messages == (["after an agent's own ending, element 4 of its observation still shows "
                          "the episode that is over"] if told else [])
