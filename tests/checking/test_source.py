@@ -286,7 +286,7 @@ def test_reset_only_stores(game):
               "    env->observations[1] = env->size;",
         step="env->speed += 1; env->tick++; look(env);")
     assert facts.source.reset_only_stores() == [
-        ("game.h", line_of(facts, "[ AT_SPEED ]"), "AT_SPEED", "speed")]
+        ("game.h", line_of(facts, "[ AT_SPEED ]"), "AT_SPEED", "speed", True)]
 
 
 # -- layout ----------------------------------------------------------------------------------

@@ -36,12 +36,14 @@ _KEPT = {"main", "init", "my_init", "my_log", "my_vec_init", "my_vec_close", "Lo
 
 
 def hostile(name: str, number: int) -> str:
-    """obs_7 for `speed`, WALLS_9 for `WIDTH`, ball for `obs`."""
-    return f"{STEMS[number % len(STEMS)]}_{number}"
+    """obs_6 for `speed`, WALLS_3 for `ball`, seed_4 for `WIDTH`."""
+    word = f"{STEMS[number % len(STEMS)]}_{number}"
+    return word.upper() if number % 2 else word
 
 
 def plain(name: str, number: int) -> str:
-    return f"q{number}"
+    """q6 for `speed`, Q4 for `WIDTH`."""
+    return f"Q{number}" if name.isupper() else f"q{number}"
 
 
 def rename(folder: Path, word: Callable[[str, int], str]) -> None:
@@ -53,8 +55,7 @@ def rename(folder: Path, word: Callable[[str, int], str]) -> None:
         if name not in names:
             return name
         prefix = next((part for part in _PARTS if name.startswith(part)), "")
-        new = word(name, names[name])
-        return prefix + new.upper() if name.isupper() else new
+        return prefix + word(name, names[name])
     for path in paths.c_files(folder):
         path.write_text(_TOKEN.sub(renamed, path.read_text()))
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
@@ -314,9 +313,9 @@ def _kept_elements(facts: Facts, rows: list[Fact]):
         old = [c for c in one_way if c.held > c.retold] or one_way
         yield from _stale(facts, [c for c in old if c not in known],
                           "{} keep what was once set, within an episode", severity, "let-go")
-    for file, line, index, name in facts.source.reset_only_stores() if never else ():
+    for file, line, index, name, fixed in facts.source.reset_only_stores() if never else ():
         # Of a board that c_reset fills, a step writes the cells that change by other names
-        if is_full_writer or re.fullmatch(r"[A-Z_\d\s+*()-]+", index):
+        if is_full_writer or fixed:
             yield Finding("PUF302", f"only c_reset writes observations[{index}], but c_step "
                                     f"changes '{name}'", file=file, line=line, seed=facts.seed,
                           seen_in="rewrite",

@@ -347,10 +347,10 @@ class Source(Fields):
                         yield element, function.file, target.line, self.text(function.file, node)
                         break
 
-    def reset_only_stores(self) -> list[tuple[str, int, str, str]]:
+    def reset_only_stores(self) -> list[tuple[str, int, str, str, bool]]:
         """Stores to observations that only c_reset makes, of fields that a step changes.
 
-        (file, line, index text, field name)
+        (file, line, index text, field name, whether the index is a constant)
         """
         stepping = self.stepping()
         names = {function.name for function in stepping}
@@ -369,7 +369,8 @@ class Source(Fields):
                 read = {node.name for node in value.walk()
                         if node.kind == "member" and node.key in changed}
                 if read and index and _squeeze(index) not in stored:
-                    found.append((function.file, target.line, index, sorted(read)[0]))
+                    found.append((function.file, target.line, index, sorted(read)[0],
+                                  target.children[1].value is not None))
         return found
 
     def index_text(self, function: Function, target: Node) -> str:
