@@ -56,7 +56,7 @@ def test_names_fields_and_sizes_change_no_finding(folder, copied, monkeypatch):
     if LONG and renaming.turn_fields(game):
         assert [each[:2] for each in found(game)] == [each[:2] for each in first], "turned fields"
     spec = header.read(game)
-    if spec.obs_count and not spec.binding:
+    if renaming.can_be_padded(spec):
         render = binding.render
         monkeypatch.setattr(binding, "render", lambda s: renaming.padded(
             render(s), s.obs_count, s.struct))

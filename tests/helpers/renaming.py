@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from puffer_sdk.base import paths
+from puffer_sdk.base.spec import Spec
 from puffer_sdk.checking.source.collecting import Own
 from puffer_sdk.env import header, probe, row
 from puffer_sdk.settings.config import resolve
@@ -116,6 +117,13 @@ def turn_fields(folder: Path) -> bool:
         lines[n] = line
     spec.header.write_text("\n".join(lines))
     return len(own) > 1
+
+
+def can_be_padded(spec: Spec) -> bool:
+    """Whether the row has one size, and no comment speaks of what a longer one would hold."""
+    size = spec.obs_count
+    return bool(size) and not spec.binding and all(
+        part.last < size for part in row.read(spec, size + 1).described)
 
 
 def padded(text: str, elements: int, struct: str) -> str:
