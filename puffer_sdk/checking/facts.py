@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -147,6 +147,28 @@ class Facts:
         """file= and line= of one of the env's functions, to spread into a Finding."""
         place = self.spec.functions.get(function) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}
+
+    def at_call(self, name: str) -> dict:
+        """Of the first call of that function in what c_step runs; of c_step, where not just one
+        function has it."""
+        return self._one((function, node) for function in self.source.stepping()
+                         for node in function.nodes if node.kind == "call" and node.name == name)
+
+    def at_store(self, field: str) -> dict:
+        """Likewise, of the first store to a field of that name, or to its elements."""
+        return self._one((function, node) for function in self.source.stepping()
+                         for node in function.nodes if node.writes and any(
+                             inner.kind == "member" and inner.name == field
+                             for inner in node.children[0].walk()))
+
+    def _one(self, found: Iterable) -> dict:
+        lines: dict[str, list[tuple[str, int]]] = {}
+        for function, node in found:
+            lines.setdefault(function.name, []).append((function.file, node.line))
+        if len(lines) != 1:
+            return self.at("c_step")
+        file, line = min(next(iter(lines.values())))
+        return {"file": file, "line": line}
 
     def called(self, first: int, last: int) -> str:
         """Elements of the observation by their OBS_ name, where it is theirs: "OBS_SPEED"."""

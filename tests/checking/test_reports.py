@@ -51,6 +51,8 @@ def test_a_late_reset_hides_no_wrong_return(tmp_path):
     wrong, late = result.findings
     assert (wrong.code, wrong.severity, wrong.element) == ("PUF422", "error", "episode_return")
     assert (late.code, late.severity) == ("PUF401", "warning")
+    assert late.line == line_of(result, "if (env->pending) c_reset")
+    assert wrong.line == line_of(result, "log.episode_return +=")
     assert "played in a new one that nobody has seen" in late.actual
     assert result.verdict == "fail" and result.explained == {}
 

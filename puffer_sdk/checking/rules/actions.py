@@ -156,7 +156,8 @@ def mask_forbids_all(facts: Facts):
         first = sum(each.width for each in heads[:head])
         width = heads[head].width
         yield Finding("PUF412", f"the mask forbids every action of head {head}",
-                      **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
+                      **facts.at_store("action_mask"), env=fact.env, agent=fact.agent,
+                      step=fact.step,
                       element=span(first, first + width - 1),
                       expected=f"a 1 among these {width} bytes of action_mask", actual="zeros only",
                       seed=facts.seed, seen_in="run",

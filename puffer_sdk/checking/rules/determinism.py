@@ -64,7 +64,9 @@ def _two_runs(facts: Facts):
     if moved:
         yield _finding(facts, "PUF501", "a second process gives another run", moved,
                        seen_in="trace-moved",
-                       hint="look for clocks, entropy, uninitialised memory, and addresses")
+                       hint="look for clocks, entropy, uninitialised memory, and addresses" + (
+                           "" if "--deep" in facts.options else
+                           "; check --deep names memory that nobody wrote"))
     elif again:
         yield _finding(facts, "PUF501", "a second run in the same process differs", again,
                        seen_in="trace-again", shows=Shows("same-again"),

@@ -56,7 +56,8 @@ def no_reset(facts: Facts):
                         "no step ended the episodes of all agents of an env together")
     if fact.late >= 3 and 10 * fact.late >= 9 * fact.endings:
         yield Finding("PUF401", "after every ending the env resets one step late",
-                      severity="warning", **{**place, "env": fact.late_env, "step": fact.late_step},
+                      severity="warning", **{**place, **facts.at_call("c_reset"),
+                                             "env": fact.late_env, "step": fact.late_step},
                       expected="the first observation of a new episode",
                       actual="the last of the old one; the action that answers it is " +
                              ("played in a new one that nobody has seen"
@@ -290,7 +291,7 @@ def hidden_reset(facts: Facts):
     endless = facts.handwritten and unseen and not cleared
     who = f" of agent {fact.agent}" if facts.shape.env_agents > 1 else ""
     yield Finding("PUF406", "a new episode begins without a terminal"
-                  + (who or ("" if every else " on some endings")), **facts.at("c_step"),
+                  + (who or ("" if every else " on some endings")), **facts.at_call("c_reset"),
                   env=fact.env, agent=fact.agent, step=fact.step,
                   expected=f"a terminal{who} on each of {fact.restarts} restarts",
                   actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in="audit",

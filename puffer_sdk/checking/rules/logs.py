@@ -223,7 +223,7 @@ def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
     else:
         hint = "add every reward, the last one too, before the entry is made; 0 in c_reset"
     return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact.measured:g}",
-                   **facts.at("c_step"), env=fact.env, step=fact.step, element=name,
+                   **facts.at_store(name), env=fact.env, step=fact.step, element=name,
                    expected=f"{fact.measured:g}", actual=f"{fact.logged:g}",
                    seed=facts.seed, hint=hint, seen_in="run", shows=Shows(field=name))
 
