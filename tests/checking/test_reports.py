@@ -138,3 +138,10 @@ def test_a_seed_that_is_put_back_makes_one_game_of_all(tmp_path):
     (finding,) = result.findings
     assert (finding.code, finding.line) == ("PUF502", line_of(result, "env->rng = env->seed"))
     assert "env->seed" in finding.actual and result.explained == {"PUF404": ["PUF502"]}
+
+
+def test_the_field_is_named_that_alone_removes_the_difference(tmp_path):
+    """Not the count of games, nor the goal that c_reset makes from it; and what the agent sees."""
+    (finding,) = checked("keeper", tmp_path).findings
+    assert (finding.code, finding.hint) == ("PUF404", "set level in c_reset")
+    assert "observation OBS_GOAL differs" in finding.message

@@ -216,22 +216,46 @@ void experiment_effect(void) {    // steps: forks in all
 //------------------------------------------------------------------------------------
 enum { ROUNDS = 6, EPISODE = 96, MOST_WORDS = 8 };
 
+typedef struct Leak {    // where an episode after play differs from the same one in a new env
+    int env, array, row;
+    int64_t after;    // steps since c_reset
+    int count;        // words of the state that differ right after it
+    size_t words[MOST_WORDS];
+    bool causes[MOST_WORDS];    // put back alone before c_reset, it removes the difference
+} Leak;
+
 // The words of the state in which two envs differ right after c_reset; pointers left out
-static void report_words(const State* state, const uint32_t* played, const uint32_t* fresh) {
-    char text[1024] = "";
-    size_t used = 0;
-    int count = 0;
-    for (size_t w = 0; w < state->words && count < MOST_WORDS; w++) {
+static void find_words(Leak* leak, const State* state, const uint32_t* played,
+                       const uint32_t* fresh) {
+    leak->count = 0;
+    for (size_t w = 0; w < state->words && leak->count < MOST_WORDS; w++) {
         uint32_t high = (w | 1) < state->struct_words ? played[w | 1] : 0;
         bool is_pointer = high >> 4 == 0x555 || high >> 4 == 0x7ff;    // addresses are not random
         if (played[w] != fresh[w] && !is_pointer && (w >= state->struct_words || is_state(w))) {
-            StatePlace place = state_place(state, w);
-            count++;
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s[%d, %d]",
-                                     used ? ", " : "", place.pointer, place.offset);
+            leak->words[leak->count++] = w;
         }
     }
-    fact(old_words, .words = text);
+}
+
+static void report_words(const Leak* leak, const State* state) {
+    char texts[2][1024] = {"", ""};
+    for (int i = 0; i < leak->count; i++) {
+        StatePlace place = state_place(state, leak->words[i]);
+        for (int k = 0; k < (leak->causes[i] ? 2 : 1); k++) {
+            size_t used = strlen(texts[k]);
+            snprintf(texts[k] + used, sizeof texts[k] - used, "%s[%d, %d]", used ? ", " : "",
+                     place.pointer, place.offset);
+        }
+    }
+    fact(old_words, .words = texts[0], .causes = texts[1]);
+}
+
+static void put_word(const Batch* to, const Batch* from, int env, StatePlace place) {
+    char* at[2] = {env_struct(to, env), env_struct(from, env)};
+    for (int k = 0; k < 2 && place.pointer >= 0; k++) {
+        memcpy(&at[k], at[k] + place.pointer, sizeof at[k]);
+    }
+    memcpy(at[0] + place.offset, at[1] + place.offset, 4);
 }
 
 // A generator of the author's own goes on from episode to episode: that is no leak
@@ -289,16 +313,71 @@ static void report_difference(const Batch* a, const Batch* b, int env, int array
          .fresh = values[1]);
 }
 
+// Both are reset and play the same actions until their rows differ: true, and where
+static bool play_both(Batch* a, Batch* b, State* states, int64_t t, int64_t steps, Leak* leak) {
+    size_t most = 0;
+    for (int e = 0; e < a->envs; e++) {
+        most = states[e].words > most ? states[e].words : most;
+    }
+    uint32_t* words[2] = {calloc(most * (size_t)a->envs, 4), calloc(most * (size_t)a->envs, 4)};
+    batch_reset(a, -1);
+    batch_reset(b, -1);
+    for (int e = 0; e < a->envs; e++) {    // what differs later was there after the reset
+        state_read(&states[e], a, e, words[0] + most * (size_t)e);
+        state_read(&states[e], b, e, words[1] + most * (size_t)e);
+    }
+    bool differ = false;
+    for (int64_t k = 0; k <= steps && !differ; k++) {
+        if (k > 0) {
+            watch.step = t + k;
+            batch_act(a, -1, t + k);
+            copy_actions(a, b);
+            batch_step(a, -1, 0);
+            batch_step(b, -1, 0);
+        }
+        for (int e = 0; e < a->envs && !differ; e++) {
+            leak->env = e;
+            leak->after = k;
+            leak->array = first_difference(a, b, e, &leak->row);
+            differ = leak->array >= 0;
+        }
+    }
+    if (differ) {
+        find_words(leak, &states[leak->env], words[0] + most * (size_t)leak->env,
+                   words[1] + most * (size_t)leak->env);
+    }
+    free(words[0]);
+    free(words[1]);
+    return differ;
+}
+
+// Which of these words alone makes the difference: in forks, before c_reset
+static void find_causes(Batch* a, Batch* b, State* states, int64_t t, Leak* leak) {
+    Leak* seen = shared(sizeof *seen);
+    bool good;
+    if (in_fork(&good)) {
+        _exit(play_both(a, b, states, t, EPISODE, seen) ? 0 : 1);
+    }
+    for (int i = 0; good && i < seen->count; i++) {
+        bool same;
+        if (in_fork(&same)) {
+            put_word(a, b, seen->env, state_place(&states[seen->env], seen->words[i]));
+            Leak other;
+            bool differ = play_both(a, b, states, t, seen->after, &other);
+            _exit(differ && other.env == seen->env ? 1 : 0);
+        }
+        seen->causes[i] = same;
+    }
+    *leak = *seen;
+    munmap(seen, sizeof *seen);
+}
+
 void experiment_fresh(void) {
     Batch a = batch_open(PACKED);
     batch_reset(&a, -1);
     State* states = calloc((size_t)a.envs, sizeof *states);
-    uint32_t** played = calloc((size_t)a.envs, sizeof *played);
-    uint32_t** fresh = calloc((size_t)a.envs, sizeof *fresh);
     for (int e = 0; e < a.envs; e++) {
         states[e] = state_open(&a, e);
-        played[e] = calloc(states[e].words, 4);
-        fresh[e] = calloc(states[e].words, 4);
     }
     int64_t t = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -318,28 +397,13 @@ void experiment_fresh(void) {
             batch_seed(&b, e, seed);
             copy_generators(&a, &b, e);
         }
-        batch_reset(&a, -1);
-        batch_reset(&b, -1);
-        for (int e = 0; e < a.envs; e++) {    // what differs later was there after the reset
-            state_read(&states[e], &a, e, played[e]);
-            state_read(&states[e], &b, e, fresh[e]);
-        }
-        for (int64_t k = 0; k <= EPISODE; k++) {
-            if (k > 0) {
-                watch.step = t + k;
-                batch_act(&a, -1, t + k);
-                copy_actions(&a, &b);
-                batch_step(&a, -1, 0);
-                batch_step(&b, -1, 0);
-            }
-            for (int e = 0; e < a.envs; e++) {
-                int row, array = first_difference(&a, &b, e, &row);
-                if (array >= 0) {
-                    report_difference(&a, &b, e, array, row, k);
-                    report_words(&states[e], played[e], fresh[e]);
-                    finish();
-                }
-            }
+        Leak causes = {0}, leak = {0};
+        find_causes(&a, &b, states, t, &causes);
+        if (play_both(&a, &b, states, t, EPISODE, &leak)) {
+            memcpy(leak.causes, causes.causes, sizeof leak.causes);
+            report_difference(&a, &b, leak.env, leak.array, leak.row, leak.after);
+            report_words(&leak, &states[leak.env]);
+            finish();
         }
         t += EPISODE;    // b stays: a binding may share tables between all its envs
     }

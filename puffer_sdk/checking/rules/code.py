@@ -1,6 +1,7 @@
 """PUF107-111: what the source shows without being run."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 import numpy as np
@@ -229,18 +230,17 @@ def _is_only_drawn(facts: Facts, function: Function, node: Node) -> bool:
             target = up.children[0].bare()
             while target.kind not in ("member", "name") and target.children:
                 target = target.children[0].bare()      # of the element of an array
-            return target.kind == "member" and not _is_read(facts, target.name)
+            simulation = facts.source.reach(*_starts(facts), without=_NOT_STEPS)
+            return target.kind == "member" and not _reads(simulation, target.name) and \
+                _reads(facts.source.reach("c_render"), target.name)
     return False
 
 
-def _is_read(facts: Facts, field: str) -> bool:
-    """Whether the simulation does anything with a field of that name but store to it."""
-    for function in facts.source.reach(*_starts(facts), without=_NOT_STEPS):
-        for node in function.nodes:
-            stores = [up for up in node.up() if up.op == "=" and node in up.children[0].walk()]
-            if node.kind == "member" and node.name == field and not stores:
-                return True
-    return False
+def _reads(functions: Iterable[Function], field: str) -> bool:
+    """Whether any of them does something with a field of that name but store to it."""
+    return any(node.kind == "member" and node.name == field and not any(
+        up.op == "=" and node in up.children[0].walk() for up in node.up())
+        for function in functions for node in function.nodes)
 
 
 def _is_entropy(node: Node) -> bool:

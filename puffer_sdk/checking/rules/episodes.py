@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...env import row
 from ...env.syntax import Node
 from ..claims import Proof, Shows
 from ..facts import Facts
@@ -222,7 +223,8 @@ def reset_leaks_state(facts: Facts):
     say so: `[check] allow = PUF404 levels rise with skill`.
 
     How it is seen: an env that has been played and a new one get the same seed, c_reset and the
-    same actions; their rows must be the same.
+    same actions; their rows must be the same. A field is named as the cause where the difference
+    goes away once it alone is put back before c_reset.
     """
     need(facts, "fresh")
     yield from unless(unsound(facts) or unrepeatable(facts) or _same_game(facts), _leaks(facts))
@@ -243,16 +245,18 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
     if run and not run.terminals and not (restarts and restarts.restarts):
         raise NotTested("no episode ended: c_reset is called once, and forgets nothing")
     old = facts.fact("fresh", "old_words")
-    words = old.words if old else []
+    words = (old.causes or old.words) if old else []
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
               if field and not facts.is_address(field)]
     kept = ", ".join(fields[:3])
     array = fact.array.rstrip("s")
+    part = row.named(facts.row.parts, fact.element) if fact.array == "observations" else None
+    array += f" {part.name}" if part and part.name else ""
     after = "right after c_reset" if fact.after == 0 else f"{fact.after} steps after c_reset"
     yield Finding("PUF404", f"an episode depends on those before it: its {array} differs {after}"
                   + (f" ({kept} kept an old value)" if kept else ""), **facts.at("c_reset"),
                   env=fact.env, agent=fact.agent, step=fact.step,
-                  element=fact.element if array in ("observation", "action_mask") else None,
+                  element=fact.element if fact.array in ("observations", "action_mask") else None,
                   expected=f"{fact.fresh}, as in a new env", actual=fact.played,
                   seed=facts.seed, seen_in="fresh",
                   hint=f"set {kept} in c_reset" if kept else "set every field in c_reset")
