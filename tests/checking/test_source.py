@@ -257,6 +257,7 @@ def test_limits_are_what_a_count_is_compared_with(game, step, fields):
 @pytest.mark.parametrize("step, ends", [
     ("for (int i = 0; i < env->size; i++) env->tick++;", ["size"]),
     ("for (int i = 0; i < 4; i++) count(env);", [4]),
+    ("int i; for (i = 0; i < env->size && !env->wide; i++) env->tick++;", ["size"]),
     ("for (int i = 0; i < env->size; i++) { env->map[i] = 0; env->tick++; }", []),  # over things
     ("for (int i = 0; i < env->size; i++) env->wide = 1;\nenv->tick++;", [])])
 def test_loops_that_count_what_the_log_takes(game, step, ends):

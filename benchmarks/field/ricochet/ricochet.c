@@ -6,7 +6,7 @@
 
 int main() {
     Ricochet env = {
-        .frameskip = 1,             // intended: a person wants to see and steer every frame
+        .frameskip = 1,             // puffer: allow(PUF107) one sees and steers every frame
         .width = 200,
         .height = 200,
         .lives = 3,

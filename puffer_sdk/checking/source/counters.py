@@ -38,11 +38,13 @@ def _repeats(source: Source) -> Iterator[tuple[Node, Node]]:
         for loop in function.nodes:
             if loop.kind != "for_stmt" or len(loop.children) != 4:
                 continue
-            _, until, _, body = loop.children
-            numbers = {node.key for node in until.children[:1] for node in node.walk()}
-            if len(until.children) == 2 and all(
-                    node.key is None or node.key not in numbers for node in body.walk()):
-                yield until.children[1], body
+            begin, until, _, body = loop.children
+            mine = {node.key for node in begin.walk() if node.kind == "variable" or (
+                node.parent.op == "=" and node.parent.children[0] is node)} - {None}
+            ends = [node.children[1] for node in until.walk() if node.op in ("<", "<=", "!=")
+                    and node.children[0].bare().key in mine]
+            if ends and not any(node.key in mine for node in body.walk()):
+                yield ends[0], body
 
 
 def limits(source: Source) -> set[str]:
