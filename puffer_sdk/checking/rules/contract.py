@@ -266,7 +266,8 @@ def setting_missing(facts: Facts):
         return
     ini = find_ini(facts.folder)
     for field in facts.spec.settable:
-        if field.name in facts.config.env or field.name not in read or source.sets(field.name) or \
+        given = field.name == "num_agents" or field.name in facts.config.env
+        if given or field.name not in read or source.sets(field.name) or \
                 re.search(_STORED.format(name=re.escape(field.name)), program):
             continue
         file, line = read[field.name]
