@@ -33,7 +33,7 @@ _PARTS = ("OBS_", "ACT_", "HEAD_")
 _KEPT = {"main", "init", "my_init", "my_log", "my_vec_init", "my_vec_close", "Log", "Env", "log",
          "observations", "actions", "rewards", "terminals", "truncations", "num_agents", "rng",
          "max_agents", "alive", "action_mask", "final_observations", "OBS_SIZE", "ACT_SIZES",
-         "NUM_ATNS", "OBS_TENSOR_T", "client", "Client"}
+         "NUM_ATNS", "OBS_TENSOR_T", "client", "Client", "env"}
 
 
 def hostile(name: str, number: int) -> str:

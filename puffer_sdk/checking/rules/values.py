@@ -83,8 +83,9 @@ def obs_constant(facts: Facts):
 
 
 def _is_unreached(facts: Facts, first: int, last: int) -> bool:
-    """Whether the play never came to a line that changes what the elements show."""
-    return any(facts.lines.get(file, {}).get(line) == 0 for element in range(first, last + 1)
+    """Whether the play never came to a line that changes what the elements show; where episodes
+    end at once, that is the fault."""
+    return not _ends_at_once(facts) and any(facts.lines.get(file, {}).get(line) == 0 for element in range(first, last + 1)
                for file, line in facts.source.changes_of(element))
 
 
@@ -110,8 +111,12 @@ def _lost_shares(facts: Facts, told: set[tuple[str, int]]):
 
 def _is_bandit(facts: Facts, stats) -> bool:
     """One state only: each step is an episode, or the only input is a bias of 1."""
+    return _ends_at_once(facts) or (len(stats.low) == 1 and stats.low[0] == 1)
+
+
+def _ends_at_once(facts: Facts) -> bool:
     lengths = next((f for f in facts.all("run", "sample") if f.name == "length"), None)
-    return bool(lengths and lengths.high == 1) or (len(stats.low) == 1 and stats.low[0] == 1)
+    return bool(lengths and lengths.high == 1)
 
 
 def _whole_constant(facts: Facts, value: float) -> Finding:
