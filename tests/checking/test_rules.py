@@ -271,7 +271,8 @@ def test_entries_that_replace_what_is_there(above, below, zero, cleared, told):
 @pytest.mark.parametrize("word, told", [
     ({"moves": 20, "flips": 320, "bits": 32}, True), ({"moves": 3, "flips": 45, "bits": 28}, True),
     ({"moves": 20, "flips": 40, "bits": 16}, False),                # a count
-    ({"moves": 20, "flips": 320, "bits": 32, "again": 1}, False)])  # a hash of a board
+    ({"moves": 20, "flips": 320, "bits": 32, "again": 8}, True),    # which c_reset begins anew
+    ({"moves": 20, "flips": 320, "bits": 32, "again": 12}, False)]) # one of a few codes
 def test_a_generator_is_known_by_its_bits(word, told):
     facts = facts_of(probe=[fact("word", at=64, **word)])
     state = Scalar("wind", 64, 4, "unsigned int", ())

@@ -90,9 +90,9 @@ def _extent(scalars) -> tuple[int, int]:
 
 def generators(facts: Facts) -> list[Scalar]:
     """The struct's random generators besides rng: whole numbers of which each change turned over
-    about half of the bits, and that never came to a value again."""
-    random = {fact.at for fact in facts.all("probe", "word")
-              if not fact.again and LEAST <= fact.flips / (fact.moves * fact.bits) <= MOST_FLIPS}
+    about half of the bits, and that seldom came to a value again, as where c_reset begins anew."""
+    random = {fact.at for fact in facts.all("probe", "word") if 2 * fact.again <= fact.moves
+              and LEAST <= fact.flips / (fact.moves * fact.bits) <= MOST_FLIPS}
     return [s for s in (facts.layout.scalars if facts.layout else [])
             if INTEGER.fullmatch(s.type) and s.path != "rng"
             and random & set(range(s.offset, s.offset + s.size, 4))]

@@ -5,7 +5,7 @@
  * maximum leaves the first, a minimum the second; an assignment none.
  *
  * words: a random generator's state is a word of which each change turns over half of its bits,
- * and that never comes to a value again.
+ * and that seldom comes to a value again.
  */
 #include "harness.h"
 #include <math.h>

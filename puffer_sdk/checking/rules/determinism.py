@@ -194,7 +194,8 @@ def _same_games(facts: Facts, told: bool):
         if one.moves > 2 * base.shape[1]]
     seeded = list(_reseeding(facts.source))
     file, line = seeded[0][1:] if seeded else (None, None)
-    fixed = moving and all(one == other for one, other in moving)
+    fixed = moving and all(one == other for one, other in moving) and \
+        generators.are_drawn_from(facts.source)         # and no hashes of a board
     fixed = fixed or any(value is not None for value, *_ in seeded)
     if not fixed and not (line and any(call.name in _DICE
                                        for call in facts.source.calls(*PLAYING))):

@@ -85,8 +85,9 @@ def obs_constant(facts: Facts):
 def _is_unreached(facts: Facts, first: int, last: int) -> bool:
     """Whether the play never came to a line that changes what the elements show; where episodes
     end at once, that is the fault."""
-    return not _ends_at_once(facts) and any(facts.lines.get(file, {}).get(line) == 0 for element in range(first, last + 1)
-               for file, line in facts.source.changes_of(element))
+    return not _ends_at_once(facts) and any(
+        facts.lines.get(file, {}).get(line) == 0 for element in range(first, last + 1)
+        for file, line in facts.source.changes_of(element))
 
 
 def _lost_shares(facts: Facts, told: set[tuple[str, int]]):

@@ -58,6 +58,12 @@ def begun_anew(source: Source) -> Iterator[tuple[Function, str, int]]:
                 yield function, node.name, node.line
 
 
+def are_drawn_from(source: Source) -> bool:
+    """Whether c_reset and c_step make a generator's next state anywhere."""
+    return any(node.writes and is_advance(function, node) or node.name == "rand_r"
+               for function in source.reach("c_reset", "c_step") for node in function.nodes)
+
+
 def _goes_on(source: Source, function: Function, variable: Node) -> bool:
     """Whether it is drawn from, and nothing else goes into it."""
     stores = [node for node in function.nodes

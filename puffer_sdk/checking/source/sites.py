@@ -53,6 +53,8 @@ def sites(source: Source) -> list[Site]:
         "copy", copy.file, copy.line, copy.start, copy.end, -1, copy.type, copy.of, "generator",
         copy.name) for copy in generators.copies(source)}
     for function in source.reach("c_reset", "c_step"):
+        for site in filter(None, _byte_sites(source, function)):
+            found.setdefault((site.file, site.start, site.end), site)
         for goes, target, value in _stores(source, function):
             nodes = _quotients(function, value)
             if goes == "rewards":               # every third coin may be a bonus
@@ -65,8 +67,6 @@ def sites(source: Source) -> list[Site]:
                 site = _site(source, owner, kind, node, goes, target, function)
                 if site:
                     found.setdefault((site.file, site.start, site.end), site)
-        for site in filter(None, _byte_sites(source, function)):
-            found.setdefault((site.file, site.start, site.end), site)
     return list(found.values())[:MOST]
 
 
