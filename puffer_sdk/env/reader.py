@@ -40,8 +40,7 @@ class Reader(Source):
         self.check_lines()
         self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
         # A struct that does not compile has whatever fields clang could make out
-        refused = self.compiler_errors()
-        self.problems = refused + [p for p in self.problems if p.code is None or not refused]
+        self.problems = self.compiler_errors() or self.problems
         if self.problems and (other := dialects.recognise(self.name, self.texts())):
             self.problems = [other, *(p for p in self.problems if not dialects.follows(p))]
         self.problems.sort(key=lambda p: not isinstance(p, DialectError))
@@ -77,20 +76,9 @@ class Reader(Source):
             where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
             if file and Path(file.name).name == "vecenv.h":
                 where = self.place_behind(diag) or self.place_of_include() or where
-            found.append(BuildError(f"the C compiler refuses this: {diag.spelling}",
-                                    where=where or self.header.name))
+            said = f"the C compiler refuses this: {diag.spelling}"
+            found.append(BuildError(said, where=where or self.header.name))
         return found[:20]
-
-    def note_warnings(self) -> None:
-        """What clang warns of in the author's files: PUF117."""
-        for diag in self.unit.diagnostics:
-            file = diag.location.file
-            if diag.severity == diag.Warning and diag.option in contract.WARNINGS and file and \
-                    self.folder in Path(file.name).resolve().parents:
-                self.remarks.append(Remark(
-                    "PUF117", diag.spelling, f"{self.relative(file.name)}:{diag.location.line}",
-                    expected=f"no warning of the compiler ({diag.option})", actual=diag.option,
-                    hint=contract.WARNINGS[diag.option]))
 
     def place_behind(self, diag) -> str | None:
         """The author's line that our vecenv.h stumbles over."""
@@ -99,13 +87,6 @@ class Reader(Source):
             if file and file.name != self.main and (
                     self.folder in Path(file.name).resolve().parents):
                 return f"{self.relative(file.name)}:{note.location.line}"
-        return None
-
-    def place_of_include(self) -> str | None:
-        """The author's line that includes vecenv.h."""
-        for name, text in self.texts().items():
-            if found := re.search(r'(?m)^\s*#\s*include\s*"vecenv\.h"', text):
-                return f"{name}:{1 + text.count(chr(10), 0, found.end())}"
         return None
 
     # -- the contract ------------------------------------------------------------
@@ -121,7 +102,7 @@ class Reader(Source):
                          expected=f"at most {contract.MOST_FIELDS:,}", actual=f"{len(fields):,}")
             return None
         self.check_fields(struct, types)
-        self.note_warnings()
+        self.remarks += self.warnings()
         log_fields = self.check_log()
         self.check_init()
         obs_count, widths = self.check_spaces(types)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import paths
-from ..base.spec import CField
+from ..base.spec import CField, Remark
 from . import contract, probe
 
 _HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -39,6 +39,23 @@ class Source:
         """The header's and the binding's text, by file name."""
         return {path.name: paths.text(path)
                 for path in (self.header, self.binding) if path}
+
+    def warnings(self) -> list[Remark]:
+        """What clang warns of in the author's files: PUF117."""
+        return [Remark("PUF117", diag.spelling, self.relative(file.name)
+                       + f":{diag.location.line}", actual=diag.option,
+                       expected=f"no warning of the compiler ({diag.option})",
+                       hint=contract.WARNINGS[diag.option])
+                for diag in self.unit.diagnostics for file in [diag.location.file]
+                if diag.severity == diag.Warning and diag.option in contract.WARNINGS and file
+                and self.folder in Path(file.name).resolve().parents]
+
+    def place_of_include(self) -> str | None:
+        """The author's line that includes vecenv.h."""
+        for name, text in self.texts().items():
+            if found := re.search(r'(?m)^\s*#\s*include\s*"vecenv\.h"', text):
+                return f"{name}:{1 + text.count(chr(10), 0, found.end())}"
+        return None
 
     def parse(self) -> None:
         from clang import cindex

@@ -1,7 +1,6 @@
 """PUF107-111: what the source shows without being run."""
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..source import counters, demo, switches
 from ..source.effects import accesses
 from ..source.model import Call, Function
 from ..source.shared import shared_state
+from ._drawing import is_only_drawn
 from .registry import rule
 
 _NOT_STEPS = ("c_render", "c_close")
@@ -184,13 +184,14 @@ def shared_rng(facts: Facts):
     is a warning: library builds give it the running env's generator, PufferLib's do not.
     """
     is_ocean = "binding.c" in facts.source.files
+    simulation = facts.source.reach(*_starts(facts), without=_NOT_STEPS)
     places: dict[str, list[tuple[str, int]]] = {}
     names: dict[str, list[str]] = {}
     for call in facts.source.calls(*_starts(facts), without=_NOT_STEPS):
         name = _SPELLINGS.get(call.name, call.name)
         if name in _DICE:
             group = "dice"
-        elif name in _CLOCKS and _is_only_drawn(facts, call.function, call.node):
+        elif name in _CLOCKS and is_only_drawn(simulation, facts.source, call.function, call.node):
             continue
         elif name in _SOURCES or (name in ("fopen", "open") and _is_entropy(call.node)):
             group = name
@@ -216,31 +217,6 @@ def shared_rng(facts: Facts):
                       severity="warning" if lent else "",
                       hint="count time in steps" if "ime" in group or group == "clock" else
                       "every env has its own generator: env->rng")
-
-
-def _is_only_drawn(facts: Facts, function: Function, node: Node) -> bool:
-    """Whether a value is stored to fields, or to a local that is, which nothing reads but drawing:
-    a square that glows for a second after it was touched.
-    """
-    for up in node.up():
-        if up.kind == "variable":
-            uses = [use for use in function.nodes if use.kind == "name" and use.key == up.key]
-            return bool(uses) and all(_is_only_drawn(facts, function, use) for use in uses)
-        if up.op == "=" and node not in up.children[0].walk():
-            target = up.children[0].bare()
-            while target.kind not in ("member", "name") and target.children:
-                target = target.children[0].bare()      # of the element of an array
-            simulation = facts.source.reach(*_starts(facts), without=_NOT_STEPS)
-            return target.kind == "member" and not _reads(simulation, target.name) and \
-                _reads(facts.source.reach("c_render"), target.name)
-    return False
-
-
-def _reads(functions: Iterable[Function], field: str) -> bool:
-    """Whether any of them does something with a field of that name but store to it."""
-    return any(node.kind == "member" and node.name == field and not any(
-        up.op == "=" and node in up.children[0].walk() for up in node.up())
-        for function in functions for node in function.nodes)
 
 
 def _is_entropy(node: Node) -> bool:

@@ -156,7 +156,7 @@ def seed_ignored(facts: Facts):
                       expected="other numbers at the next call", seed=facts.seed,
                       actual=f"the same numbers as before, {fact.again} times of {fact.count}",
                       hint=f"pass &{copy.text}, or store '{copy.target}' back into it")
-    yield from unless(unsound(facts), _same_games(facts, any(copies)))
+    yield from unless(unsound(facts) or unrepeatable(facts), _same_games(facts, any(copies)))
 
 
 def _same_games(facts: Facts, told: bool):

@@ -1,10 +1,7 @@
 """PUF301-304: observations that nobody wrote, that are old, not finite, or far from zero."""
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
 
 from ..claims import Proof, Shows
 from ..facts import REPEATS, Fact, Facts, blocks, elements, ranges
@@ -12,64 +9,13 @@ from ..finding import Elements, Finding, span
 from ..fixes import remedies
 from ..fixes.edits import Fix
 from ._copies import left_behind
+from ._groups import grouped, whole
 from ._mirrors import behind_the_state
 from ._origins import origin
 from .episodes import is_not_reset, is_reset_late
 from .registry import need, rule
 
 RETOLD = 16         # times that elements which keep their values were shown anew
-
-
-class Group(NamedTuple):
-    """Elements of the observation that have one fault."""
-
-    element: int | Elements
-    agent: int | None       # the first one's; None = every agent's
-    who: str                # " of agent 3", " of agents 0-3, 5"; "" = of every agent
-    env: int                # where it was seen first
-
-
-def _grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
-    """Cells of agents' rows: those that have one cause are one group.
-
-    Agents whose rows have the same cells share them. Rows that have some cells of one pattern each,
-    as they were met in play, are taken together.
-    """
-    rows: dict[int, set[int]] = defaultdict(set)
-    for cell in cells:
-        rows[cell.agent].add(cell.element)
-    agents_of: dict[tuple, list[int]] = defaultdict(list)
-    for agent, row in sorted(rows.items()):
-        agents_of[tuple(sorted(row))].append(agent)
-    if len(agents_of) >= REPEATS:
-        agents_of = {tuple(sorted(set().union(*rows.values()))): sorted(rows)}
-    found = []
-    for row, agents in sorted(agents_of.items()):
-        everyone = len(agents) == facts.shape.env_agents
-        names = ", ".join(str(span(*pair)) for pair in ranges(agents))
-        who = "" if everyone else f" of agent{'s' if agents[1:] else ''} {names}"
-        env = next(cell.env for cell in cells if cell.agent in agents) if hasattr(
-            next(iter(cells)), "env") else 0
-        found += [Group(each, None if everyone else agents[0], who, env) for each in blocks(row)]
-    return found
-
-
-def _whole(facts: Facts, element: int | Elements) -> str:
-    """"the whole observation", "rows 3-7 of the image", "elements 3-7 of the observation"."""
-    if isinstance(element, int):
-        return f"element {element} of the observation"
-    first, last = element.first, element.last
-    if element != f"{first}-{last}":
-        return f"elements {element} of the observation"
-    if first == 0 and last == facts.shape.obs_size - 1:
-        return "the whole observation"
-    for part in facts.row.parts:
-        width = math.prod(part.shape[1:])
-        if part.kind in ("grid", "image") and part.first <= first and last <= part.last and \
-                (first - part.first) % width == 0 and (last + 1 - part.first) % width == 0:
-            lines = span((first - part.first) // width, (last - part.first) // width)
-            return f"row{'' if isinstance(lines, int) else 's'} {lines} of the {part.kind}"
-    return f"elements {element} of the observation"
 
 
 @rule("PUF301", "obs-never-written", proof=Proof("determined", "observations"))
@@ -94,13 +40,13 @@ def obs_never_written(facts: Facts):
     """
     need(facts, "poison")
     never, _ = _unwritten(facts)
-    for group in _grouped(facts, never):
-        whole = _whole(facts, group.element)
-        yield Finding("PUF301", f"nothing ever writes {whole}{group.who}",
+    for group in grouped(facts, never):
+        part = whole(facts, group.element)
+        yield Finding("PUF301", f"nothing ever writes {part}{group.who}",
                       **(facts.at_macro("OBS_SIZE") or facts.at("c_reset")),
                       env=group.env, agent=group.agent, step=0, element=group.element,
                       expected=f"{facts.shape.obs_size} elements written (OBS_SIZE)",
-                      actual=f"{whole.partition(' of the observation')[0]} never",
+                      actual=f"{part.partition(' of the observation')[0]} never",
                       seed=facts.seed, seen_in="poison",
                       hint="lower OBS_SIZE, or write what was forgotten")
 
@@ -199,8 +145,8 @@ def _left_by_reset(facts: Facts):
     derived = [c for c in facts.all("poison", "left") if c.derived]
     if not left and derived and not facts.differences and "trace-again" in facts.traces:
         left = derived
-    for group in _grouped(facts, left):
-        yield Finding("PUF302", f"c_reset leaves {_whole(facts, group.element)} as it was"
+    for group in grouped(facts, left):
+        yield Finding("PUF302", f"c_reset leaves {whole(facts, group.element)} as it was"
                                 f"{group.who}",
                       **facts.at("c_reset"), env=group.env, agent=group.agent, step=0,
                       element=group.element, expected="a value that c_reset determines",
@@ -332,8 +278,8 @@ def _follow_from_state(cells: list[Fact]) -> bool:
 
 
 def _stale(facts: Facts, cells: list[Fact], text: str, severity: str, expect: str = "written"):
-    for group in _grouped(facts, cells):
-        yield Finding("PUF302", text.format(_whole(facts, group.element) + group.who),
+    for group in grouped(facts, cells):
+        yield Finding("PUF302", text.format(whole(facts, group.element) + group.who),
                       **facts.at("c_step"),
                       agent=group.agent, element=group.element, severity=severity,
                       expected="a value of this step", actual="a value of an earlier step",
