@@ -131,7 +131,7 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
         if problem.code is None:
             raise RunError("the checker cannot run this environment", where=facts.folder,
                            detail=problem.message)
-        problem.where = problem.where or facts.spec.header.name
+        problem.where = (facts.spec.binding or facts.spec.header).name
         facts.problems.append(problem)      # next to what the source shows
         facts.outcomes.clear()
         return None

@@ -2,17 +2,13 @@
  * another seed.
  *
  * Where another seed makes another episode, chance has a part in it. If the same env then begins
- * every one of its episodes alike, its generator does not move on. Where it plays the same game again
- * and again, with the same actions, but other envs play others, it keeps its first seed.
+ * every one of its episodes alike, its generator does not move on. Where it plays the same game
+ * again and again, by the same actions, but other envs play others, it keeps its first seed.
  */
 #include "harness.h"
 #include <stdlib.h>
 
-enum {
-    ROUNDS = 6,
-    BETWEEN = 24,
-    PLAYED = 16
-};    // moments of each env; steps between two; of a game
+enum { ROUNDS = 6, BETWEEN = 24, PLAYED = 16 };    // moments; steps between two, and of a game
 
 // What follows on an opening, always by the same actions
 static uint64_t play_game(Batch* b, int env, uint64_t hash) {

@@ -1,11 +1,11 @@
 /* audit.c -- does the state begin anew when an episode ends?
  *
  * A `home` word of the state (the struct and the heap blocks it points to: state.c) has the same
- * value after every c_reset, and other values between resets (a tick, a score, a start position). An ending was not a reset if no home
- * word returned to its value and no random number was drawn, although every c_reset draws one.
- * Where the library reports its calls, a call of c_reset inside c_step answers the question. Where
- * one was ever seen, no word is asked when a new episode began: an array that observe() fills anew
- * comes home, too.
+ * value after every c_reset, and other values between resets (a tick, a score, a start position).
+ * An ending was not a reset if no home word returned to its value and no random number was drawn,
+ * although every c_reset draws one. Where the library reports its calls, a call of c_reset inside
+ * c_step answers the question: where one was ever seen, no word is asked when a new episode began,
+ * as an array that observe() fills anew comes home, too.
  */
 #include "harness.h"
 #include <stdlib.h>

@@ -150,7 +150,7 @@ uint64_t hash_array(const Batch* batch, int env, int array, uint64_t hash);
 uint64_t hash_rows(const Batch* batch, int env, uint64_t hash);    // of all arrays but the actions
 
 // batch.c
-Batch batch_open(int layout);
+Batch batch_open(int how);    // PACKED ...
 void batch_close(Batch* batch);
 void batch_reset(Batch* batch, int env);                  // -1 = all
 void batch_seed(Batch* batch, int env, uint32_t seed);    // the env's generators
