@@ -38,8 +38,7 @@ def grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
         everyone = len(agents) == facts.shape.env_agents
         names = ", ".join(str(span(*pair)) for pair in ranges(agents))
         who = "" if everyone else f" of agent{'s' if agents[1:] else ''} {names}"
-        env = next(cell.env for cell in cells if cell.agent in agents) if hasattr(
-            next(iter(cells)), "env") else 0
+        env = next(getattr(cell, "env", 0) for cell in cells if cell.agent in agents)
         found += [Group(each, None if everyone else agents[0], who, env) for each in blocks(row)]
     return found
 

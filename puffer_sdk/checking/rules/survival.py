@@ -77,7 +77,8 @@ def hang(facts: Facts):
 
     Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience in
     seconds of computing, whatever else the machine does; init has three times as much, and more in
-    builds that are slower. Where only resets in a row fill the board, and no step resets, it is a warning.
+    builds that are slower. Where only resets in a row fill the board, and no step resets, it is a
+    warning.
     """
     if facts.exceeded:
         raise NotTested("experiments were ended because of their memory", "PUF206")
