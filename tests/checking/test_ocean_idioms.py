@@ -1,10 +1,7 @@
 """Idioms of PufferLib's environments: judged as what they are, by one small game for each."""
-from types import SimpleNamespace
 
 import pytest
 from helpers.check_fixtures import short_check
-
-from puffer_sdk.checking.rules import contract
 
 RALLY = """\
 #include <stdlib.h>
@@ -295,18 +292,6 @@ def test_terminals_that_nobody_sets_are_another_matter(rally):
                     "    serve(env);\n    env->terminals[0] = 0;\n    env->tick = env->points"))
     (hidden,) = [f for f in found(folder) if f.code == "PUF406"]
     assert hidden.hint == "set terminals[i] = 1.0f before c_reset(env)"
-
-
-@pytest.mark.parametrize("binding, read", [
-    ('env->w = dict_get(kwargs, "w")->value;', {"w"}),
-    ('env->w = number(kwargs, "w", 9); // "h"\n    env->h = 3;', {"w"}),
-    ('dict_set(out, "score", log->score); env->w = *get("w");', {"w"}),
-    ("#define READ(key) env->key = dict_get(kwargs, #key)->value\n    READ(w);", {"w"})])
-def test_a_key_may_be_read_by_a_function_of_ones_own(binding, read):
-    facts = SimpleNamespace(source=SimpleNamespace(files={"binding.c": binding}))
-    known = contract._binding_keys(facts)
-    assert {key for key in ("w", "h", "score") if key in known} == read
-    assert set(contract._binding_keys(facts, needed=True)) <= read
 
 
 STONES = """\

@@ -20,7 +20,7 @@ from puffer_sdk.env import binding, header
 FIELD = ROOT / "benchmarks" / "field"
 ALL = [path for folder in (SPECIMENS / "broken", SPECIMENS / "correct", FIELD)
        for path in sorted(folder.iterdir()) if (path / f"{path.name}.h").is_file()]
-SHORT = ["puf302_beavers", "puf305_harbor", "puf307_digger", "puf422_archer"]
+SHORT = ["puf302_traffic", "puf305_harbor", "puf307_digger", "puf422_archer"]
 
 
 def found(folder: Path, size: int = 0) -> list[tuple]:
@@ -33,8 +33,11 @@ def checked(folder: Path) -> CheckResult:
 
 
 def told(result: CheckResult, size: int = 0) -> list[tuple]:
-    return sorted((each.code, each.severity, each.line or 0, str(each.block and tuple(
-        min(at, size - 1) if size else at for at in each.block))) for each in result.findings)
+    def block(each) -> str:
+        return str(each.block and tuple(min(at, size - 1) if size else at for at in each.block))
+    return sorted((each.code, each.severity, each.line or 0, block(each))
+                  for each in result.findings
+                  if not (size and each.block and each.block[0] >= size))
 
 
 def games():
@@ -76,7 +79,8 @@ def test_names_fields_and_sizes_change_no_finding(folder, copied, pad):
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("folder", forms([], ALL), ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", forms([SPECIMENS / "broken" / "puf307_digger"], ALL),
+                         ids=lambda path: path.name)
 def test_each_change_alone(folder, copied, pad):
     result = checked(copied(folder, "first"))
     first, game = told(result), copied(folder, "plain")

@@ -14,7 +14,8 @@ from puffer_sdk.checking.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.harness import kinds
 from puffer_sdk.checking.rules import _mirrors as mirrors
-from puffer_sdk.checking.rules import logs, registry, values
+from puffer_sdk.checking.rules import logs, registry
+from puffer_sdk.checking.rules._stores import Stores
 from puffer_sdk.checking.source.layout import Scalar
 from puffer_sdk.checking.source.sites import Site
 
@@ -250,8 +251,8 @@ def store(*elements: tuple[int, int], varies: int = 0, valued: int = 1):
     ([store((0, 2), (6, 7), varies=1), store((3, 4))], False)])
 def test_an_element_that_no_value_is_stored_to(stores, told):
     facts = facts_of(trace_debug=[fact("stored"), *stores])
-    assert values.Stores(facts).has_no_value(5) == told
-    assert not values.Stores(facts_of(trace_debug=stores)).has_no_value(5)      # not all are known
+    assert Stores(facts).has_no_value(5) == told
+    assert not Stores(facts_of(trace_debug=stores)).has_no_value(5)      # not all are known
 
 
 @pytest.mark.parametrize("above, below, zero, cleared, told", [

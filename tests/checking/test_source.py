@@ -11,7 +11,7 @@ import pytest
 from puffer_sdk.checking.facts import Facts
 from puffer_sdk.checking.finding import Finding
 from puffer_sdk.checking.mutants import places
-from puffer_sdk.checking.rules import logs, registry
+from puffer_sdk.checking.rules import contract, logs, registry
 from puffer_sdk.checking.source import actions, counters, demo, effects, read, sums
 from puffer_sdk.settings.config import resolve
 
@@ -469,6 +469,28 @@ def test_demo_drift_of_an_ocean_env_follows_plain_keys_alone(game):
                                           'env->tick = dict_get(kwargs, "tick")->value * 60;')
     facts = game(ini="[env]\nsize = 11\ntick = 10\n", program=program, binding=plain)
     assert facts.problems == [] and [f.actual for f in found(facts, "PUF107")] == ["9"]
+
+
+NUMBER = """static double number(Dict* table, const char* name, double other) {
+    DictItem* item = dict_get_unsafe(table, name);
+    return item ? item->value : other;
+}
+"""
+
+
+@pytest.mark.parametrize("above, init, read, needed", [
+    ("", 'env->size = dict_get(kwargs, "size")->value;', {"size"}, {"size"}),
+    (NUMBER, 'env->size = number(kwargs, "size", 9); // "tick"', {"size"}, set()),
+    ("#define READ(key) env->key = dict_get(kwargs, #key)->value", "READ(size);", {"size"},
+     {"size"}),
+    ("Env* my_vec_init(int* n, int* a, int* b, Dict* one, Dict* other) { dict_get(one, \"tick\");"
+     " dict_get(other, \"size\"); return 0; }", "", {"size"}, {"size"})])
+def test_keys_that_a_binding_reads(game, above, init, read, needed):
+    """Whatever its parameters are called; what dict_set writes is no key, nor what [vec] gives."""
+    facts = game(ini="[env]\nsize = 3\ntick = 4\n", binding=BINDING.format(
+        above=above, init=init))
+    assert set(contract._binding_keys(facts)) & {"size", "tick", "score"} == read
+    assert set(contract._binding_keys(facts, needed=True)) == needed
 
 
 # -- PUF108 ----------------------------------------------------------------------------------

@@ -167,9 +167,12 @@ def test_a_bias_and_a_bandit_need_no_excuse(changed):
 FULL = ("o[OBS_BIAS] = 1.0f", "o[OBS_BIAS] = (float)env->num_agents")
 
 
-def test_an_element_that_promises_to_move(changed):
-    """Whatever it is called; a number that is stored as it is was never meant to."""
+def test_a_number_that_is_stored_as_it_is_was_never_meant_to_move(changed):
+    """Whatever it is called."""
     assert codes(changed("correct/foragers", ("OBS_BIAS", "OBS_FUEL"))) == {}
+
+
+def test_an_element_that_promises_to_move(changed):
     found = codes(changed("correct/foragers", FULL))
     assert set(found) == {"PUF305"}
     assert "OBS_BIAS (element 2) is always 1" in found["PUF305"].message

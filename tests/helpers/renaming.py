@@ -3,7 +3,7 @@
     rename(folder, HOSTILE)     every identifier of the author's own is another word
     add_field(folder)           one more field, which nothing but itself depends on
     turn_fields(folder)         the struct's own fields in the opposite order
-    padded                      a row one element longer, which moves with the others
+    padded                      a row one element longer, which moves where the game draws
 
 Lines stay where they are. What the contract names keeps its name: c_step, Log, observations, the
 keys of [env], and OBS_, ACT_ and HEAD_ at the beginning of enumerators.
@@ -127,16 +127,12 @@ def can_be_padded(spec: Spec) -> bool:
 
 
 def padded(text: str, elements: int, struct: str) -> str:
-    """A generated binding whose row has one element more, a sum of the others' bits."""
+    """A generated binding whose row has one element more, some bits of env->rng."""
     mark = '#include "vecenv.h"'
     assert text.count(mark) == 1
     wrapped = f"""#undef OBS_SIZE
 #define OBS_SIZE {elements + 1}
-static void pad_row({struct}* env) {{
-    unsigned sum = 0;
-    for (int i = 0; i < {elements}; i++) sum = 31 * sum + (unsigned)(100 * env->observations[i]);
-    env->observations[{elements}] = (sum >> 3) % 5;
-}}
+static void pad_row({struct}* env) {{ env->observations[{elements}] = (env->rng >> 16) % 5; }}
 static void padded_reset({struct}* env) {{ c_reset(env); pad_row(env); }}
 static void padded_step({struct}* env) {{ c_step(env); pad_row(env); }}
 #define c_step padded_step

@@ -8,12 +8,9 @@ Over-approximates: a pointer leads to everything that it was ever given.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from ...env.syntax import Node
-
-if TYPE_CHECKING:
-    from .model import Function
+from ...env.syntax import Node, Pointers
 
 # as the front end names them, the compiler's own spellings too
 FILLS = {"memset", "__builtin_memset", "__memset_chk", "__builtin___memset_chk", "bzero"}
@@ -21,13 +18,24 @@ COPIES = {"memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__built
           "__builtin___memmove_chk"}
 
 
+class Body(Protocol):
+    """What is asked of a Function."""
+
+    name: str
+    nodes: list[Node]
+    pointers: Pointers
+    library_calls: list
+
+    def given(self, key: int) -> list[tuple[Body, Node]]: ...
+
+
 class Fields:
     """What a Source knows of the env struct. Fields of the contract go by their names."""
 
     @cached_property
-    def callers(self) -> dict[str, list[tuple[Function, Node]]]:
+    def callers(self) -> dict[str, list[tuple[Body, Node]]]:
         """Function -> who calls it, and where."""
-        found: dict[str, list[tuple[Function, Node]]] = {}
+        found: dict[str, list[tuple[Body, Node]]] = {}
         for caller in self.functions.values():
             for node in caller.nodes:
                 if node.kind == "call" and node.name:
@@ -57,7 +65,7 @@ class Fields:
         return bool(self.struct) and node.type.removesuffix(" *").removeprefix(
             "const ") == self.struct
 
-    def leads_to(self, function: Function, node: Node, field: str) -> bool:
+    def leads_to(self, function: Body, node: Node, field: str) -> bool:
         """Whether an lvalue or pointer lies in what a field of the env struct holds, or points to.
 
         Local pointers, parameters, and pointers in other structs are followed. A local array that
@@ -66,7 +74,7 @@ class Fields:
         return any(self._starts_at(function, origin, field)
                    for origin in function.pointers.origins(node))
 
-    def _starts_at(self, function: Function, origin: Node, field: str) -> bool:
+    def _starts_at(self, function: Body, origin: Node, field: str) -> bool:
         if origin.kind == "member":
             if self.is_field(origin, field):
                 return True
@@ -82,14 +90,14 @@ class Fields:
                                            for owner, one in given)
         return known[origin.key, field]
 
-    def given_to(self, key: int) -> list[tuple[Function, Node, Node]]:
+    def given_to(self, key: int) -> list[tuple[Body, Node, Node]]:
         """(function, target, value) of each assignment to a variable or field, or to an element of
         it, that is not made from its own value: `x = x + 1` goes on, `x = y - z` begins anew."""
         return self._given.get(key, [])
 
     @cached_property
-    def _given(self) -> dict[int, list[tuple[Function, Node, Node]]]:
-        found: dict[int, list[tuple[Function, Node, Node]]] = {}
+    def _given(self) -> dict[int, list[tuple[Body, Node, Node]]]:
+        found: dict[int, list[tuple[Body, Node, Node]]] = {}
         for function in self.reach("init", "c_reset", "c_step"):
             for node in function.nodes:
                 if node.op == "=" and node.kind == "binary":
@@ -108,9 +116,9 @@ class Fields:
         return {}
 
     @cached_property
-    def _pointed(self) -> dict[int, list[tuple[Function, Node]]]:
+    def _pointed(self) -> dict[int, list[tuple[Body, Node]]]:
         """Pointer fields of any struct -> what they are given."""
-        found: dict[int, list[tuple[Function, Node]]] = {}
+        found: dict[int, list[tuple[Body, Node]]] = {}
         for function in self.functions.values():
             for node in function.nodes:
                 if node.op == "=" and node.kind == "binary" and node.children[0].kind == "member" \
@@ -119,9 +127,9 @@ class Fields:
         return found
 
     @cached_property
-    def _copied(self) -> dict[int, list[tuple[Function, Node]]]:
+    def _copied(self) -> dict[int, list[tuple[Body, Node]]]:
         """Local arrays that memcpy() copies -> where to."""
-        found: dict[int, list[tuple[Function, Node]]] = {}
+        found: dict[int, list[tuple[Body, Node]]] = {}
         for function in self.functions.values():
             arrays = {node.key for node in function.nodes if node.kind == "variable"
                       and "[" in node.type}
