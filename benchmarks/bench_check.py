@@ -40,9 +40,9 @@ from pathlib import Path
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import PufferError
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.mutants import mutant, score
-from puffer_sdk.checking.mutants.bench import without_proofs
-from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.core import registry
+from puffer_sdk.mutate import mutant, score
+from puffer_sdk.mutate.bench import without_proofs
 from puffer_sdk.projects import scaffold
 
 if sys.version_info >= (3, 11):

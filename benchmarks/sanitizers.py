@@ -24,12 +24,11 @@ from bench import machine, write_figures
 from bench_check import FIELD, ROOT, copy, plant, tomllib
 
 from puffer_sdk.base.errors import PufferError
-from puffer_sdk.checking.experiments import plan
-from puffer_sdk.checking.experiments.jobs import Jobs
-from puffer_sdk.checking.facts import Facts
-from puffer_sdk.checking.harness import driver
-from puffer_sdk.checking.rules import registry
-from puffer_sdk.checking.source import read
+from puffer_sdk.checking.collect.c import driver, plan
+from puffer_sdk.checking.collect.c.jobs import Jobs
+from puffer_sdk.checking.collect.c.source import read
+from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.settings.config import resolve
 
 CODES = ("PUF201", "PUF202", "PUF203", "PUF204", "PUF303", "PUF307", "PUF312")  # of the faults

@@ -22,17 +22,16 @@ from ..base.errors import BuildError, RunError, UsageError
 from ..bridges import makers
 from ..env import header, library
 from ..settings.config import find_ini, resolve
-from . import allowing
-from .experiments import learning, plan
-from .facts import Facts
-from .finding import Finding
-from .harness import lines
-from .harness.bound import GIB, MEMORY
-from .python import checking
-from .repro import proof
-from .result import CheckResult, limit
-from .rules import outside, registry
-from .source import read
+from . import check_python
+from .collect.c import learning_probe, line_coverage, plan
+from .collect.c.source import read
+from .core import registry, suppressions
+from .core.facts import Facts
+from .core.finding import Finding
+from .core.memory_bound import GIB, MEMORY
+from .core.result import CheckResult, limit
+from .prove import proof
+from .rules.contract import outside
 
 SEED = 42
 
@@ -40,7 +39,7 @@ SEED = 42
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
           ini: Path | None = None, strict: bool = False, seed: int = SEED,
           budget: float = 1.0, prove: bool = True, deep: bool = False, learn: bool = False,
-          learn_seconds: float = learning.SECONDS,
+          learn_seconds: float = learning_probe.SECONDS,
           memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
@@ -63,7 +62,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     if makers.is_name(env):
         if deep or learn:
             raise UsageError(f"{'deep' if deep else 'learn'} is for environments in C", where=env)
-        return checking.check(env, settings=settings, ini=ini, strict=strict, seed=seed,
+        return check_python.check(env, settings=settings, ini=ini, strict=strict, seed=seed,
                               budget=budget, memory=int(memory * GIB),
                               on_progress=on_progress or (lambda *progress: None))
     began = time.perf_counter()
@@ -82,11 +81,11 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
         if spec is not None and not any(problem.code for problem in problems):
             lab = _gather(facts, Path(name), budget, verbose)
         if deep and facts.outcomes:
-            from .experiments.deep import gather
+            from .collect.c.deep import gather
             gather(facts, budget=budget, verbose=verbose)
         if learn:
             facts.options |= {"--learn"}
-            learning.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
+            learning_probe.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
         findings, not_tested, explained = _apply(facts)
         kept = _suppress(facts, findings, not_tested)
         findings, more = limit(kept.kept)
@@ -95,7 +94,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     bad = [f for f in findings if f.severity == "error" or strict]
     return CheckResult(folder.name, findings, _coverage(facts), not_tested,
                        "fail" if bad else "pass", time.perf_counter() - began, kept.allowed,
-                       more, learning.summary(facts.learning), kept.notes, folder, texts,
+                       more, learning_probe.summary(facts.learning), kept.notes, folder, texts,
                        kept.declared, explained)
 
 
@@ -162,7 +161,7 @@ def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str], dict[str, list[
 
 
 def _suppress(facts: Facts, findings: list[Finding],
-              not_tested: dict[str, str]) -> allowing.Verdicts:
+              not_tested: dict[str, str]) -> suppressions.Verdicts:
     """Take out what the author allows, with the reason given, and what he declares."""
     files = {name: data.decode("utf-8", "replace") for name, data in facts.files.items()}
     key, value = None, facts.config.check.allow if facts.config else ""
@@ -175,7 +174,7 @@ def _suppress(facts: Facts, findings: list[Finding],
             else (origin, 0, value)
     known = registry.load()
     timed = {code for code, rule in known.items() if rule.timed}
-    return allowing.apply(findings, files, key, {code: rule.name for code, rule in known.items()},
+    return suppressions.apply(findings, files, key, {code: rule.name for code, rule in known.items()},
                           {*not_tested, *timed})
 
 
@@ -196,7 +195,7 @@ def _coverage(facts: Facts) -> dict:
             "terminals": run.terminals if run else 0,
             "truncations": run.truncations if run else 0,
             "logged": run.logged if run else 0, "nonzero_rewards": run.rewards if run else 0,
-            "actions": actions, "lines": lines.summary(facts),
+            "actions": actions, "lines": line_coverage.summary(facts),
             "statistics": facts.statistics.to_dict() if facts.statistics else [],
             "deep": facts.deep,
             "sanitized": any(name.startswith("sanitized") for name in facts.outcomes),

@@ -142,7 +142,7 @@ def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, 
 
 def _replay(file: str, env, verbose: bool) -> int:
     """Play one finding again: 1 if it still fails, 0 if it is fixed."""
-    from ..checking.repro import replaying
+    from ..checking.prove import replaying
 
     replayed = replaying.replay(file, env, verbose=verbose)
     for text, style in replayed.lines:
@@ -152,7 +152,7 @@ def _replay(file: str, env, verbose: bool) -> int:
 
 def _mutate(folder, settings, ini, format_: str, count: int, *, strict, seed, budget, **_) -> int:
     """Plant faults: 1 if, with --strict, one of them went unnoticed."""
-    from ..checking.mutants import score, table
+    from ..mutate import score, table
 
     with ui.Progress() as progress:
         result = score.run(folder, settings=settings, ini=ini, count=count, seed=seed,
@@ -167,7 +167,7 @@ def _mutate(folder, settings, ini, format_: str, count: int, *, strict, seed, bu
 
 def _fix(result, check, yes: bool, write, show) -> int:
     """Report, show the diff, ask, write, check again. 1 where a fix was left undone."""
-    from ..checking.fixes import fixing
+    from ..checking.fix import fixing
 
     fixes = fixing.propose(result)
     if not fixes:

@@ -23,7 +23,7 @@ def command(code):
 
     Without CODE, list all rules.
     """
-    from ..checking.rules import registry
+    from ..checking.core import registry
 
     known = registry.load()
     if code is None:

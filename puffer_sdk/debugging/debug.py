@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, RunError, UsageError
-from ..checking.claims import HANG
-from ..checking.repro import program as repro
-from ..checking.repro import replaying
+from ..checking.core.repro_spec import HANG
+from ..checking.prove import program as repro
+from ..checking.prove import replaying
 from . import debugger
 from .failure import Diagnosis, Failure, Frame, Watch
 

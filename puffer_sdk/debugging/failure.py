@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..checking.repro import replaying
+from ..checking.prove import replaying
 
 
 @dataclass(frozen=True)

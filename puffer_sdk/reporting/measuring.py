@@ -96,7 +96,7 @@ def quantities(parts: Sequence[Part], rows: np.ndarray, rewards: np.ndarray) -> 
 
     rows (S, D), rewards (S,). A part of few numbers has a line for each of them.
     """
-    from ..checking.experiments.moments import BINS, Quantity
+    from ..checking.core.statistics import BINS, Quantity
 
     def quantity(name: str, values: np.ndarray, element: int | None) -> dict:
         values = values.astype(np.float64).ravel()

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..base import ui
 from ..base.paths import PACKAGE
-from ..checking import beyond
+from ..checking.report import beyond
 from ..settings.goal import parse_goal
 from . import charts, curves, summary
 from .charts import number

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..base import ui
-from ..checking import beyond
+from ..checking.report import beyond
 from .charts import number
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from ..base import files, paths
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
-from ..checking import beyond
-from ..checking.harness import driver
+from ..checking.collect.c import driver
+from ..checking.report import beyond
 from ..settings import config, torch_class
 from ..settings.table import KEYS
 from ..toolchain.libraries import are_intact

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..base import files
 from ..base.errors import OK, UsageError
-from ..checking import beyond
+from ..checking.report import beyond
 from .review import DONE_WORDS, EnvReview, Review, plain
 
 Line = tuple[str, str | None]

@@ -11,7 +11,7 @@ from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk.checking import rules
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.core import registry
 from puffer_sdk.cli import main
 
 

@@ -13,9 +13,9 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import ROOT, SPECIMENS
 
-from puffer_sdk.checking.experiments.jobs import Jobs
-from puffer_sdk.checking.experiments.sizes import Sizes
-from puffer_sdk.checking.facts import Facts
+from puffer_sdk.checking.collect.c.jobs import Jobs
+from puffer_sdk.checking.collect.c.sizes import Sizes
+from puffer_sdk.checking.core.facts import Facts
 
 FAULTS = """
 [[fault]]

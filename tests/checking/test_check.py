@@ -16,9 +16,9 @@ from helpers.places import SPECIMENS
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.finding import Finding
+from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.report import terminal
-from puffer_sdk.checking.rules import registry
 from puffer_sdk.projects import scaffold
 
 BROKEN = sorted(p for p in (SPECIMENS / "broken").iterdir() if (p / f"{p.name}.h").is_file())

@@ -10,8 +10,8 @@ from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk.base.errors import FINDINGS
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.harness.driver import OURS, Kind, Runner, build_library, build_program
-from puffer_sdk.checking.repro.replaying import replay
+from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
+from puffer_sdk.checking.prove.replaying import replay
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
 

@@ -14,11 +14,10 @@ from helpers.places import ROOT
 
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import BuildError
-from puffer_sdk.checking import allowing
 from puffer_sdk.checking.check import CheckResult, check
-from puffer_sdk.checking.finding import Finding
+from puffer_sdk.checking.core import registry, suppressions
+from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.report import sarif, terminal, watching
-from puffer_sdk.checking.rules import registry
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch
 
@@ -34,7 +33,7 @@ def test_what_is_declared_is_counted(text, is_declared):
     """Beside the element, wherever the finding points."""
     lines = text.count("\n") + 1 if text[0] != "\n" else 1
     one = Finding("PUF305", "m", "dock.h", 40, word="constant", beside=(("dock.h", lines),))
-    kept, allowed, declared, notes = allowing.apply([one], {"dock.h": text}, None, KNOWN, ())
+    kept, allowed, declared, notes = suppressions.apply([one], {"dock.h": text}, None, KNOWN, ())
     assert (not kept, bool(declared), allowed, notes) == (is_declared, is_declared, [], [])
     result = made(kept, declared=declared)
     shown = "\n".join(line for line, _ in terminal.lines(result))
@@ -47,7 +46,7 @@ KNOWN = {code: rule.name for code, rule in registry.load().items()}
 
 
 def allow(text: str, *findings: Finding, ini=None, untested=(), name="dock.h"):
-    kept, allowed, _, notes = allowing.apply(findings, {name: text}, ini, KNOWN, untested)
+    kept, allowed, _, notes = suppressions.apply(findings, {name: text}, ini, KNOWN, untested)
     return [f.code for f in kept], [(a.finding.code, a.reason) for a in allowed], \
         [f"{n.where} {n.text}" for n in notes]
 
@@ -89,7 +88,7 @@ def test_the_ini_allows_findings_without_a_line():
     nowhere = Finding("PUF502", "m")
     key = ("dock.ini", 7, "PUF502, PUF303 told apart by hand; PUF311 cleared elsewhere")
     known = {**KNOWN, "PUF502": "seed-ignored"}
-    kept, allowed, _, notes = allowing.apply(
+    kept, allowed, _, notes = suppressions.apply(
         [nowhere, Finding("PUF303", "m", "dock.h", 3)], {}, key, known, [])
     assert kept == [] and [a.reason for a in allowed] == ["told apart by hand"] * 2
     assert allowed[0].where == "dock.ini:7" and not allowed[0].in_source
@@ -168,14 +167,14 @@ def dock_result(text: str, line: int) -> CheckResult:
              Finding("PUF502", "different seeds give the same run") if "PUF502" in KNOWN else
              Finding("PUF501", "the same seed gives two runs"),
              Finding("PUF203", "c_step wrote past the end", "dock.h", line)]
-    allowed = [allowing.Allowed(Finding("PUF304", "m", "dock.h", line, name="obs-scale",
+    allowed = [suppressions.Allowed(Finding("PUF304", "m", "dock.h", line, name="obs-scale",
                                         severity="warning"), "pixels", "dock.h:1", True),
-               allowing.Allowed(Finding("PUF105", "m", "dock.ini", 2, name="config-key-unused",
+               suppressions.Allowed(Finding("PUF105", "m", "dock.ini", 2, name="config-key-unused",
                                         severity="warning"), "", "dock.ini:1", False)]
     return made(found, files={"dock.h": text.encode()}, suppressed=allowed,
                 not_tested={"PUF401": "no episode ended"},
-                notes=[allowing.Note("dock.h", 1, "allows nothing"),
-                       allowing.Note("command line", 0, "no reason")])
+                notes=[suppressions.Note("dock.h", 1, "allows nothing"),
+                       suppressions.Note("command line", 0, "no reason")])
 
 
 def test_sarif_has_the_form_that_code_scanning_takes():
@@ -237,7 +236,7 @@ def test_report_fits_the_terminal(count, width):
                      expected="a value", actual="another", hint="clear it") for n in range(count)]
     result = made(found, not_tested={code: "the environment was not run: it breaks the contract"
                                      for code in KNOWN},
-                  notes=[allowing.Note("dock.h", 3, "words " * 30)] * 2)
+                  notes=[suppressions.Note("dock.h", 3, "words " * 30)] * 2)
     lines = [text for text, _ in terminal.lines(result, width=width)]
     assert max(map(len, lines)) <= width
     assert sum("puffer-sdk explain" in line for line in lines) == (count > 0)
@@ -258,7 +257,7 @@ def test_changes_are_told_by_code():
     assert tell(made([one, two]), made([new])) == "fixed PUF302 (2), new PUF201"
     assert tell(made([one]), made([one])) == "the same findings"
     assert tell(made(), made()) == "nothing found, as before"
-    allowed = made(suppressed=[allowing.Allowed(one, "why", "dock.h:3", True)])
+    allowed = made(suppressed=[suppressions.Allowed(one, "why", "dock.h:3", True)])
     assert tell(made([one]), allowed) == "allowed PUF302"
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from helpers.check_fixtures import QUICK, specimen
 
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.experiments import deep
-from puffer_sdk.checking.facts import Facts
-from puffer_sdk.checking.harness.driver import Frame
+from puffer_sdk.checking.collect.c import deep
+from puffer_sdk.checking.collect.c.driver import Frame
+from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.cli import main
 
 MSAN = """\

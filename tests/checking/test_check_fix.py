@@ -11,10 +11,10 @@ from helpers.check_fixtures import QUICK, made, specimen
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.finding import Finding, span
-from puffer_sdk.checking.fixes import fixing, remedies
-from puffer_sdk.checking.fixes.edits import Edit
-from puffer_sdk.checking.result import CheckResult
+from puffer_sdk.checking.core.finding import Finding, span
+from puffer_sdk.checking.core.result import CheckResult
+from puffer_sdk.checking.fix import fixing, remedies
+from puffer_sdk.checking.fix.edits import Edit
 from puffer_sdk.cli import main
 from puffer_sdk.env import watch
 

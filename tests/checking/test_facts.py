@@ -9,8 +9,9 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from puffer_sdk.base import paths
-from puffer_sdk.checking.facts import Outcome
-from puffer_sdk.checking.harness import driver, kinds
+from puffer_sdk.checking.collect.c import driver
+from puffer_sdk.checking.core import kinds
+from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.toolchain import compilers
 
 CHECKING = driver.SOURCES.parent

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from puffer_sdk.checking.facts import Outcome
-from puffer_sdk.checking.harness.driver import OURS, Kind, Runner, build_library, build_program
+from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
+from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
 

@@ -14,7 +14,7 @@ from helpers.places import SPECIMENS
 import puffer_sdk
 from puffer_sdk.base import extras
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.experiments import learning
+from puffer_sdk.checking.collect.c import learning_probe
 from puffer_sdk.checking.report import terminal
 from puffer_sdk.scoring.entries import Entries
 from puffer_sdk.settings.config import resolve
@@ -40,22 +40,22 @@ def scores(**means: float) -> dict[str, list[float]]:
 ])
 def test_judgement(word, means):
     found = {"scores": scores(**means), "masked": False, "steps": 1, "unit": "return"}
-    assert learning.verdict(found) == word
-    lines = [text for text, _ in learning.lines(learning.summary(found))]
-    assert lines[-1] == learning.WORDS[word] and max(map(len, lines)) <= 80
+    assert learning_probe.verdict(found) == word
+    lines = [text for text, _ in learning_probe.lines(learning_probe.summary(found))]
+    assert lines[-1] == learning_probe.WORDS[word] and max(map(len, lines)) <= 80
     if word == "blind":         # its own mask is left to a blind policy
-        assert learning.verdict({**found, "masked": True}) == "learns"
+        assert learning_probe.verdict({**found, "masked": True}) == "learns"
 
 
 def test_better_takes_more_than_chance():
     one = list(np.random.default_rng(3).normal(0, 1, 64))
-    assert not learning.is_better(one, one)
-    assert not learning.is_better([x + 1e-9 for x in one], one)
-    assert learning.is_better([x + 0.01 for x in one], one)         # small, but in every env
-    wins = sum(learning.is_better(list(a), list(b)) for a, b in
+    assert not learning_probe.is_better(one, one)
+    assert not learning_probe.is_better([x + 1e-9 for x in one], one)
+    assert learning_probe.is_better([x + 0.01 for x in one], one)         # small, but in every env
+    wins = sum(learning_probe.is_better(list(a), list(b)) for a, b in
                np.random.default_rng(4).normal(0, 1, (400, 2, 16)))
     assert wins <= 20                                               # 2.5 % of 400, and then some
-    assert learning.is_better([1.0] * 8, [0.0] * 8)
+    assert learning_probe.is_better([1.0] * 8, [0.0] * 8)
 
 
 @pytest.mark.parametrize("outs", [0, 4])
@@ -64,21 +64,21 @@ def test_returns_are_of_episodes_and_not_from_terminal_to_terminal(outs):
     with puffer_sdk.make(SPECIMENS / "innings", num_envs=4,
                          env_settings={"outs": outs, "length": 50}) as vec:
         vec.reset()
-        entries = Entries(vec, learning.EPISODES, learning.TICKS)
-        for _ in range(learning.TICKS):
+        entries = Entries(vec, learning_probe.EPISODES, learning_probe.TICKS)
+        for _ in range(learning_probe.TICKS):
             vec.step()
             entries.look()
             if entries.done.all():
                 break
-        found = learning.returns_of_envs(entries)
-    assert found == [50.0] * 4 if outs else found == [learning.TICKS] * 4
+        found = learning_probe.returns_of_envs(entries)
+    assert found == [50.0] * 4 if outs else found == [learning_probe.TICKS] * 4
 
 
 def test_blind_agents_see_another_env():
     unit, n = 3, 12
     vec = SimpleNamespace(observations=np.arange(n)[:, None].repeat(2, 1), num_agents=n,
                           alive=None, rewards=None, terminals=None, truncations=None)
-    blind = learning.Blind(vec, unit, 5)
+    blind = learning_probe.Blind(vec, unit, 5)
     seen = set()
     for _ in range(200):
         blind.mix()
@@ -102,15 +102,15 @@ def test_sizes_fit_each_other(agents, obs, horizon, total, minibatch):
                             shape=SimpleNamespace(agents=agents, env_agents=agents, obs_size=obs))
     steps = []
     for seconds in (1, 12, 60):
-        tuned, cost = learning.sizes(facts, seconds)
+        tuned, cost = learning_probe.sizes(facts, seconds)
         batch = tuned.vec.total_agents * tuned.train.horizon
         assert tuned.vec.total_agents % agents == 0 and tuned.vec.total_agents >= 4 * agents
         assert tuned.train.minibatch_size % tuned.train.horizon == 0
         assert tuned.train.horizon <= tuned.train.minibatch_size <= batch
         assert tuned.train.total_timesteps >= batch
-        assert tuned == learning.sizes(facts, seconds)[0]
+        assert tuned == learning_probe.sizes(facts, seconds)[0]
         steps.append(tuned.train.total_timesteps)
-        playing = learning.evaluation_agents(facts, seconds, cost)
+        playing = learning_probe.evaluation_agents(facts, seconds, cost)
         assert playing % agents == 0 and 8 * agents <= playing <= max(512, 8 * agents)
     assert steps == sorted(steps) and steps[0] < steps[-1]
 
@@ -138,7 +138,7 @@ def test_the_mended_game_is_learned_and_twice_the_same(whack):
         documents.append(json.dumps(document, sort_keys=True, allow_nan=False))
     assert documents[0] == documents[1]
     shown = [text for text, _ in terminal.lines(result)]
-    assert learning.WORDS["learns"] in shown
+    assert learning_probe.WORDS["learns"] in shown
     assert any(line.startswith("  trained blind ") for line in shown)
 
 

@@ -10,7 +10,7 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
 
-from puffer_sdk.checking.experiments.sizes import Sizes
+from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
 
 

@@ -11,9 +11,9 @@ import pytest
 from helpers.places import SPECIMENS
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.checking.mutants import places, score, table
-from puffer_sdk.checking.mutants.bench import Bench, Exam
-from puffer_sdk.checking.mutants.mutant import OPERATORS, RULE_CHANGES, sample
+from puffer_sdk.mutate import places, score, table
+from puffer_sdk.mutate.bench import Bench, Exam
+from puffer_sdk.mutate.mutant import OPERATORS, RULE_CHANGES, sample
 from puffer_sdk.projects import scaffold
 
 CORRECT = sorted(p for p in (SPECIMENS / "correct").iterdir() if (p / f"{p.name}.h").is_file())

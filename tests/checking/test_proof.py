@@ -19,11 +19,11 @@ from helpers.playground import wait_until
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.claims import Proof
-from puffer_sdk.checking.finding import Elements, Finding
-from puffer_sdk.checking.repro import program as repro
-from puffer_sdk.checking.repro import proof, replaying
-from puffer_sdk.checking.repro.shrinking import RESET, shrink
+from puffer_sdk.checking.core.finding import Elements, Finding
+from puffer_sdk.checking.core.repro_spec import Proof
+from puffer_sdk.checking.prove import program as repro
+from puffer_sdk.checking.prove import proof, replaying
+from puffer_sdk.checking.prove.shrinking import RESET, shrink
 from puffer_sdk.env import header
 
 # specimen -> most steps that its program may need, what it says, and the mend

@@ -16,9 +16,10 @@ from helpers.shared import once
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.bridges import makers
-from puffer_sdk.checking.python import checking, clock
-from puffer_sdk.checking.python.odd import ODD
-from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking import check_python
+from puffer_sdk.checking.collect.python import clock
+from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.rules.python_envs.odd import ODD
 from puffer_sdk.cli import main
 
 FAULTY = SPECIMENS / "python_envs" / "faulty.py"
@@ -50,7 +51,7 @@ def played(tmp_path_factory) -> dict:
 
 
 def judged(facts):
-    findings, not_tested, *_ = checking.judge(facts)
+    findings, not_tested, *_ = check_python.judge(facts)
     return [(each.code, each.message) for each in findings], not_tested
 
 
@@ -87,11 +88,11 @@ def test_what_a_released_game_forgets_is_all_that_is_said_of_it(played):
 
 def test_findings_say_where_and_what(played):
     text = FAULTY.read_text().splitlines()
-    findings, *_ = checking.judge(played["OutOfBounds"])
+    findings, *_ = check_python.judge(played["OutOfBounds"])
     (finding,) = findings
     assert finding.file == "faulty.py" and text[finding.line - 1].strip().startswith("def ")
     assert finding.expected == "within [-1, 1]" and abs(finding.actual) == 1.5
-    (raised,), *_ = checking.judge(played["Raises"])
+    (raised,), *_ = check_python.judge(played["Raises"])
     assert text[raised.line - 1].strip() == 'assert self.t < 20, "too far"'
     assert raised.actual == "too far" and "raises AssertionError" in raised.message
 

@@ -14,7 +14,7 @@ from helpers.check_fixtures import short_check
 from helpers.forms import LONG, forms
 from helpers.places import ROOT, SPECIMENS
 
-from puffer_sdk.checking.result import CheckResult
+from puffer_sdk.checking.core.result import CheckResult
 from puffer_sdk.env import binding, header
 
 FIELD = ROOT / "benchmarks" / "field"

@@ -10,9 +10,9 @@ from helpers.places import SPECIMENS
 
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.facts import blocks
+from puffer_sdk.checking.core.facts import blocks
+from puffer_sdk.checking.core.result import CheckResult
 from puffer_sdk.checking.report import terminal
-from puffer_sdk.checking.result import CheckResult
 from puffer_sdk.env.header import read
 
 

@@ -7,17 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from puffer_sdk.checking.experiments import hidden
-from puffer_sdk.checking.experiments.jobs import Jobs
-from puffer_sdk.checking.experiments.sizes import Sizes
-from puffer_sdk.checking.facts import Difference, Facts, Outcome
-from puffer_sdk.checking.finding import Finding
-from puffer_sdk.checking.harness import kinds
-from puffer_sdk.checking.rules import _mirrors as mirrors
-from puffer_sdk.checking.rules import logs, registry
-from puffer_sdk.checking.rules._stores import Stores
-from puffer_sdk.checking.source.layout import Scalar
-from puffer_sdk.checking.source.sites import Site
+from puffer_sdk.checking.collect.c import hidden
+from puffer_sdk.checking.collect.c.jobs import Jobs
+from puffer_sdk.checking.collect.c.sizes import Sizes
+from puffer_sdk.checking.collect.c.source.layout import Scalar
+from puffer_sdk.checking.collect.c.source.sites import Site
+from puffer_sdk.checking.core import kinds, registry
+from puffer_sdk.checking.core.facts import Difference, Facts, Outcome
+from puffer_sdk.checking.core.finding import Finding
+from puffer_sdk.checking.rules.logs import logs
+from puffer_sdk.checking.rules.observations import mirrors
+from puffer_sdk.checking.rules.observations.stores import Stores
 
 ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-1, 0], "LIST": [],
         "STACK": []}

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import pytest
 
-from puffer_sdk.checking.facts import Outcome
-from puffer_sdk.checking.harness import probing
-from puffer_sdk.checking.harness.driver import OURS, Kind, Runner, build_library, build_program
-from puffer_sdk.checking.source import generators, read, sites
+from puffer_sdk.checking.collect.c import probing
+from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
+from puffer_sdk.checking.collect.c.source import generators, read, sites
+from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
 

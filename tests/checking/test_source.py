@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from puffer_sdk.checking.facts import Facts
-from puffer_sdk.checking.finding import Finding
-from puffer_sdk.checking.mutants import places
-from puffer_sdk.checking.rules import contract, logs, registry
-from puffer_sdk.checking.source import actions, counters, demo, effects, read, sums
+from puffer_sdk.checking.collect.c.source import actions, counters, demo, effects, read, sums
+from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.core.facts import Facts
+from puffer_sdk.checking.core.finding import Finding
+from puffer_sdk.checking.rules.contract import contract
+from puffer_sdk.checking.rules.logs import logs
+from puffer_sdk.mutate import places
 from puffer_sdk.settings.config import resolve
 
 GAME = """\

@@ -13,9 +13,10 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
 
-from puffer_sdk.checking.experiments import moments
+from puffer_sdk.checking.core import statistics
 from puffer_sdk.checking.report import terminal
-from puffer_sdk.checking.rules import actions, values
+from puffer_sdk.checking.rules.masks import actions
+from puffer_sdk.checking.rules.observations import values
 from puffer_sdk.env import header, row
 
 
@@ -88,18 +89,18 @@ def test_table_is_aligned_and_degrades_to_ascii():
              "histogram": [0, 1, 8] + [0] * 12 + [4]},
             {"name": "reward", "element": None, "low": 0.0, "high": None, "mean": 1e-5,
              "zeros": 0.9999, "histogram": [0] * 16}]
-    lines = moments.table(rows)
+    lines = statistics.table(rows)
     assert lines == ["          min   mean  max  zero",
                      "  OBS_X    -1   0.25    1   50%  | ▁█            ▄|",
                      "  reward    0  1e-05  inf  >99%  |                |"]
-    assert moments.table(rows, "ascii")[1].endswith("| .@            =|")
-    assert moments.table(rows, None) == moments.table(rows, "ascii")
+    assert statistics.table(rows, "ascii")[1].endswith("| .@            =|")
+    assert statistics.table(rows, None) == statistics.table(rows, "ascii")
 
 
 def test_a_share_that_is_not_all_is_never_shown_as_all():
     def shown(zeros):
-        row = moments.Quantity("reward", 0.0, 1.0, 0.0, zeros, [0] * 16).to_dict()
-        return moments.table([row])[1].split()[4]
+        row = statistics.Quantity("reward", 0.0, 1.0, 0.0, zeros, [0] * 16).to_dict()
+        return statistics.table([row])[1].split()[4]
 
     assert [shown(zeros) for zeros in (0.0, 1e-9, 0.5, 0.99, 0.999, 1 - 1e-9, 1.0)] == [
         "0%", "<1%", "50%", "99%", ">99%", ">99%", "100%"]
@@ -133,7 +134,7 @@ def test_statistics_are_what_happened(changed):
 
 def rows_of(result) -> dict[str, list[str]]:
     """{name: [min, mean, max, zero]} of the table."""
-    lines = moments.table(result.coverage["statistics"])
+    lines = statistics.table(result.coverage["statistics"])
     return {line.split()[0]: line.partition("  |")[0].split()[1:] for line in lines[1:]}
 
 
@@ -301,7 +302,7 @@ def test_a_thing_of_a_list_that_is_always_the_same(row_of, found):
 
 def test_numbers_that_are_told_twice():
     """The same, or in another unit; not the opposite, not alike by chance, no flags."""
-    from puffer_sdk.checking.rules.duplicates import pairs
+    from puffer_sdk.checking.rules.observations.duplicates import pairs
 
     draw = np.random.default_rng(1)
     wind, gust = draw.normal(size=(2, 600)).astype(np.float32)

@@ -13,7 +13,7 @@ import pytest
 
 from puffer_sdk import cli
 from puffer_sdk.base import paths
-from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.core import registry
 from puffer_sdk.cli import completing
 from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table

@@ -8,8 +8,8 @@ from helpers.forms import LONG
 from helpers.places import SPECIMENS
 
 from puffer_sdk.checking.check import check
-from puffer_sdk.checking.result import CheckResult
-from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.core.result import CheckResult
 
 QUICK = ["--budget", "0.01"]
 

@@ -13,10 +13,9 @@ import sys
 from pathlib import Path
 
 from puffer_sdk.bridges import makers
-from puffer_sdk.checking.python import child, opening, poison, watching
-from puffer_sdk.checking.python import play as long_play
-from puffer_sdk.checking.python.facts import PythonFacts
-from puffer_sdk.checking.python.playing import WORDS, Desk
+from puffer_sdk.checking.collect.python import child, long_play, opening, poison, watching
+from puffer_sdk.checking.collect.python.playing import WORDS, Desk
+from puffer_sdk.checking.collect.python.python_facts import PythonFacts
 
 DEADLY = ("Exits", "Crashes", "Hangs")
 BUDGET = 0.15           # of correct environments

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from puffer_sdk.base import paths
 from puffer_sdk.base.spec import Spec
-from puffer_sdk.checking.source.collecting import Own
+from puffer_sdk.checking.collect.c.source.collecting import Own
 from puffer_sdk.env import header, probe, row
 from puffer_sdk.settings.config import resolve
 

@@ -12,7 +12,7 @@ from helpers.places import ROOT
 
 @pytest.mark.parametrize("file, tests", [
     ("puffer_sdk/settings/goal.py", ["tests/settings"]),
-    ("puffer_sdk/checking/harness/main.c", ["tests/checking"]),
+    ("puffer_sdk/checking/play/main.c", ["tests/checking"]),
     ("kernels/cpu/heads.h", ["tests/kernels", "tests/trainer"]),
     ("trainer/cuda/envs.c", ["tests/trainer"]),
     ("docs/why/decisions.md", ["tests/docs"]),

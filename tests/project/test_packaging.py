@@ -43,7 +43,7 @@ def test_the_wheel_carries_its_data(built):
     names = zipfile.ZipFile(built[0]).namelist()
     for needed in ("puffer_sdk/include/puffer_abi.h", "puffer_sdk/include/vecenv.h",
                    "puffer_sdk/include/raymath.h", "puffer_sdk/env/binding.c.jinja",
-                   "puffer_sdk/checking/harness/main.c", "puffer_sdk/programs/runtime/web.c",
+                   "puffer_sdk/checking/play/main.c", "puffer_sdk/programs/runtime/web.c",
                    "puffer_sdk/programs/runtime/page.html.jinja", "puffer_sdk/include/puffernet.h",
                    "puffer_sdk/data/templates/squared/cookiecutter.json",
                    "puffer_sdk/data/templates/squared/{{cookiecutter.name}}/.gitignore",

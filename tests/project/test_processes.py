@@ -98,7 +98,7 @@ def test_one_module_starts_python():
     """And so what it takes care of holds for all: others would have to say why."""
     others = {"base/processes.py": "it", "__main__.py": "the same process anew",
               "projects/probes.py": "shown", "reviewing/sandbox.py": "with the path of its inside",
-              "toolchain/cuda_finding.py": "isolated: -I", "checking/mutants/bench.py": "a folder"}
+              "toolchain/cuda_finding.py": "isolated: -I", "mutate/bench.py": "a folder"}
     found = {str(path.relative_to(ROOT / "puffer_sdk")) for path in ROOT.glob("puffer_sdk/**/*.py")
              if re.search(r"sys\.executable", path.read_text())}
     assert found == {*others}

@@ -18,7 +18,7 @@ from helpers.strangers import (
 
 from puffer_sdk.base import drafts, files, paths
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.checking.fixes import fixing
+from puffer_sdk.checking.fix import fixing
 from puffer_sdk.policy import demo
 from puffer_sdk.projects import scaffold
 from puffer_sdk.reporting import stages, subject

@@ -14,7 +14,7 @@ import click
 
 import puffer_sdk
 from puffer_sdk import cli
-from puffer_sdk.checking.rules import registry
+from puffer_sdk.checking.core import registry
 from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 

@@ -13,10 +13,10 @@ from collections import Counter
 
 from ... import __version__
 from ...base import paths
-from ..allowing import Allowed
-from ..finding import Finding
-from ..result import CheckResult
-from ..rules import registry
+from ..core import registry
+from ..core.finding import Finding
+from ..core.result import CheckResult
+from ..core.suppressions import Allowed
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "%SRCROOT%"

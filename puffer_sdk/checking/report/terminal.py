@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...base import paths
-from ..experiments import learning, moments
-from ..finding import Finding
-from ..result import CheckResult
+from ..collect.c import learning_probe
+from ..core import statistics
+from ..core.finding import Finding
+from ..core.result import CheckResult
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 STACK = 6           # frames of a stack that are shown
@@ -36,8 +37,8 @@ def lines(result: CheckResult, *, strict: bool = False, stats: bool = False, wid
     """
     yield from _wrapped(_findings(result), width)
     quantities = result.coverage["statistics"]
-    if quantities and (stats or len(quantities) < moments.COMPACT):
-        yield from ((line, "dim") for line in moments.table(quantities, encoding))
+    if quantities and (stats or len(quantities) < statistics.COMPACT):
+        yield from ((line, "dim") for line in statistics.table(quantities, encoding))
         yield "", None
     for section in (_exercised, _not_tested, _allowed):
         yield from _wrapped(section(result), width)
@@ -115,7 +116,7 @@ def _exercised(result: CheckResult) -> Iterator[Line]:
                                    seen.get("deep", {}).items())):
         yield text, None if "not installed" not in text else "yellow"
     if result.learning:
-        yield from learning.lines(result.learning)
+        yield from learning_probe.lines(result.learning)
 
 
 def _not_tested(result: CheckResult) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...base import ui
 from ...base.errors import PufferError
 from ...env.watch import stamps, wait
-from ..result import CheckResult
+from ..core.result import CheckResult
 from . import terminal
 
 

@@ -1,0 +1,380 @@
+"""Compile the harness and an environment for it; run experiments in processes of their own.
+
+Spec -> two libraries of the env (fast, sanitized) -> Outcome of each experiment.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ....base import files, paths
+from ....base.errors import BuildError
+from ....base.spec import Spec
+from ....env import binding, build
+from ....raylib import headers as raylib
+from ....toolchain import compilers
+from ....toolchain.libraries import compile_library, is_intact
+from ...core import kinds
+from ...core.facts import STRANGE, Outcome
+from ...core.memory_bound import PERIOD, Bound
+
+SOURCES = Path(__file__).parent
+SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
+SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
+SLOWER = {"sanitized": 6, "msan": 6, "debug": 20, "valgrind": 100}      # than optimised, roughly
+SPACE = 2                   # times the bound: address space of an experiment without sanitizers
+MOST_OVER = 4               # experiments that exceed the bound, until no other begins
+
+_FOOTER = """
+#include <stddef.h>
+__attribute__((visibility("default"))) const size_t puffer_check_layout[11] = {
+    sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, log.n),
+    offsetof(Env, rng),
+    offsetof(Env, observations), offsetof(Env, actions),
+    offsetof(Env, rewards), offsetof(Env, terminals), offsetof(Env, num_agents),
+#ifdef PUFFER_HAS_MAX_AGENTS
+    offsetof(Env, max_agents)};
+#else
+    (size_t)-1};
+#endif
+__attribute__((visibility("default"))) void* const puffer_check_reset[1] = {(void*)c_reset};
+__attribute__((visibility("default"), no_instrument_function))
+void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
+    vec->rand_states[env] = seed;
+    vec->envs[env].rng = seed;
+}
+#ifdef PUFFER_COVERAGE
+void __gcov_dump(void);
+__attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dump(); }
+#endif
+"""
+
+
+# calls of the env that harness/allocations.c answers
+_WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
+            "aligned_alloc", "posix_memalign", "asprintf", "vasprintf")
+# and harness/outside.c
+_TOLD = ("fopen", "open", "openat", "creat", "opendir", "remove", "unlink", "rmdir", "rename",
+         "mkdir", "dlopen", "socket", "connect", "bind", "sendto", "getaddrinfo", "system", "popen",
+         "execve", "execv", "execvp", "execl", "execlp", "posix_spawn", "posix_spawnp", "fork",
+         "kill")
+_WRAP = tuple(f"-Wl,--wrap={name}" for name in (*_WRAPPED, *_TOLD))
+_WRAP_OURS = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)       # gcc's coverage opens files
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to compile an environment."""
+
+    name: str
+    flags: tuple[str, ...]
+    instrument: tuple[str, ...] = ()        # flags for compiling, without their runtime library
+    link: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The harness to open it with: "sanitized" or "plain"."""
+        return "sanitized" if set(SANITIZERS) & set(self.flags) else "plain"
+
+
+LINES = ("-g", "-fno-var-tracking")     # for stacks; where variables lie is not asked for
+OURS = "-DPUFFER_UNOPTIMIZED"     # vecenv.h is compiled in less time
+FAST = Kind("fast", ("-O2", *LINES, OURS))
+# float-divide-by-zero is no fault by itself; it tells where a NaN came from
+SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS,
+                               "-fsanitize=float-divide-by-zero", "-fsanitize-recover=address"))
+# Calls us at each call
+WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))
+# Reports each access (harness/threads.c) and each line
+DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
+             ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
+COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
+TRAINED = Kind("trained", ("-O3", "-march=native", *LINES, OURS))       # as build makes it
+# A compiler that knows the argument of tanhf(0.5f) works it out, rounded better than the library
+# does: with these the library is always asked
+EXACT = {"trace-debug": Kind("exact", ("-O2", *LINES, OURS, "-fno-builtin")),
+         "trace-trained": Kind("exact-trained", ("-O3", "-march=native", *LINES, "-fno-builtin"))}
+
+
+_LANGUAGE = ("-std=gnu11", "-g")
+_compiling = threading.Lock()       # all kinds of program want the same objects
+
+
+def build_program(kind: Kind, *, verbose: bool = False) -> Path:
+    """The harness itself, linked once per machine and kind."""
+    compiler = compilers.find_compiler()
+    with _compiling:
+        objects = _objects(verbose)
+    link = SANITIZERS if kind.program == "sanitized" else []
+    program = objects[0].with_name(f"harness-{kind.program}")
+    if not is_intact(program):
+        compile_library(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
+                                  "-ldl", "-lm", "-lpthread"],
+                        source=SOURCES / "main.c", what="the checker's harness", verbose=verbose)
+        program.chmod(0o755)
+    return program
+
+
+def program_folder() -> Path:
+    """Where the harness for this compiler lies: the folder is named after all it is made of.
+
+    The name holds no path of this machine: `review` copies the folder into its sandbox, where
+    everything lies elsewhere.
+    """
+    null = raylib.null_source()
+    digest = hashlib.sha256("\0".join([compilers.find_compiler().key, *_LANGUAGE]).encode())
+    for path in (*_sources(null), *headers(), paths.include_dir() / "puffer_abi.h"):
+        digest.update(path.read_bytes())
+    return paths.cache_dir() / "harness" / digest.hexdigest()[:12]
+
+
+def _sources(null: Path) -> list[Path]:
+    return [*sorted(SOURCES.glob("*.c")), null]
+
+
+def _objects(verbose: bool) -> list[Path]:
+    """The harness's sources and raylib's zeros, compiled once per machine."""
+    null = raylib.null_source()
+    compiler = compilers.find_compiler()
+    flags = [*_LANGUAGE, f"-I{paths.include_dir()}", f"-I{null.parent}"]
+    cache = paths.writable(program_folder(), purpose="the checker's programs")
+
+    def compile_one(source: Path) -> Path:
+        target = cache / f"{source.stem}.o"
+        if not is_intact(target):
+            opt = "-O0" if source == null else "-O2"
+            compile_library(target, [*compiler.command, *flags, opt, "-c", str(source)],
+                            source=source, what="the checker's harness", verbose=verbose)
+        return target
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(compile_one, _sources(null)))
+
+
+def headers() -> list[Path]:
+    """What the harness's sources include of their own folder."""
+    return [*sorted(SOURCES.glob("*.h")), *sorted(SOURCES.glob("*.def"))]
+
+
+def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None = None,
+                  verbose: bool = False) -> Path:
+    """The environment as a library that the harness opens: FOLDER/KIND.so
+
+    probed      a folder with a copy of the header that counts (probing.py)
+    """
+    source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
+                                                purpose="build products"))
+    if probed and spec.binding:
+        source = probed / spec.binding.name
+    unit = folder / f"{kind.name}.c"
+    files.write(unit, f'#include "{source}"\n{_FOOTER}')
+    compiler = compilers.find_compiler()
+    library = folder / f"{kind.name}.so"
+    strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
+    first = [f"-I{probed}"] if probed else []
+    flags = [*first, *build.library_flags(spec), *kind.flags, *strict, "-fPIC",
+             "-fvisibility=hidden", "-w"]
+    link = ["-shared", *(_WRAP_OURS if kind.instrument else _WRAP), *kind.link, "-o", str(library)]
+    made = [str(unit)]
+    try:
+        if kind.instrument:
+            flags += kind.instrument
+            if compiler.kind == "gcc":
+                flags += COVERAGE
+                link.append("--coverage")
+            made = [str(unit.with_suffix(".o"))]
+            compilers.run_compiler([*compiler.command, *flags, "-c", str(unit), "-o", *made],
+                                   source=spec.header, what=spec.header.name, verbose=verbose)
+            flags = []
+        compilers.run_compiler([*compiler.command, *flags, *made, *link, "-lm"],
+                               source=spec.header, what=spec.header.name, verbose=verbose)
+    except BuildError as error:
+        raise build.of_assertion(error) or error from None
+    return library
+
+
+@dataclass
+class Runner:
+    """Runs experiments on one environment."""
+
+    spec: Spec
+    folder: Path                            # temporary files
+    seed: int
+    settings: Mapping[str, float]           # [env]
+    vec: Mapping[str, float]                # [vec], for a binding's own my_vec_init
+    hang: float                             # seconds of silence
+    base: dict[str, int]                    # experiment -> where its library lay
+    bound: Bound = field(default_factory=Bound)     # on the memory of all of them together
+    children: set = field(default_factory=set)
+    over: set = field(default_factory=set)          # children that exceeded it
+    stopped: bool = False
+
+    def stop(self) -> None:
+        """End every experiment that runs, and let no other begin."""
+        self.stopped = True
+        for child in list(self.children):
+            _kill_group(child)
+
+    def run(self, name: str, program: Path, library: Path, experiment: str,
+            limit: float = 600.0, wrapper: tuple[str, ...] = (), **options) -> Outcome:
+        """One experiment in one process; it always returns.
+
+        wrapper: words before the program, such as valgrind and its options.
+        """
+        facts = self.folder / f"{name}.jsonl"
+        errors = self.folder / f"{name}.stderr"
+        reports = self.folder / f"{name}.sanitizer"
+        command = [*wrapper, str(program), experiment, f"library={library}", f"facts={facts}",
+                   f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}",
+                   f"parent={os.getpid()}", f"slower={SLOWER.get(library.stem, 1)}"]
+        settings = {**self.settings, **options.pop("settings", {})}
+        hung = self.folder / "hung"
+        command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]
+        command += [f"set.{key}={value!r}" for key, value in settings.items()]
+        command.append(f"hung={hung}")
+        command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
+        if library.stem not in SHADOWED:        # a sanitizer's shadow needs terabytes of it
+            command.append(f"memory={SPACE * self.bound.limit}")
+        environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
+                       **_sanitizer_options(reports, self.bound.limit)}
+        for path in (facts, errors):
+            files.remove(path)
+        with files.open(errors, "wb") as stream:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=stream,
+                                     cwd=paths.working_dir(self.spec.folder), env=environment,
+                                     start_new_session=True)
+            timed_out = False
+            self.children.add(child)
+            try:
+                if self.stopped:
+                    self.over.update([child] if self.over else [])
+                    _end_group(child)
+                timed_out = not self._await(child, limit)
+            finally:
+                _end_group(child)
+                self.children.discard(child)
+        outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
+        outcome.exceeded = child in self.over
+        if outcome.first("hang") and experiment not in ("setting", *STRANGE):
+            files.write(hung, "")               # the others need not wait as long
+        return outcome
+
+    def _await(self, child: subprocess.Popen, limit: float) -> bool:
+        """Waits for its end; False if it has not come after `limit` seconds. Meanwhile, ends the
+        largest of all experiments when together they exceed the bound."""
+        until = time.monotonic() + limit
+        while time.monotonic() < until:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=min(PERIOD, until - time.monotonic()))
+                return True
+            children = {each.pid: each for each in list(self.children)}
+            largest = self.bound.exceeded_by(children)
+            if largest:
+                self.over.add(children[largest])
+                _kill_group(children[largest])
+                if len(self.over) >= MOST_OVER:
+                    self.over.update(self.children)
+                    self.stop()
+        return False
+
+    def _outcome(self, name: str, facts: Path, errors: Path, reports: Path, status: int,
+                 timed_out: bool) -> Outcome:
+        rows = []
+        if facts.is_file():
+            for line in facts.read_text(errors="replace").splitlines():
+                try:
+                    row = json.loads(line)
+                except ValueError:          # cut off by the env's death
+                    continue
+                rows.append(kinds.parse(row))
+        for row in rows:
+            if row.kind == "loaded":
+                self.base[name] = row.base
+        text = "".join(path.read_text(errors="replace")
+                       for path in sorted(reports.parent.glob(f"{reports.name}.*")))
+        with open(errors, "rb") as stream:
+            said = stream.read(200_000).decode(errors="replace")
+        return Outcome(name, rows, any(row.kind == "end" for row in rows),
+                       signal=-status if status < 0 and not timed_out else 0,
+                       timed_out=timed_out, stderr=said, sanitizer=text + said)
+
+
+def _end_group(child: subprocess.Popen) -> None:
+    """End the process and whatever it started."""
+    _kill_group(child)
+    child.wait()
+
+
+def _kill_group(child: subprocess.Popen) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _sanitizer_options(reports: Path, most: int) -> dict[str, str]:
+    own_signals = ("handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:handle_sigill=0:"
+                   "allow_user_segv_handler=1:use_sigaltstack=0")
+    return {"ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=0:exitcode=96:log_path={reports}:"
+                            f"hard_rss_limit_mb={3 * most >> 21}:"
+                            f"detect_stack_use_after_return=1:{own_signals}",
+            "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=0:log_path={reports}:"
+                             f"{own_signals}",
+            "MSAN_OPTIONS": f"halt_on_error=1:exitcode=96:log_path={reports}:symbolize=0:"
+                            f"{own_signals}",
+            "LC_ALL": "C"}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A line of a stack."""
+
+    function: str
+    file: str
+    line: int
+
+
+def symbolize(library: Path, base: int, stack: list[int], pc: int | None) -> list[Frame]:
+    """Addresses of a harness process as functions and lines of the environment."""
+    end = base + 64 * library.stat().st_size
+    offsets = []
+    for address in stack:
+        if base <= address < end:       # a return address points after the call
+            exact = address == pc
+            offsets.append(hex(address - base - (0 if exact else 1)))
+    if pc is not None and offsets and base <= pc < end:
+        fault = hex(pc - base)     # the unwinder may list it too, or start after it
+        offsets = [fault, *(offset for offset in offsets if offset != fault)]
+    if not offsets:
+        return []
+    try:
+        done = subprocess.run(["addr2line", "-f", "-i", "-e", str(library), *offsets],
+                              capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    lines = done.stdout.splitlines()
+    frames = []
+    for function, place in zip(lines[::2], lines[1::2], strict=False):
+        match = re.match(r"(.*):(\d+)", place)
+        if match and match[1] != "??":
+            frames.append(Frame(function, match[1], int(match[2])))
+    return frames
+
+
+def own_frame(frames: list[Frame], folder: Path) -> Frame | None:
+    """The innermost frame in the author's files, as a path relative to the folder."""
+    for frame in frames:
+        path = Path(os.path.normpath(frame.file))
+        if folder in path.parents and "build" not in path.relative_to(folder).parts:
+            return Frame(frame.function, str(path.relative_to(folder)), frame.line)
+    return None

@@ -1,0 +1,207 @@
+"""The list of experiments, each with its options.  Facts + Sizes -> Jobs"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.facts import Facts
+from . import hidden
+from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind
+from .sizes import Sizes
+from .source import counters
+
+PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)      # layouts of harness.h
+SANITIZED_SLOWER = 6
+DEBUG_SLOWER = 20
+SLOW_INIT = 1.0         # seconds of computing, from which on -O0 would take too long
+AHEAD = 48              # steps that follow each fork of `effect`
+SHORT = 24              # steps of an episode that is to be cut off
+WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
+
+
+class Job(NamedTuple):
+    """One run of the harness."""
+
+    name: str
+    kind: Kind              # of the library that it opens
+    experiment: str
+    options: dict
+
+
+@dataclass
+class Jobs:
+    """All jobs on one environment; why others are left out is in facts.skipped."""
+
+    facts: Facts
+    sizes: Sizes
+    folder: Path            # of the files that experiments write
+    hang: float             # seconds of silence after which an env hangs
+
+    def first(self) -> list[Job]:
+        """What the fast build runs, the longest first."""
+        probe = self.facts.outcomes["probe"]
+        if not probe.ended:
+            return []
+        s, whole = self.sizes, self.facts.shape.whole_steps
+        scanned = 0.3 if self.facts.shape.dtype == "f32" else 0.1
+        wide = max(4, min(64, 256 // self.facts.shape.env_agents))
+        envs = s.envs(wide, 1 << 18)
+        jobs = [Job("run", FAST, "run", dict(
+            envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned),
+            samples=self.folder / "run.samples", **self.bounds(), **self.log_places()))]
+        few = s.envs(8)
+        trace = dict(envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3))
+        jobs += [Job(name, FAST, "trace", {**trace, "hashes": self.folder / f"{name}.u64", **extra})
+                 for name, extra in self.traces(few, whole).items()]
+        jobs += [
+            Job("guard-high", FAST, "guard", dict(
+                envs=few, layout=GUARD_HIGH, steps=s.steps(few, 16384, 0.5))),
+            Job("guard-low", FAST, "guard", dict(
+                envs=few, layout=GUARD_LOW, steps=s.steps(few, 16384, 0.5))),
+            Job("fences", FAST, "guard", dict(
+                envs=envs, fences=1, uneven=1, layout=GUARD_HIGH,
+                steps=s.steps(envs, min(16384, (1 << 20) / envs), 1.0))),
+            Job("poison", FAST, "poison", dict(
+                envs=few, steps=s.steps(few, 2048, 0.3, touched=2))),
+            Job("stale", FAST, "stale", dict(envs=few, steps=s.steps(few, 8192, 0.5))),
+            Job("columns", FAST, "columns", dict(envs=few, steps=s.steps(few, 8192, 0.3))),
+            Job("rewrite", FAST, "rewrite", dict(
+                envs=few, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
+                hang=min(1.0, self.hang))),
+            Job("memory", FAST, "memory", dict(
+                envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
+            Job("again", FAST, "again", dict(envs=few)),
+        ]
+        if self.facts.spec.writes_finals:
+            long = dict(envs=few, steps=s.steps(few, 8192, 0.3))
+            jobs += [Job("finals", FAST, "finals", long),
+                     Job("finals-short", FAST, "finals", {**long, "settings": self.clocks()})]
+        jobs.append(Job("mirror", FAST, "mirror", dict(
+            envs=few, steps=s.steps(few, 4096, 0.3, touched=4, least=256))))
+        jobs.append(Job("copies", FAST, "copies", dict(
+            envs=few, steps=s.steps(few, 4096, 0.3, touched=3))))
+        if whole:
+            self.facts.skipped["packed"] = WHOLE
+        else:
+            jobs.append(Job("packed", FAST, "packed", dict(
+                envs=few, steps=s.steps(few, 2048, 0.5, touched=few))))
+        return jobs
+
+    def clocks(self) -> dict[str, float]:
+        """[env] keys that a count of steps is compared with, as short as a game may be."""
+        limits = counters.limits(self.facts.source)
+        return {key: float(SHORT) for key, value in self.facts.config.env.items()
+                if key in limits and value == int(value) and value > SHORT}
+
+    @cached_property
+    def generators(self) -> str:
+        return hidden.as_option(hidden.generators(self.facts))
+
+    def bounds(self) -> dict:
+        """A file of the bounds that the author declares, a hair wider: they are rounded."""
+        declared = [part for part in self.facts.row.described if part.limits]
+        if not declared:
+            return {}
+        low = np.full(self.facts.shape.obs_size, -np.inf)
+        high = -low
+        for part in declared:
+            least, most = part.limits
+            slack = 1e-5 * max(abs(b) for b in (least, most, 1.0) if math.isfinite(b))
+            low[part.first:part.last + 1] = least - slack
+            high[part.first:part.last + 1] = most + slack
+        path = self.folder / "run.bounds"
+        np.stack([low, high]).astype(np.float32).tofile(path)
+        return {"bounds": path}
+
+    def log_places(self) -> dict[str, int]:
+        """Where Log holds what can be measured, in floats from its start."""
+        wanted = {"perf": "log_perf", "episode_return": "log_return",
+                  "episode_length": "log_length"}
+        places, at = {}, 0
+        for one in self.facts.spec.log_fields:
+            _, bracket, count = one.type.partition("[")
+            if one.name in wanted and not bracket and at < 64:
+                places[wanted[one.name]] = at
+            at += int(count.rstrip("]")) if bracket else 1
+        return places
+
+    def of_episodes(self) -> list[Job]:
+        """What happens when an episode ends, and what an action changes."""
+        s, few = self.sizes, self.sizes.envs(8)
+        if not self.facts.outcomes["probe"].ended:
+            return []
+        jobs = [Job("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
+                                              generators=self.generators))]
+        if self.facts.shape.whole_steps:
+            for name in ("audit", "effect", "reseed"):
+                self.facts.skipped[name] = WHOLE
+            return jobs
+        forks = s.steps(1, 2048, 0.8 / AHEAD, least=512 if s.seconds < 5e-5 else 128)
+        private = hidden.places(self.facts)
+        if private:
+            jobs.append(Job("private", FAST, "private", dict(
+                envs=few, steps=s.steps(1, 1024, 0.3, least=128),
+                private=",".join(place.option for place in private))))
+        if self.facts.shape.mask:
+            jobs.append(Job("masks", FAST, "masks", dict(
+                envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
+        return [*jobs,
+                Job("audit", WATCHED, "audit", dict(
+                    envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512, slower=3))),
+                Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
+                Job("reseed", FAST, "reseed", dict(
+                    envs=few, steps=s.steps(few, 4096, 0.2)))]
+
+    def traces(self, envs: int, whole: int) -> dict[str, dict]:
+        """The same run told in other ways; all must give the same bytes."""
+        last = envs - 1
+        draws = {"generators": self.generators}
+        jobs = {"trace-base": draws, "trace-moved": {"shift": 1, "perturb": 165},
+                "trace-again": {"repeat": 1}, "trace-seeded": {"reseed": 1, **draws}}
+        if whole:
+            self.facts.skipped["trace-reversed"] = WHOLE
+        else:
+            jobs |= {"trace-reversed": {"layout": REVERSED}, "trace-alone-first": {"only": 0},
+                     "trace-alone-last": {"only": last}}
+        return jobs
+
+    def sanitized(self) -> list[Job]:
+        """Rows between guards, under sanitizers; with --deep, 64 times as long."""
+        s = self.sizes
+        envs = 4 if s.cells < 4096 else 2
+        longer = 64 if "--deep" in self.facts.options else 1
+        steps = s.steps(envs, 8192 * longer, longer**0.5, slower=SANITIZED_SLOWER)
+        return [Job("sanitized-high", SANITIZED, "guard",
+                 dict(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.hang)),
+                Job("sanitized-low", SANITIZED, "guard",
+                 dict(envs=envs, layout=GUARD_LOW, uneven=1, steps=max(steps // 4, 64),
+                      hang=2 * self.hang))]
+
+    def of_other_builds(self) -> list[Job]:
+        """Traces of the -O0 build, from one thread and from two, and of the -O3 build."""
+        base = self.facts.outcomes.get("trace-base")
+        probe = self.facts.outcomes["probe"]
+        if not probe.ended or (base and not base.ended):
+            return []
+        s, few = self.sizes, self.sizes.envs(8)
+        steps = s.steps(few, 4096, 0.4, slower=DEBUG_SLOWER)
+        jobs = [Job("trace-debug", DEBUG, "trace", dict(
+                    envs=few, steps=steps, coverage=1, stores=1)),
+                Job("trace-trained", TRAINED, "trace", dict(
+                    envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3)))]
+        if probe.first("cost").init > SLOW_INIT:
+            self.facts.skipped |= dict.fromkeys(("trace-debug", "trace-threads"), (
+                "init takes seconds: it was not played without optimization"))
+            del jobs[0]
+        elif self.facts.shape.whole_steps:
+            self.facts.skipped["trace-threads"] = WHOLE
+        else:
+            jobs.append(Job("trace-threads", DEBUG, "threads", dict(
+                envs=few, steps=min(512, steps))))
+        return [job._replace(options={**job.options, "hashes": self.folder / f"{job.name}.u64"})
+                for job in jobs]

@@ -1,0 +1,365 @@
+"""Is there anything to learn, and do the observations carry it?  Facts -> facts.learning
+
+Two policies are trained for some seconds: a normal one, and one whose agents see what agents of
+another env see. Both then play the same episodes as random play, as doing nothing, and as each
+action held for ever; rules/learning.py compares the scores. Lengths depend on sizes and on the
+coarse cost of a step, so the same source trains on the same steps on every machine.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, product
+
+from ....base import paths
+from ....base.errors import BadNumber, Interrupted, RunError, UsageError
+from ....env import build, child
+from ....env.job import EnvJob
+from ....env.link import Link
+from ....env.living import living
+from ....scoring.baselines import actor_player, random_player, same_actions
+from ....scoring.entries import Entries
+from ....settings.texts import parse_action
+from ....settings.values import Config
+from ....training import backends
+from ...core.facts import Facts
+from .sizes import cost_class
+
+SECONDS = 12.0          # of the whole probe, on the machine that the constants below describe
+TRAINING = 0.4          # of them for each of the two trainings
+EPOCHS = 48             # of a training: so often it looks at what it did
+COST = {                # of each trainer: FLOP/s in small matrix products, and the seconds that
+    "native": (1.6e11, 1e-6),   # an agent's step costs besides the products and the env
+    "torch": (4e10, 4e-6)}
+HIDDEN, LAYERS = 64, 1  # the probe's network; a [policy] torch_class keeps its own
+TICKS = 1024            # of an evaluation, at most
+EPISODES = 4            # of each agent that count
+AGENTS = 512            # in an evaluation, at most
+CONSTANTS = 24          # held actions that are tried, at most
+RANDOM, IDLE, TRAINED, BLIND = "random", "idle", "trained", "trained blind"
+
+
+def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], None],
+          verbose: bool = False) -> None:
+    """Fill facts.learning: {"steps", "unit", "scores": {name: [mean of each env]}}; or
+    {"skipped": why}; or, where training met a number that is not finite, {"nan": in words, "row",
+    "element", "value"}: see BadNumber."""
+    if facts.outcome("probe") is None:
+        facts.learning = {"skipped": "the environment did not survive its first steps"}
+        return
+    built = build.build(facts.folder, verbose=verbose)
+    config, step_cost = sizes(facts, seconds)
+    try:
+        config = backends.require(config, verbose=verbose)
+    except UsageError as error:         # a network in PyTorch, which is not installed
+        facts.learning = {"skipped": f"{error.message}: {error.hint}"}
+        return
+    job = LearningJob.of(built, config, unit=facts.shape.agents,
+                         agents=evaluation_agents(facts, seconds, step_cost))
+
+    def on_event(kind: str, payload: dict) -> None:
+        if kind == "progress":
+            on_progress(payload["what"], payload["done"], payload["total"])
+
+    try:
+        facts.learning = child.run("puffer_sdk.checking.collect.c.learning_probe:work", job, on_event,
+                                       cwd=paths.working_dir(facts.folder),
+                                       step_timeout=config.vec.step_timeout)
+    except Interrupted:
+        raise
+    except RunError as error:           # other rules say what is wrong with such an env
+        facts.learning = {"skipped": f"the probe did not come to its end: {error.message}"}
+
+
+def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
+    """Settings of one training that takes its share of the seconds; seconds of an env's step."""
+    config, shape = facts.config, facts.shape
+    cost = facts.fact("probe", "cost")
+    step_cost = cost_class(cost, "seconds")
+    policy = config.policy
+    if not policy.torch_class:
+        policy = replace(policy, hidden_size=min(policy.hidden_size, HIDDEN),
+                         num_layers=min(policy.num_layers, LAYERS))
+    hidden = policy.hidden_size
+    weights = hidden * (shape.obs_size + 3 * hidden * policy.num_layers
+                        + sum(facts.spec.act_widths or (4,)) + 1)
+    backend = "torch" if policy.torch_class else "native"
+    flops, overhead = COST[backend]
+    each = overhead + 8 * weights / flops + step_cost / shape.env_agents
+    steps = 1 << int(math.log2(max(1 << 14, seconds * TRAINING / each)))
+    unit, horizon = shape.agents, min(config.train.horizon, 64)
+    envs = max(4, min(steps // EPOCHS // horizon, config.vec.total_agents) // unit)
+    batch = envs * unit * horizon
+    minibatch = max(1, min(config.train.minibatch_size, batch // 4) // horizon) * horizon
+    train = replace(config.train, total_timesteps=max(steps, batch), horizon=horizon,
+                    minibatch_size=minibatch, seed=facts.seed, device="cpu", async_=False,
+                    precision="fp32", backend=backend)
+    vec = replace(config.vec, total_agents=envs * unit, num_buffers=1, device="cpu")
+    return replace(config, policy=policy, train=train, vec=vec), step_cost
+
+
+def evaluation_agents(facts: Facts, seconds: float, step_cost: float) -> int:
+    """As many as play in a tenth of the seconds, in whole envs; eight envs at least."""
+    unit, per_env = facts.shape.agents, facts.shape.env_agents
+    envs = int(0.1 * seconds / (TICKS * 8 * step_cost))
+    units = min(envs * per_env, AGENTS) // unit
+    return max(8 * per_env // unit, units, 2) * unit
+
+
+# -- in the child ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LearningJob(EnvJob):
+    """What the child needs to train and play."""
+
+    unit: int       # agents that are created together
+    agents: int     # in an evaluation
+
+
+def work(job: LearningJob, link: Link) -> dict:
+    """The child's target: scores of all players, or what was not finite."""
+    return _Probe(job, link).run()
+
+
+class _Probe:
+    def __init__(self, job: LearningJob, link: Link):
+        self.job, self.link = job, link
+        self.config, self.library = job.config, job.open()
+        self.watches = link.watches()
+        self.step = 0
+
+    def run(self) -> dict:
+        try:
+            weights = {TRAINED: self.train(False), BLIND: self.train(True)}
+            scores, lengths = {}, {}
+            players = [(RANDOM, self.random_player), (IDLE, self.constant(self.idle())),
+                       *self.constants(), *((name, self.policy_player(tensors, name == BLIND))
+                                            for name, tensors in weights.items())]
+            for number, (name, make) in enumerate(players):
+                self.link.emit("progress", what="playing", done=number, total=len(players))
+                scores[name], lengths[name] = self.play(make)
+        except BadNumber as error:
+            return {"nan": error.message, "step": self.step, "row": error.row,
+                    "element": error.element,
+                    "value": None if error.value is None else f"{error.value:g}"}
+        endings = any(ended for ended in lengths.values())
+        return {"steps": self.config.train.total_timesteps,
+                "unit": "return per episode" if endings else f"return in {TICKS} ticks",
+                "masked": self.about().mask_size > 0, "scores": scores}
+
+    # -- training
+
+    def make_vec(self, agents: int, seed: int):
+        from ....env.vec import VecEnv
+
+        return VecEnv(self.library, total_agents=agents, seed=seed,
+                      threads=min(self.config.vec.num_threads, 2), adaptive=True,
+                      env_settings=self.config.env, watches=self.watches)
+
+    def train(self, blind: bool):
+        seed = self.config.train.seed
+        vec = self.make_vec(self.config.vec.total_agents, seed)
+        trainer = backends.make_trainer(Blind(vec, self.job.unit, seed) if blind else vec,
+                                        self.config)
+        while not (trainer.finished or self.link.stop):
+            trainer.rollout()
+            trainer.update()
+            self.step = trainer.global_step
+            self.link.emit("progress", what=BLIND if blind else TRAINED, done=trainer.epoch,
+                           total=trainer.total_epochs)
+        vec.close()
+        return trainer.state_tensors()
+
+    # -- playing
+
+    def play(self, make_player) -> tuple[list[float], bool]:
+        """Mean return of each env over the first episodes that it logs; whether any ended.
+
+        Where the env logs no return it is measured, from ending to ending. An env that comes to no
+        end counts with what its agents got in TICKS ticks.
+        """
+        vec = self.make_vec(self.job.agents, self.config.train.seed + 1)
+        vec.reset()
+        player = make_player(vec)
+        entries = Entries(vec, EPISODES, TICKS)
+        for _ in range(TICKS):
+            player(vec)
+            vec.step()
+            if not math.isfinite(float(vec.rewards[entries.lived].sum())):
+                raise BadNumber("rewards are not finite in play")
+            entries.look()
+            if entries.done.all():
+                break
+        vec.close()
+        return returns_of_envs(entries), bool(entries.ended.any())
+
+    def random_player(self, vec):
+        return random_player(vec, self.config)
+
+    def idle(self) -> tuple[float, ...]:
+        text = self.config.eval.idle_action
+        return parse_action(text) if text else (0.0,) * len(self.about().act_sizes)
+
+    def about(self):
+        return self.library.describe(self.config.env)
+
+    def constants(self) -> Iterator[tuple[str, Callable]]:
+        """Held actions: all of them where they are few, else one head moved at a time."""
+        widths = self.about().act_sizes
+        values = [(-1.0, 0.0, 1.0) if width == 1 else tuple(map(float, range(width)))
+                  for width in widths]
+        if math.prod(map(len, values)) <= CONSTANTS:
+            actions = product(*values)
+        else:
+            idle = self.idle()
+            actions = dict.fromkeys(
+                (*idle[:head], value, *idle[head + 1:])
+                for value in range(-1, max(widths)) for head in range(len(widths))
+                if value in values[head])
+        for action in islice(actions, CONSTANTS):
+            yield "{" + ", ".join(f"{value:g}" for value in action) + "}", self.constant(action)
+
+    @staticmethod
+    def constant(action):
+        """Makes the player of one action; where a mask forbids it, the next that it allows."""
+        def make(vec):
+            def play(vec) -> None:
+                vec.actions[:] = same_actions(vec, action)
+            return play
+        return make
+
+    def policy_player(self, tensors, blind: bool):
+        def make(vec):
+            actor = backends.make_actor(vec, self.config, tensors, self.config.train.seed + 1)
+            eyes = Blind(vec, self.job.unit, 1) if blind else None
+            player = actor_player(actor, eyes)
+
+            def play(vec) -> None:
+                if eyes:
+                    eyes.mix()
+                player(vec)
+            return play
+        return make
+
+
+class Blind:
+    """A VecEnv whose agents are shown what the agents of another env see, each tick another's."""
+
+    def __init__(self, vec, unit: int, seed: int):
+        import numpy as np
+
+        self.vec, self.unit = vec, unit
+        self.rng = np.random.default_rng(seed)
+        self.observations = vec.observations.copy()
+        self.rows = np.arange(vec.num_agents)
+
+    def __getattr__(self, name: str):
+        return getattr(self.vec, name)
+
+    def mix(self) -> None:
+        import numpy as np
+
+        n = len(self.rows)
+        away = int(self.rng.integers(self.unit, max(n - self.unit, self.unit) + 1))
+        rows = (self.rows + away) % n
+        np.take(self.vec.observations, rows, axis=0, out=self.observations)
+        self.observations[~living(self.vec)[rows]] = 0
+
+    def reset(self):
+        self.vec.reset()
+        self.mix()
+        return self.observations
+
+    def step(self):
+        self.vec.step()
+        self.mix()
+        return self.observations, self.vec.rewards, self.vec.terminals, self.vec.truncations
+
+
+def returns_of_envs(entries: Entries) -> list[float]:
+    """Mean return of each env's agents: of its entries, or of the whole play where nothing ends."""
+    import numpy as np
+
+    means = (np.add.reduceat(entries.earned, entries.vec.first_row[:-1])
+             / entries.agents_of_envs.clip(1))
+    if entries.ended.any():
+        sums, weights = np.zeros_like(means), np.zeros_like(means)
+        for entry in entries.counted:
+            value = entry.get("episode_return", math.nan)
+            if math.isfinite(value):
+                sums[entry["env"]] += entry["n"] * value
+                weights[entry["env"]] += entry["n"]
+        means = np.where(weights > 0, sums / np.maximum(weights, 1e-9), means)
+    return means.tolist()
+
+
+# -- what follows from the scores -----------------------------------------------------
+
+
+WORDS = {
+    "learns": "There is something to learn here, and the observations carry it.",
+    "random": "So far nothing was learned: the policy does no better than random play.",
+    "constant": "What was learned needs no eyes: one action held for ever does as well.",
+    "blind": "The observations carried nothing: shown another env's, it does as well."}
+
+
+def verdict(found: dict) -> str:
+    """A key of WORDS. The first that holds: no better than random, constant, blind play.
+
+    Where the env masks actions, a blind policy still has its own mask, and tells nothing.
+    """
+    scores = found["scores"]
+    for word, other in (("random", RANDOM), ("constant", best_constant(scores)),
+                        ("blind", BLIND)):
+        if word == "blind" and found["masked"]:
+            continue
+        if not is_better(scores[TRAINED], scores[other]):
+            return word
+    return "learns"
+
+
+def best_constant(scores: dict[str, list[float]]) -> str:
+    """The name of the held action with the highest mean; the idle one where there is no other."""
+    held = [name for name in scores if name.startswith("{")] or [IDLE]
+    return max(held, key=lambda name: math.fsum(scores[name]))
+
+
+def is_better(one: list[float], other: list[float]) -> bool:
+    """Whether one scores more than the other: 95 %, by t over pairs of envs with equal seeds."""
+    import numpy as np
+
+    from ....scoring.intervals import clustered_mean
+
+    gaps = np.subtract(one, other)
+    gap, half = clustered_mean(gaps, range(len(gaps)))
+    return gap > max(half or 0.0, 1e-6 * (1 + abs(float(np.mean(other)))))
+
+
+def summary(found: dict | None) -> dict | None:
+    """What the report and the JSON document say of the probe."""
+    from ....scoring.intervals import clustered_mean
+
+    if found is None or "scores" not in found:
+        return found
+    scores = found["scores"]
+    best = best_constant(scores)
+    table = {}
+    for name in (RANDOM, IDLE, best, TRAINED, BLIND):
+        mean, half = clustered_mean(scores[name], range(len(scores[name])))
+        title = f"always {name}" if name.startswith("{") else name
+        table[title] = {"mean": round(mean, 6), "interval": round(half or 0.0, 6)}
+    return {"steps": found["steps"], "unit": found["unit"], "verdict": verdict(found),
+            "scores": table}
+
+
+def lines(found: dict) -> Iterator[tuple[str, str | None]]:
+    """The table of a summary, and its verdict in plain words."""
+    if "scores" not in found:
+        return                          # the rules say why
+    yield f"trained on {found['steps']:,} steps; {found['unit']}:", None
+    for name, score in found["scores"].items():
+        note = "  (shown what another env sees)" if name == BLIND else ""
+        yield f"  {name:<16}{score['mean']:>10.4g} ± {score['interval']:<9.3g}{note}".rstrip(), None
+    yield WORDS[found["verdict"]], "green" if found["verdict"] == "learns" else "yellow"

@@ -1,0 +1,216 @@
+"""Builds an environment and runs all experiments on it.  Spec + Config -> Facts"""
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ....base.errors import BuildError
+from ....base.spec import Spec
+from ....env import row
+from ....settings.values import Config
+from ...core import kinds, statistics
+from ...core.facts import Fact, Facts
+from ...core.memory_bound import Bound
+from . import line_coverage, probing, variants
+from .compare_traces import Traces
+from .driver import (
+    DEBUG,
+    FAST,
+    SANITIZED,
+    TRAINED,
+    WATCHED,
+    Kind,
+    Runner,
+    build_library,
+    build_program,
+)
+from .jobs import Job, Jobs
+from .sizes import Sizes, cost_class
+from .source import sites
+
+FURTHER, FURTHEST = 64, 4096    # steps after a choice: beyond two episodes, and at most
+
+
+def gather(facts: Facts, folder: Path, *, budget: float, verbose: bool = False) -> Plan:
+    """Build the environment, run every experiment, and leave the outcomes in facts.
+
+    folder    for libraries and traces; the plan can go on for as long as it exists
+    """
+    plan = Plan(facts, folder, budget, verbose)
+    plan.run()
+    return plan
+
+
+class Plan:
+    """The experiments on one environment."""
+
+    def __init__(self, facts: Facts, folder: Path, budget: float, verbose: bool):
+        self.facts, self.folder, self.budget, self.verbose = facts, folder, budget, verbose
+        config: Config = facts.config
+        vec = {"total_agents": float(config.vec.total_agents)}
+        self.runner = Runner(facts.spec, folder, facts.seed, config.env, vec,
+                             config.vec.step_timeout, {}, Bound(facts.memory))
+        self.built: dict[str, tuple[Path, Path]] = {}       # kind -> program, library
+        self.libraries: dict[str, Path] = {}                # experiment -> what it opened
+        self.ran: dict[str, Job] = {}              # by name
+
+    def run(self) -> None:
+        workers = max(2, min(4, len(os.sched_getaffinity(0))))
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                self.run_in(pool)
+            except BaseException:       # Ctrl-C as well: nothing of ours goes on
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.runner.stop()
+                raise
+        Traces(self).find_differences()
+        self.read_statistics()
+        self.resolve_stacks()
+
+    def run_in(self, pool: ThreadPoolExecutor) -> None:
+        sanitized = pool.submit(self.build_other, SANITIZED, "sanitized-high", "no sanitizers")
+        self.build(FAST)
+        watched = pool.submit(self.build_watched)
+        self.probe()
+        jobs = Jobs(self.facts, self.sizes, self.folder, self.runner.hang)
+        started = [pool.submit(self.experiment, job) for job in jobs.first()]
+        debug = pool.submit(self.build_other, DEBUG, "trace-debug", "no -fsanitize=thread")
+        trained = pool.submit(self.build_other, TRAINED, "trace-trained", "no -march=native")
+        watched.result()
+        started += [pool.submit(self.experiment, job) for job in jobs.of_episodes()]
+        sanitized.result()
+        started += [pool.submit(self.experiment, job) for job in jobs.sanitized()]
+        others = variants.Variants(self, pool)
+        debug.result()
+        trained.result()
+        started += [pool.submit(self.experiment, job) for job in jobs.of_other_builds()]
+        for job in started:
+            job.result()
+        late = pool.submit(self.look_further)
+        line_coverage.read(self.facts, self.folder / "debug.gcda")
+        late.result()
+        others.conclude()
+
+    # -- building
+
+    def build(self, kind: Kind, probed: Path | None = None) -> None:
+        program = build_program(kind, verbose=self.verbose)
+        library = build_library(self.spec, kind, self.folder, probed=probed, verbose=self.verbose)
+        self.built[kind.name] = program, library
+
+    def build_other(self, kind: Kind, skipped: str, lacks: str) -> None:
+        try:
+            self.build(kind)
+        except BuildError as error:     # of the compiler: FAST names the author's errors
+            self.facts.skipped[skipped] = f"the compiler has {lacks} ({error.message})"
+
+    def build_watched(self) -> None:
+        """With the sites of the header counted, where that compiles."""
+        facts, probed = self.facts, self.folder / "probed"
+        facts.sites = probing.write(self.spec, sites.sites(facts.source), probed)
+        try:
+            self.build(WATCHED, probed if facts.sites else None)
+        except BuildError:
+            if not facts.sites:
+                raise
+            facts.sites = []
+            self.build(WATCHED)
+
+    @property
+    def spec(self) -> Spec:
+        return self.facts.spec
+
+    # -- experiments
+
+    def probe(self) -> None:
+        self.experiment(Job("probe", FAST, "probe", {}))
+        shape = self.facts.fact("probe", "shape")
+        cost = self.facts.fact("probe", "cost")
+        if shape is None:
+            shape = kinds.parse({
+                "fact": "shape", "agents": 1, "envs": 1, "env_agents": 1, "mask": 0,
+                "truncations": 0, "alive": 0, "obs_size": self.spec.obs_count or 1, "heads": 1,
+                "whole_steps": 0, "dtype": self.spec.obs_dtype})
+        self.facts.shape = shape
+        if cost:
+            self.facts.row = row.read(self.spec, shape.obs_size,
+                                      settings=self.facts.config.env)
+        cells = shape.obs_size * shape.env_agents
+        self.sizes = Sizes(shape.agents, cells, cells * (4 if shape.dtype == "f32" else 1),
+                           cost_class(cost, "seconds"), cost_class(cost, "reset"), self.budget)
+
+    def experiment(self, job: Job) -> None:
+        name, kind, experiment, options = job
+        if kind.name not in self.built:
+            return
+        self.ran[name] = job
+        program, library = self.built[kind.name]
+        self.libraries[name] = library
+        self.facts.setups[name] = {"experiment": experiment, **options}
+        outcome = self.runner.run(name, program, library, experiment,
+                                  **{"agents": self.facts.agents, **options})
+        self.facts.outcomes[name] = outcome
+
+    def look_further(self) -> None:
+        """Where a head changed nothing within the steps of `effect`: to the end of an episode."""
+        silent = {fact.head for fact in self.facts.all("effect", "reach")} - {
+            fact.head for fact in self.facts.all("effect", "reach") if fact.moved}
+        lengths = [fact for fact in self.facts.all("run", "sample") if fact.name == "length"]
+        if not silent or not lengths or not lengths[0].seen:
+            return
+        ahead = int(min(2 * lengths[0].mean + FURTHER, FURTHEST))
+        forks = self.sizes.steps(1, 512, 0.8 / ahead, least=128)
+        self.experiment(Job("effect-far", FAST, "effect",
+                            dict(envs=self.sizes.envs(8), steps=forks, ahead=ahead)))
+
+    def read_statistics(self) -> None:
+        """Ranges and samples of the long run, while its file still exists."""
+        run = self.facts.outcome("run")
+        if run:
+            shape = self.facts.shape
+            counts = run.first("run")
+            self.facts.statistics = statistics.read(
+                self.folder / "run.samples", run.facts, shape.dtype, shape.obs_size,
+                self.facts.row.parts, counts.lived)
+
+    def script(self, envs: int, env: int, steps: int, uneven: int = 0) -> np.ndarray:
+        """The actions that experiments on `envs` envs give one of them (-1: all of them).
+
+        uneven  1: those of uneven play (harness/batch.c)
+
+        (steps, agents x heads) float32
+        """
+        # two proofs may want the same script at once
+        path = self.folder / f"script-{envs}-{env}-{steps}-{threading.get_ident()}.f32"
+        name = path.stem
+        self.experiment(Job(name, FAST, "script", {
+            "envs": envs, "steps": steps, "dump": path, "dump_env": env, "uneven": uneven}))
+        fact = self.facts.outcomes.pop(name).first("script")
+        self.facts.setups.pop(name)
+        agents = (fact.all if env < 0 else fact.agents) if fact else \
+            self.facts.shape.env_agents * (envs if env < 0 else 1)
+        width = agents * self.facts.shape.heads
+        numbers = np.fromfile(path, np.float32) if path.is_file() else np.zeros(0, np.float32)
+        return numbers[:numbers.size // width * width].reshape(-1, width)
+
+    def resolve_stacks(self) -> None:
+        """Addresses to lines, while the libraries still exist."""
+        outcomes = {**self.facts.outcomes,
+                    **{variant.outcome.name: variant.outcome for variant in self.facts.variants}}
+        for name, outcome in outcomes.items():
+            outcome.facts = [self.resolved(name, fact) for fact in outcome.facts]
+
+    def resolved(self, name: str, fact: Fact) -> Fact:
+        """A fact with the frames of its stack, if it has one."""
+        from .driver import own_frame, symbolize
+
+        if not hasattr(fact, "stack"):
+            return fact
+        frames = symbolize(self.libraries[name], self.runner.base.get(name, 0), fact.stack,
+                           getattr(fact, "pc", None))
+        return replace(fact, frames=tuple(frames), frame=own_frame(frames, self.spec.folder))

@@ -1,0 +1,113 @@
+"""In the child that reads an author's C: all that rules ask of it, as data.  a request -> JSON"""
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from .....base import paths
+from .....env import answers, syntax
+from .....env.source import hide
+from .layout import layout
+
+FRAMES = 600            # who takes the answer may be that much deeper in calls of its own
+
+
+def of_env(request: dict) -> dict:
+    """env/answers.py's answer, and what source/read.py makes a Source of."""
+    sys.setrecursionlimit(FRAMES)
+    reader, said = answers.read(request)
+    struct = said["spec"] and said["spec"]["struct"]
+    return {**said, "source": _collected(reader.unit, request, struct)}
+
+
+def of_program(request: dict) -> dict:
+    """The same of another file, read with other flags, without the env struct."""
+    from clang import cindex
+
+    sys.setrecursionlimit(FRAMES)
+    unit = cindex.Index.create().parse(request["main"], args=request["flags"],
+                                       unsaved_files=list(request["unsaved"].items()),
+                                       options=request["options"])
+    return _collected(unit, request, None)
+
+
+def _collected(unit, request: dict, struct: str | None) -> dict:
+    """Functions and file-scope variables of the author's files; the env struct's layout."""
+    functions, variables, own = {}, {}, Own(request)
+    for cursor in unit.cursor.get_children() if unit is not None else ():
+        kind = syntax.kind_of(cursor)
+        file = own.name(cursor) if kind in ("FUNCTION_DECL", "VAR_DECL") else None
+        if file is None:
+            continue
+        if kind == "VAR_DECL":
+            key = cursor.canonical.hash
+            if key not in variables:
+                variables[key] = [key, cursor.spelling, file, cursor.location.line,
+                                  *_variable(cursor)]
+        elif cursor.is_definition():
+            block = next((c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT"),
+                         None)
+            if block is not None:
+                begin, end = block.extent.start, block.extent.end
+                functions[cursor.spelling] = [
+                    cursor.spelling, file, cursor.location.line, begin.line,
+                    own.plain(file)[begin.offset:end.offset],
+                    [_parameter(each) for each in cursor.get_arguments()],
+                    syntax.pack(syntax.tree(cursor))]
+    found = layout(unit, struct) if struct else None
+    return {"functions": list(functions.values()), "variables": list(variables.values()),
+            "layout": found and asdict(found)}
+
+
+def _variable(cursor) -> tuple[list, list | None]:
+    """What is asked of its type, and its tree; 100,000 weights have none that anybody walks."""
+    kind = syntax.facts_of(cursor.type)
+    is_array = cursor.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY")
+    return kind, None if is_array and kind[1] not in ("POINTER", "RECORD") else \
+        syntax.pack(syntax.tree(cursor))
+
+
+def _parameter(cursor) -> tuple[str, int, str, bool, str]:
+    """As Parameter has it."""
+    kind = cursor.type.get_canonical()
+    pointee = kind.get_pointee().get_canonical() if kind.kind.name == "POINTER" else None
+    return (cursor.spelling, cursor.canonical.hash, cursor.type.spelling,
+            pointee is not None and pointee.kind.name == "RECORD"
+            and "Dict" not in pointee.spelling, pointee.spelling if pointee else "")
+
+
+class Own:
+    """Which files are the author's, and how they are called in findings."""
+
+    def __init__(self, request: dict):
+        self.folder = Path(request["folder"])
+        self.names: dict[str, str | None] = {}
+        self.texts: dict[str, str] = {}
+        self.ours = tuple(flag[2:] for flag in request["flags"]
+                          if flag.startswith("-I") and flag[2:] != request["folder"])
+
+    def name(self, cursor) -> str | None:
+        """The file relative to the env's folder; None if it is ours, or the system's."""
+        location = cursor.location
+        file = location.file
+        if file is None:
+            return None
+        if file.name not in self.names:
+            path = os.path.abspath(file.name)
+            ours = path.endswith("/.puffer_probe.c") or any(
+                path.startswith(f"{folder}{os.sep}") for folder in self.ours)
+            self.names[file.name] = None if ours or location.is_in_system_header else \
+                os.path.relpath(path, self.folder)
+        return self.names[file.name]
+
+    def plain(self, name: str) -> str:
+        """A file's text, a character a byte, comments and strings blanked."""
+        if name not in self.texts:
+            try:
+                data = paths.content(self.folder / name)
+            except OSError:
+                data = b""
+            self.texts[name] = hide(data.decode("latin-1"))
+        return self.texts[name]

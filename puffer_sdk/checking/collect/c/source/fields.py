@@ -1,0 +1,152 @@
+"""Which expressions lie in a field of the env struct, or in what it points to.  Source -> yes or no
+
+    static void show(float* row) { row[0] = 1.0f; }         // in env->observations, because of
+    void c_step(Game* env) { show(env->observations); }     // this
+
+Over-approximates: a pointer leads to everything that it was ever given.
+"""
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Protocol
+
+from .....env.syntax import Node, Pointers
+
+# as the front end names them, the compiler's own spellings too
+FILLS = {"memset", "__builtin_memset", "__memset_chk", "__builtin___memset_chk", "bzero"}
+COPIES = {"memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__builtin___memcpy_chk",
+          "__builtin___memmove_chk"}
+
+
+class Body(Protocol):
+    """What is asked of a Function."""
+
+    name: str
+    nodes: list[Node]
+    pointers: Pointers
+    library_calls: list
+
+    def given(self, key: int) -> list[tuple[Body, Node]]: ...
+
+
+class Fields:
+    """What a Source knows of the env struct. Fields of the contract go by their names."""
+
+    @cached_property
+    def callers(self) -> dict[str, list[tuple[Body, Node]]]:
+        """Function -> who calls it, and where."""
+        found: dict[str, list[tuple[Body, Node]]] = {}
+        for caller in self.functions.values():
+            for node in caller.nodes:
+                if node.kind == "call" and node.name:
+                    found.setdefault(node.name, []).append((caller, node))
+        return found
+
+    @cached_property
+    def struct(self) -> str:
+        """The type of the env struct, which is what c_step takes; "" if it is not known."""
+        step = self.functions.get("c_step")
+        return step.parameters[0].pointee if step and step.parameters else ""
+
+    def is_field(self, node: Node, name: str) -> bool:
+        """Whether this is the env struct's field of that name: env->observations."""
+        return node.kind in ("member", "designator") and node.name == name and \
+            node.more == self.struct
+
+    def sets(self, field: str) -> bool:
+        """Whether any function stores to a field of the env struct, or hands its address on."""
+        return any(self.is_field(node, field) if node.kind == "designator" else
+                   (node.writes or node.op == "&") and node.children
+                   and self.is_field(node.children[0], field)
+                   for function in self.functions.values() for node in function.nodes)
+
+    def is_env(self, node: Node) -> bool:
+        """Whether this is the env struct, or a pointer to one."""
+        return bool(self.struct) and node.type.removesuffix(" *").removeprefix(
+            "const ") == self.struct
+
+    def leads_to(self, function: Body, node: Node, field: str) -> bool:
+        """Whether an lvalue or pointer lies in what a field of the env struct holds, or points to.
+
+        Local pointers, parameters, and pointers in other structs are followed. A local array that
+        is copied there as a whole counts as well.
+        """
+        return any(self._starts_at(function, origin, field)
+                   for origin in function.pointers.origins(node))
+
+    def _starts_at(self, function: Body, origin: Node, field: str) -> bool:
+        if origin.kind == "member":
+            if self.is_field(origin, field):
+                return True
+            given = self._pointed.get(origin.key, ()) if origin.is_pointer else ()
+        else:
+            given = [*function.given(origin.key), *self._copied.get(origin.key, ())]
+        if not given:
+            return False
+        known = self._leading
+        if (origin.key, field) not in known:
+            known[origin.key, field] = False        # until it is known: pointers may go round
+            known[origin.key, field] = any(self.leads_to(owner, one, field)
+                                           for owner, one in given)
+        return known[origin.key, field]
+
+    def given_to(self, key: int) -> list[tuple[Body, Node, Node]]:
+        """(function, target, value) of each assignment to a variable or field, or to an element of
+        it, that is not made from its own value: `x = x + 1` goes on, `x = y - z` begins anew."""
+        return self._given.get(key, [])
+
+    @cached_property
+    def _given(self) -> dict[int, list[tuple[Body, Node, Node]]]:
+        found: dict[int, list[tuple[Body, Node, Node]]] = {}
+        for function in self.reach("init", "c_reset", "c_step"):
+            for node in function.nodes:
+                if node.op == "=" and node.kind == "binary":
+                    target, value = node.children
+                elif node.kind == "variable" and node.children:
+                    target, value = node, node.children[-1]
+                else:
+                    continue
+                key = next((inner.key for inner in target.walk() if inner.key is not None), None)
+                if key is not None and all(inner.key != key for inner in value.walk()):
+                    found.setdefault(key, []).append((function, target, value))
+        return found
+
+    @cached_property
+    def _leading(self) -> dict[tuple[int, str], bool]:
+        return {}
+
+    @cached_property
+    def _pointed(self) -> dict[int, list[tuple[Body, Node]]]:
+        """Pointer fields of any struct -> what they are given."""
+        found: dict[int, list[tuple[Body, Node]]] = {}
+        for function in self.functions.values():
+            for node in function.nodes:
+                if node.op == "=" and node.kind == "binary" and node.children[0].kind == "member" \
+                        and node.children[0].is_pointer:
+                    found.setdefault(node.children[0].key, []).append((function, node.children[1]))
+        return found
+
+    @cached_property
+    def _copied(self) -> dict[int, list[tuple[Body, Node]]]:
+        """Local arrays that memcpy() copies -> where to."""
+        found: dict[int, list[tuple[Body, Node]]] = {}
+        for function in self.functions.values():
+            arrays = {node.key for node in function.nodes if node.kind == "variable"
+                      and "[" in node.type}
+            for call in function.library_calls:
+                if call.name in COPIES and len(call.node.arguments) > 1:
+                    for origin in function.pointers.origins(call.node.arguments[1]):
+                        if origin.kind == "name" and origin.key in arrays:
+                            found.setdefault(origin.key, []).append(
+                                (function, call.node.arguments[0]))
+        return found
+
+    @cached_property
+    def log(self) -> str:
+        """The type of the env struct's `log`; "" where no code mentions it."""
+        return next((node.type for function in self.functions.values() for node in function.nodes
+                     if self.is_field(node, "log")), "")
+
+    def is_column(self, node: Node, name: str) -> bool:
+        """Whether this is the field of that name of some Log: an env's, or an agent's own."""
+        return node.kind == "member" and node.name == name and node.more == self.log

@@ -1,0 +1,391 @@
+"""What the author's C consists of: functions, variables, calls, and who calls whom.
+
+read.py fills a Source; the other modules of this package ask it. Nothing needs to compile: what
+libclang could not read is missing here.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from .....env import syntax
+from .....env.syntax import Node, Pointers
+from .fields import FILLS, Fields
+from .layout import Layout
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function that is not the author's."""
+
+    name: str
+    function: Function
+    node: Node
+
+    @property
+    def at(self) -> dict:
+        """file= and line=, to spread into a Finding."""
+        return {"file": self.function.file, "line": self.node.line}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Of a function."""
+
+    name: str
+    key: int
+    type: str
+    points_to_struct: bool          # one of the author's
+    pointee: str = ""               # the type of what it points to, typedefs resolved
+
+
+@dataclass(eq=False)
+class Function:
+    """A function definition in one of the author's files."""
+
+    name: str
+    file: str               # relative to the env's folder
+    line: int               # of its name
+    body_line: int          # of its opening brace
+    body: str               # its text, comments and strings blanked
+    parameters: list[Parameter]
+    rows: list[list]        # of its tree
+    source: Source
+
+    @cached_property
+    def tree(self) -> Node:
+        return syntax.unpack(self.rows)
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """All of the tree, in the order of the source."""
+        return list(self.tree.walk())
+
+    @cached_property
+    def pointers(self) -> Pointers:
+        functions = self.source.functions
+        return Pointers(self.nodes, lambda name: functions[name].pointers
+                        if name in functions else None)
+
+    def given(self, key: int) -> list[tuple[Function, Node]]:
+        """What callers pass for the parameter of that key: (the caller, the argument)."""
+        index = next((i for i, each in enumerate(self.parameters) if each.key == key), None)
+        return [(caller, node.arguments[index])
+                for caller, node in self.source.callers.get(self.name, ())
+                if index is not None and index < len(node.arguments)]
+
+    @cached_property
+    def calls(self) -> set[str]:
+        """The author's functions that it calls, or names: a function that is named may be called.
+
+        A call through a pointer may be one of any function that is named somewhere.
+        """
+        known = self.source.functions
+        found = {node.name for node in self.names if node.name in known}
+        if any(node.kind == "call" and not node.name for node in self.nodes):
+            found |= self.source.named
+        return found - {self.name}
+
+    @cached_property
+    def names(self) -> list[Node]:
+        """All mentions of functions, those in the tables that it mentions among them."""
+        found = []
+        for node in self.nodes:
+            if node.is_function:
+                found.append(node)
+            elif node.kind == "name" and node.key in self.source.globals:
+                found += self.source.globals[node.key].functions
+        return found
+
+    @cached_property
+    def library_calls(self) -> list[Call]:
+        """Calls of functions that the author did not write."""
+        return [Call(node.name, self, node) for node in self.nodes
+                if node.kind == "call" and node.name and node.name not in self.source.functions]
+
+
+@dataclass(eq=False)
+class Variable:
+    """State that outlives a call: at file scope, or static in a function."""
+
+    name: str
+    file: str
+    line: int
+    type: str                       # as it is written
+    element: str                    # kind of the type, of an array its elements': "POINTER"
+    is_mutable: bool                # whether it, or what it points to, may be stored to
+    function: str | None = None     # that it is a local of
+    rows: list[list] | None = None  # of its tree; None of an array of numbers
+
+    @cached_property
+    def tree(self) -> Node | None:
+        return syntax.unpack(self.rows) if self.rows else None
+
+    @cached_property
+    def functions(self) -> list[Node]:
+        """Functions that its initial value names: a table of moves."""
+        return [node for node in self.tree.walk() if node.is_function] if self.tree else []
+
+    @property
+    def at(self) -> dict:
+        return {"file": self.file, "line": self.line}
+
+
+@dataclass(frozen=True)
+class Access:
+    """One place where a Variable is read, or written."""
+
+    variable: Variable
+    function: Function
+    node: Node                      # the mention, or the store
+    is_write: bool
+
+    @property
+    def at(self) -> dict:
+        return {"file": self.function.file, "line": self.node.line}
+
+
+@dataclass(eq=False)
+class Source(Fields):
+    """The author's C files, and what the compiler's front end made of them."""
+
+    folder: Path
+    files: dict[str, str] = field(default_factory=dict)         # name -> text
+    functions: dict[str, Function] = field(default_factory=dict)
+    globals: dict[int, Variable] = field(default_factory=dict)  # key -> at file scope
+    statics: dict[int, Variable] = field(default_factory=dict)  # key -> in functions, as met
+    layout: Layout | None = None    # of the env struct, None where it could not be read
+
+    # -- who calls whom
+
+    @cached_property
+    def named(self) -> set[str]:
+        """The author's functions that are named other than to call them."""
+        found = {node.name for variable in self.globals.values() for node in variable.functions}
+        for function in self.functions.values():
+            for node in function.nodes:
+                if node.is_function and not (
+                        node.parent.kind == "call" and node.parent.children[0] is node):
+                    found.add(node.name)
+        return found & set(self.functions)
+
+    def reach(self, *starts: str, without: tuple[str, ...] = ()) -> list[Function]:
+        """The functions of `starts` and those they may call, not going through `without`."""
+        seen, stack = {}, list(reversed(starts))
+        while stack:
+            name = stack.pop()
+            function = self.functions.get(name)
+            if function is None or name in seen or name in without:
+                continue
+            seen[name] = function
+            stack += sorted(function.calls, reverse=True)
+        return list(seen.values())
+
+    def stepping(self) -> list[Function]:
+        """What c_step runs, without c_reset."""
+        return self.reach("c_step", without=("c_reset",))
+
+    def batch_steps(self) -> list[str]:
+        """A hand-written binding's MY_VEC_STEP functions: they take all envs at once."""
+        return [function.name for function in self.functions.values()
+                if any("StaticVec" in each.type for each in function.parameters)]
+
+    def calls(self, *starts: str, without: tuple[str, ...] = ()) -> list[Call]:
+        """Library calls reachable from these functions."""
+        return [call for function in self.reach(*starts, without=without)
+                for call in function.library_calls]
+
+    @cached_property
+    def float_divisions(self) -> set[tuple[str, int]]:
+        """(file, line) of the author's divisions of floating-point numbers, each of their lines."""
+        return {(function.file, line) for function in self.functions.values()
+                for node in function.nodes
+                if node.op in ("/", "/=") and node.type in ("float", "double", "long double")
+                for line in range(node.line, node.last_line + 1)}
+
+    # -- observations and the log
+
+    def stores(self, function: Function, field: str = "observations"
+               ) -> Iterator[tuple[Node, Node]]:
+        """(target, value) of each assignment to an element of the observations, or of another
+        field of the env struct that is an array."""
+        for node in function.nodes:
+            if node.op in syntax.ASSIGNMENTS and node.kind == "binary":
+                target, value = node.children
+                if (target.kind == "index" or target.op == "*") and (
+                        self.leads_to(function, target, field)):
+                    yield target, value
+
+    def clears_observations(self) -> bool:
+        """Whether stepping stores to observations what c_reset fills them with, or 0, or fills
+        them itself."""
+        filled = {0}
+        for function in self.reach("c_reset"):
+            for target, value in self.stores(function):
+                if any(up.kind in ("for_stmt", "while_stmt", "do_stmt") for up in target.up()) \
+                        and target.parent.op == "=" and target.parent.parent.op != "=":
+                    filled.add(value.bare().value)
+        for function in self.stepping():
+            if any(value.bare().value is not None and value.bare().value in filled
+                   for _, value in self.stores(function)):
+                return True
+            if any(call.name in FILLS and call.node.arguments and
+                   self.leads_to(function, call.node.arguments[0], "observations")
+                   for call in function.library_calls):
+                return True
+        return False
+
+    def literal_stores(self) -> dict[int, int | float]:
+        """Elements of the observation to which nothing but one number is stored, as in
+        `obs[OBS_BIAS] = 1.0f` -> that number."""
+        found: dict[int, set] = {}
+        for function in self.reach("c_reset", "c_step"):
+            for target, value in self.stores(function):
+                element = target.children[1].value if target.kind == "index" else None
+                if isinstance(element, int):
+                    is_literal = target.parent.op == "=" and value.bare().kind in LITERALS
+                    found.setdefault(element, set()).add(value.value if is_literal else None)
+        return {element: values.pop() for element, values in found.items()
+                if len(values) == 1 and None not in values}
+
+    def changes_of(self, element: int) -> set[tuple[str, int]]:
+        """(file, line) of the stores of c_step to fields that the observation's element is made
+        from."""
+        return {place for key in self._shown.get(element, ())
+                for place in self._changes.get(key, ())}
+
+    @cached_property
+    def _shown(self) -> dict[int, set[int]]:
+        """Element of the observation -> the fields that are stored to it."""
+        found: dict[int, set[int]] = {}
+        for function in self.reach("c_reset", "c_step"):
+            for target, value in self.stores(function):
+                element = target.children[1].value if target.kind == "index" else None
+                if isinstance(element, int):
+                    found.setdefault(element, set()).update(
+                        inner.key for inner in value.walk() if inner.kind == "member")
+        return found
+
+    @cached_property
+    def _changes(self) -> dict[int, set[tuple[str, int]]]:
+        """Field -> (file, line) of each store to it that steps run."""
+        found: dict[int, set[tuple[str, int]]] = {}
+        for function in self.stepping():
+            for node in function.nodes:
+                if node.writes and node.children[0].kind == "member":
+                    found.setdefault(node.children[0].key, set()).add((function.file, node.line))
+        return found
+
+    def assigned_logs(self) -> list[tuple[str, str, int]]:
+        """(field, file, line) of each env->log.field = ... that steps run."""
+        return [(node.children[0].name, function.file, node.children[0].line)
+                for function in self.reach("c_step") for node in function.nodes
+                if node.kind == "binary" and node.op == "=" and self._is_column(function, node)]
+
+    def _is_column(self, function: Function, node: Node) -> bool:
+        """Whether an assignment is one to a field of env->log."""
+        target = node.children[0]
+        return target.kind == "member" and bool(target.children) and \
+            self.leads_to(function, target.children[0], "log")
+
+    def cleared_logs(self) -> Iterator[tuple[str, str, int]]:
+        """("log", or a field of it, file, line) of what steps set back to 0 in env->log."""
+        for function in self.reach("c_step"):
+            for node in function.nodes:
+                if node.kind == "binary" and node.op == "=":
+                    target, value = node.children
+                    if self.is_field(target, "log"):
+                        yield "log", function.file, target.line
+                    elif value.bare().value == 0 and self._is_column(function, node):
+                        yield target.name, function.file, target.line
+            for call in function.library_calls:
+                if call.name in FILLS and any(
+                        self.is_field(inner, "log") for argument in call.node.arguments[:1]
+                        for inner in argument.walk()):
+                    yield "log", function.file, call.node.line
+
+    def is_only_read(self, field: str) -> bool:
+        """Whether steps read this field of a struct, and nothing but my_init writes it."""
+        read = any(self.is_field(node, field)
+                   for function in self.stepping() for node in function.nodes)
+        return read and not any(
+            node.writes and self.is_field(node.children[0], field)
+            for function in self.reach("init", "c_reset", "c_step") for node in function.nodes)
+
+    def cut_short(self) -> dict[str, tuple[str, int, str]]:
+        """Float fields of the env struct that are made whole numbers wherever the game reads them.
+
+        name -> (file, line, text) of the first place
+        """
+        found, kept = {}, set()
+        for function in self.reach("init", "c_reset", "c_step"):
+            for node in function.nodes:
+                if node.type not in ("float", "double") or not self.is_field(node, node.name):
+                    continue
+                above = node.parent
+                if above.op == "=" and above.children[0] is node:
+                    continue                    # written, as in init
+                whole = above.kind in ("cast", "variable") or above.op == "="
+                if whole and INTEGER.fullmatch(above.type):
+                    found.setdefault(node.name, (function.file, node.line,
+                                                 self.text(function.file, above)))
+                else:
+                    kept.add(node.name)
+        return {name: place for name, place in found.items() if name not in kept}
+
+    def integer_divisions(self) -> Iterator[tuple[int, str, int, str]]:
+        """(element, file, line, text) of stores to one element that divide integers."""
+        for function in self.stepping():
+            for target, value in self.stores(function):
+                element = target.children[1].value if target.kind == "index" else None
+                for node in value.walk():
+                    if isinstance(element, int) and node.op == "/" and node.kind == "binary" and (
+                            all(INTEGER.fullmatch(side.bare().type) for side in node.children)):
+                        yield element, function.file, target.line, self.text(function.file, node)
+                        break
+
+    def reset_only_stores(self) -> list[tuple[str, int, str, str, bool]]:
+        """Stores to observations that only c_reset makes, of fields that a step changes.
+
+        (file, line, index text, field name, whether the index is a constant)
+        """
+        stepping = self.stepping()
+        names = {function.name for function in stepping}
+        stored, changed = set(), set()
+        for function in stepping:
+            stored |= {_squeeze(self.index_text(function, target))
+                       for target, _ in self.stores(function)}
+            changed |= {node.children[0].key for node in function.nodes
+                        if node.writes and node.children[0].kind == "member"}
+        found = []
+        for function in self.reach("c_reset"):
+            if function.name in names:
+                continue
+            for target, value in self.stores(function):
+                index = self.index_text(function, target)
+                read = {node.name for node in value.walk()
+                        if node.kind == "member" and node.key in changed}
+                if read and index and _squeeze(index) not in stored:
+                    found.append((function.file, target.line, index, sorted(read)[0],
+                                  target.children[1].value is not None))
+        return found
+
+    def index_text(self, function: Function, target: Node) -> str:
+        """The text in the brackets; "" without brackets."""
+        return self.text(function.file, target.children[1]) if target.kind == "index" else ""
+
+    def text(self, file: str, node: Node) -> str:
+        """An expression as the author wrote it, on one line."""
+        data = self.files.get(file, "").encode()
+        return " ".join(data[node.start:node.end].decode(errors="replace").split())
+
+
+LITERALS = {"integer_literal", "floating_literal"}
+INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
+
+
+def _squeeze(text: str) -> str:
+    return re.sub(r"\s+", "", text)

@@ -1,0 +1,143 @@
+"""State that all envs of a process share, and that changes.  Source -> Shared
+
+Asked of what init, c_reset and c_step can reach; drawing, c_close and main may keep what they
+like. init runs for one env after the other, so what it fills alike each time is a table.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .....env.syntax import Node
+from .effects import accesses
+from .model import Access, Call, Function, Source, Variable
+
+_LEFT_OUT = ("c_render", "c_close")
+_LOCKS = ("pthread_", "mtx_t", "once_flag")
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A variable that envs share, and where it is written."""
+
+    variable: Variable
+    writer: str                             # the function of the first write
+    places: list[tuple[str, int, str]]      # (file, line, function) of each write
+
+
+def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
+    """In the order of their declarations.
+
+    dice    calls that draw random numbers: what depends on them is not the same each time
+    """
+    stepping = source.reach("c_reset", "c_step", *source.batch_steps(), without=_LEFT_OUT)
+    making = [f for f in source.reach("init", "my_init", without=_LEFT_OUT) if f not in stepping]
+    closing = source.reach("c_close")
+    tables = _Tables(source, making, {id(call.node) for call in dice})
+    found = []
+    by_variable: dict[Variable, list[Access]] = {}
+    for access in accesses(source, stepping + making):
+        by_variable.setdefault(access.variable, []).append(access)
+    for variable, mentions in by_variable.items():
+        writes = [access for access in mentions if access.is_write]
+        if not variable.is_mutable or not writes or _is_lock(variable) or _is_seed(mentions):
+            continue
+        late = [access for access in writes if access.function in stepping]
+        if not late:
+            counted = _is_count(source, variable, writes, closing)
+            late = [] if counted else [w for w in writes if not tables.is_alike(w)]
+        if late:
+            places = sorted({(w.function.file, w.node.line, w.function.name) for w in late})
+            found.append(Shared(variable, late[0].function.name, places))
+    return sorted(found, key=lambda one: (one.variable.file, one.variable.line,
+                                          one.variable.name))
+
+
+def _is_lock(variable: Variable) -> bool:
+    return variable.type.startswith(_LOCKS)
+
+
+def _is_seed(mentions: list[Access]) -> bool:
+    """Only ever handed to rand_r, of which PUF109 speaks."""
+    return all(access.node.name == "rand_r" or any(up.name == "rand_r" for up in access.node.up())
+               for access in mentions)
+
+
+def _is_count(source: Source, variable: Variable, writes: list[Access],
+              closing: list[Function]) -> bool:
+    """Counted up by each init and down by each c_close: how many envs there are."""
+    if not all(write.node.op in ("x++", "++x") for write in writes):
+        return False
+    return any(access.variable is variable and access.node.op in ("x--", "--x")
+               for access in accesses(source, closing) if access.is_write)
+
+
+class _Tables:
+    """Whether init stores the same values for every env."""
+
+    def __init__(self, source: Source, making: list[Function], dice: set[int]):
+        self.source, self.making, self.dice = source, making, dice
+        self.known: dict[str, set[int]] = {}
+
+    def is_alike(self, write: Access) -> bool:
+        """A store of what does not depend on the env, nor on what was there before."""
+        node = write.node
+        if node.op == "=" or node.kind == "call":
+            return not self.depends(write.function, node)
+        return self.is_guarded(write.function, node, frozenset()) and not self.depends(
+            write.function, node)
+
+    def depends(self, function: Function, node: Node) -> bool:
+        """Whether a value comes from the env, or from chance."""
+        tainted = self.tainted(function)
+        return any(n.key in tainted if n.kind == "name" else id(n) in self.dice
+                   for n in node.walk())
+
+    def tainted(self, function: Function) -> set[int]:
+        """Parameters that point to a struct, and locals made from them."""
+        if function.name in self.known:
+            return self.known[function.name]
+        found = self.known[function.name] = {
+            each.key for each in function.parameters if each.points_to_struct}
+        for _ in range(3):                  # a local of a local of a local
+            before = len(found)
+            for node in function.nodes:
+                value = node.children[-1] if node.children else None
+                key = None
+                if node.kind == "variable":
+                    key = node.key
+                elif node.writes and node.children[0].kind == "name":
+                    key = node.children[0].key
+                if key is not None and value is not None and key not in self.source.globals and (
+                        self.depends(function, value)):
+                    found.add(key)
+            if len(found) == before:
+                break
+        return found
+
+    def is_guarded(self, function: Function, node: Node, seen: frozenset[str]) -> bool:
+        """Whether a test of shared state comes first: `if (!ready) { fill(); ready = 1; }`."""
+        inner = node
+        for up in node.up():
+            tests = []
+            if up.kind == "if" and inner is not up.children[0]:
+                tests = [up.children[0]]
+            elif up.kind == "block":
+                for before in up.children:
+                    if before is inner:
+                        break
+                    if before.kind == "if" and any(n.kind == "return" for n in before.walk()):
+                        tests.append(before.children[0])
+            if any(self.is_shared(n) for test in tests for n in test.walk()):
+                return True
+            inner = up
+        calls = [(caller, n) for caller in self.making for n in caller.nodes
+                 if n.kind == "call" and n.name == function.name]
+        return bool(calls) and function.name not in seen and all(
+            self.is_guarded(caller, n, seen | {function.name}) for caller, n in calls)
+
+    def is_shared(self, node: Node) -> bool:
+        return node.kind == "name" and (node.key in self.source.globals or
+                                        node.key in self.source.statics)
+
+

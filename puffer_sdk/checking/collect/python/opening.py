@@ -1,0 +1,148 @@
+"""The first look: an environment is made, its spaces read, its steps timed.  Desk -> Shape"""
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from ....base.errors import UsageError
+from ....bridges import spaces
+from . import space_checks
+from .leaves import leaves_of
+from .playing import Broken, Desk, EnvRaised, Player
+from .python_facts import Oddity, Place, Shape
+
+UNITS = (8192, 2048, 512, 128, 32, 8)  # steps of the long play: few, so that two checks agree
+SECONDS = 1.0                           # that the long play may take
+TRIED = 48                              # steps that are timed
+GYM = ("reset", "step")
+FIELDS = ("observation_space", "action_space")
+
+
+def begin(desk: Desk) -> None:
+    """Sends the Shape. Raises Broken where nothing can be played."""
+    player = Player(desk, checked=True)
+    _need_members(desk, player)
+    places = player.places()
+    folder = os.path.dirname(places["class"].file) if "class" in places else os.getcwd()
+    desk.shape = Shape(tuple(str(agent) for agent in player.agents), (), (), {
+        name: Place(os.path.relpath(place.file, folder), place.line)
+        for name, place in places.items()}, player.parallel, folder)
+    desk.put(desk.shape)
+    _check_spaces(desk, player)
+    if not player.parallel:
+        _check_signatures(desk, player)
+    leaves, plan = _plans(desk, player)
+    spec = getattr(player.env, "spec", None)
+    desk.shape = replace(desk.shape, leaves=tuple(leaf.told() for leaf in leaves),
+                         sizes=plan.sizes,
+                         nondeterministic=bool(getattr(spec, "nondeterministic", False)))
+    try:
+        player.reset(desk.seed)
+    except EnvRaised as error:
+        if not isinstance(error.error, TypeError) or "seed" not in str(error.error):
+            raise
+        desk.odd(Oddity("reset-seed", expected="reset(*, seed=None, options=None)",
+                        actual=str(error.error)[:80]), when="reset")
+        desk.takes_seed = False
+        player.reset()
+    masked = any(space_checks.mask_of(None, ob, player.infos.get(agent)) is not None
+                 for agent, ob in player.obs.items()) and 1 not in plan.sizes
+    desk.shape = replace(desk.shape, masked=masked)
+    desk.put(desk.shape)
+    player._take(player.infos, "reset")
+    desk.unit = _unit(desk, player)
+    player.close()
+
+
+def _need_members(desk: Desk, player: Player) -> None:
+    env = player.env
+    for name in GYM:
+        if not callable(getattr(env, name, None)):
+            desk.odd(Oddity("no-function", what=f"{name}()"))
+    missing = [name for name in FIELDS if getattr(env, name, None) is None]
+    for name in missing:
+        desk.odd(Oddity("no-field", what=name))
+    if missing or not all(callable(getattr(env, name, None)) for name in GYM):
+        raise Broken
+    if not player.parallel:
+        import gymnasium
+
+        if not isinstance(env, gymnasium.Env):
+            desk.odd(Oddity("not-gymnasium", expected="gymnasium.Env",
+                            actual=f"{type(env).__module__}.{type(env).__name__}"))
+    elif not player.agents:
+        desk.odd(Oddity("agents-none"))
+        raise Broken
+
+
+def _check_spaces(desk: Desk, player: Player) -> None:
+    broken = False
+    for agent in player.agents:
+        for which, space in (("observation", player.observation_space(agent)),
+                             ("action", player.action_space(agent))):
+            for oddity in space_checks.spaces_of(space, which):
+                desk.odd(oddity, agent=str(agent))
+                broken |= oddity.kind != "space-narrow"
+    if broken:
+        raise Broken
+
+
+def _check_signatures(desk: Desk, player: Player) -> None:
+    """What reset() takes, as Gymnasium's checker asks it."""
+    with suppress(TypeError, ValueError):
+        takes = inspect.signature(player.inner.reset).parameters
+        anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in takes.values())
+        if "options" not in takes and not anything:
+            desk.odd(Oddity("reset-options", expected="reset(*, seed=None, options=None)",
+                            actual=f"reset({', '.join(takes)})"))
+        if "seed" in takes and takes["seed"].default is not None \
+                and takes["seed"].default is not inspect.Parameter.empty:
+            desk.odd(Oddity("seed-default", expected="None", actual=repr(takes["seed"].default)))
+        if "return_info" in takes:
+            desk.odd(Oddity("old-argument", what="reset()", actual="return_info"))
+    if callable(getattr(type(player.inner), "seed", None)):
+        desk.odd(Oddity("old-argument", what="the class", actual="seed()"))
+
+
+def _plans(desk: Desk, player: Player):
+    """(leaves, action plan) of all agents. Raises Broken."""
+    first = player.agents[0]
+    try:
+        for agent in player.agents:
+            spaces.observations_of(player.observation_space(agent))
+            spaces.actions_of(player.action_space(agent))
+    except UsageError as error:
+        desk.odd(Oddity("space-refused", what=error.message, actual=error.actual,
+                        expected=error.expected))
+        raise Broken from None
+    plan = spaces.actions_of(player.action_space(first))
+    shapes = {agent: (spaces.describe(spaces.observations_of(
+        player.observation_space(agent)).leaves), spaces.actions_of(
+        player.action_space(agent)).sizes) for agent in player.agents}
+    other = next((agent for agent in shapes if shapes[agent] != shapes[first]), None)
+    if other is not None:
+        desk.odd(Oddity("agents-differ", what=f"{first} and {other}",
+                        expected="the same spaces for all: one policy plays them"),
+                 agent=str(other))
+        raise Broken
+    return leaves_of(player.observation_space(first)), plan
+
+
+def _unit(desk: Desk, player: Player) -> int:
+    """Steps of the long play, from the quickest of some steps."""
+    actor = player.actor(1)
+    costs = []
+    for _ in range(TRIED):
+        began = time.perf_counter()
+        turn = player.step(actor.choose(player.living, player.masks))
+        costs.append(time.perf_counter() - began)
+        if turn.over:
+            player.reset()
+        if sum(costs) > SECONDS and len(costs) >= 4:
+            break
+    cost = sorted(costs)[len(costs) // 2]
+    fits = [unit for unit in UNITS if unit * cost <= SECONDS]
+    return max(16, int((fits[0] if fits else UNITS[-1]) * desk.budget))

@@ -1,0 +1,254 @@
+"""What experiments found about an environment: plan.py fills Facts, and the rules read them."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ...base.errors import PufferError
+from ...base.spec import Spec
+from ...env.row import Row, named
+from ...settings.values import Config
+from ..collect.c.source.layout import Layout
+from ..collect.c.source.model import Source
+from ..collect.c.source.sites import Site
+from .finding import Elements, span
+from .kinds import Fact, known
+from .memory_bound import MEMORY
+from .statistics import Statistics
+
+# experiments that put values into the env's memory which it never has: it may stumble over them
+STRANGE = ("rewrite", "columns")
+REPEATS = 4             # blocks at equal distances that are one pattern
+
+
+@dataclass
+class Outcome:
+    """What one experiment's process wrote, and how it ended."""
+
+    name: str
+    facts: list[Fact]
+    ended: bool                 # it reached its end
+    signal: int = 0             # that killed it before the harness could write a fact
+    timed_out: bool = False
+    exceeded: bool = False      # it was ended because of its memory
+    stderr: str = ""
+    sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
+
+    def all(self, kind: str) -> list[Fact]:
+        known(kind)
+        return [fact for fact in self.facts if fact.kind == kind]
+
+    def first(self, kind: str) -> Fact | None:
+        return next(iter(self.all(kind)), None)
+
+
+@dataclass
+class Difference:
+    """Where two traces differ: the first step at which an env's rows differ."""
+
+    env: int
+    step: int
+    array: str
+    agent: int
+    element: int | None
+    one: object
+    other: object
+    # of the env struct at that step: (path, one value, the other); None = not known
+    fields: list[tuple[str, object, object]] | None = None
+
+
+@dataclass
+class Variant:
+    """A short play under another value of one [env] key."""
+
+    key: str | None             # None: as the ini has it, for comparison
+    value: float
+    outcome: Outcome
+    trace: np.ndarray | None    # hashes, if it came to its end
+
+
+@dataclass
+class Facts:
+    """Everything that rules can look at."""
+
+    folder: Path
+    spec: Spec | None
+    config: Config | None
+    problems: list[PufferError]
+    source: Source
+    seed: int
+    shape: Fact | None = None                               # of the probe
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
+    differences: dict[str, Difference] = field(default_factory=dict)    # from trace-base
+    build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
+    setups: dict[str, dict] = field(default_factory=dict)   # experiment -> how it was run
+    skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
+    row: Row = Row(0)                                       # names and bounds of observations
+    statistics: Statistics | None = None                    # of the long run
+    variants: list[Variant] = field(default_factory=list)   # other settings: see variants.py
+    without_effect: list[str] = field(default_factory=list)     # [env] keys, after many values
+    lines: dict[str, dict[int, int]] = field(default_factory=dict)  # file -> line -> times reached
+    functions: dict[str, list[tuple[str, int]]] = field(default_factory=dict)   # its (file, line)s
+    options: frozenset[str] = frozenset()                   # that were asked for: "--learn"
+    learning: dict | None = None                            # see learning.probe
+    deep: dict[str, str] = field(default_factory=dict)      # tool of --deep -> what it did
+    deep_faults: list = field(default_factory=list)         # of deep.Fault
+    files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name
+    sites: list[Site] = field(default_factory=list)         # whose numbers `audit` counts
+    memory: int = MEMORY                                    # bytes that all experiments may use
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether experiments were ended because they used more memory than that."""
+        return any(outcome.exceeded for outcome in self.outcomes.values())
+
+    @property
+    def handwritten(self) -> bool:
+        """An Ocean binding: PufferLib's own loop forgives what ours does not."""
+        return bool(self.spec and self.spec.binding)
+
+    @property
+    def agents(self) -> int:
+        """The smallest total that the env accepts; 1 until the probe has told."""
+        return self.shape.agents if self.shape else 1
+
+    def outcome(self, name: str) -> Outcome | None:
+        """An experiment that came to its end, or None."""
+        found = self.outcomes.get(name)
+        return found if found and found.ended else None
+
+    def fact(self, experiment: str, kind: str) -> Fact | None:
+        found = self.outcomes.get(experiment)
+        return found.first(kind) if found else None
+
+    def all(self, experiment: str, kind: str) -> list[Fact]:
+        found = self.outcomes.get(experiment)
+        return found.all(kind) if found else []
+
+    def counted(self, kind: str, goes: str) -> Iterator[tuple[Site, Fact]]:
+        """The sites of one kind whose numbers go there, with what was counted."""
+        for fact in self.all("audit", "site"):
+            site = self.sites[fact.site] if fact.site < len(self.sites) else None
+            if site and (site.kind, site.goes) == (kind, goes):
+                yield site, fact
+
+    def experiment_of(self, fact: Fact) -> str:
+        """The experiment that this very fact comes from."""
+        return next((name for name, outcome in self.outcomes.items()
+                     if any(fact is other for other in outcome.facts)), "")
+
+    def at(self, function: str) -> dict:
+        """file= and line= of one of the env's functions, to spread into a Finding."""
+        place = self.spec.functions.get(function) if self.spec else None
+        return {"file": place[0], "line": place[1]} if place else {}
+
+    def at_call(self, name: str) -> dict:
+        """Of the first call of that function in what c_step runs; of c_step, where not just one
+        function has it."""
+        return self._one((function, node) for function in self.source.stepping()
+                         for node in function.nodes if node.kind == "call" and node.name == name)
+
+    def at_store(self, field: str) -> dict:
+        """Likewise, of the first store to a field of that name, or to its elements."""
+        return self._one((function, node) for function in self.source.stepping()
+                         for node in function.nodes if node.writes and any(
+                             inner.kind == "member" and inner.name == field
+                             for inner in node.children[0].walk()))
+
+    def _one(self, found: Iterable) -> dict:
+        lines: dict[str, list[tuple[str, int]]] = {}
+        for function, node in found:
+            lines.setdefault(function.name, []).append((function.file, node.line))
+        if len(lines) != 1:
+            return self.at("c_step")
+        file, line = min(next(iter(lines.values())))
+        return {"file": file, "line": line}
+
+    def called(self, first: int, last: int) -> str:
+        """Elements of the observation by their OBS_ name, where it is theirs: "OBS_SPEED"."""
+        part = next((part for part in self.row.parts
+                     if part.name and part.first <= first and last <= part.last), None)
+        if part is None:
+            return elements(first, last)
+        return part.name if (part.first, part.last) == (first, last) else \
+            f"{elements(first, last)} ({part.name})"
+
+    def at_element(self, element: int) -> dict:
+        """The line of the enumerator that names an element; {} where none does."""
+        part = named(self.row.parts, element)
+        return {"file": part.file, "line": part.line} if part else {}
+
+    def beside(self, site: Site) -> tuple[tuple[str, int], ...]:
+        """Where the element or the field is declared that a site's number is stored to."""
+        element = {} if site.element is None else self.at_element(site.element)
+        fields = [(self.spec.header.name, field.line) for field in self.spec.fields
+                  if field.name == site.field]
+        return tuple(fields + [tuple(element.values())] * bool(element))
+
+    def column_at(self, name: str) -> tuple[tuple[str, int], ...]:
+        """(file, line) of the declaration of a field of Log."""
+        return tuple((self.spec.header.name, field.line) for field in self.spec.log_fields
+                     if field.name == name)
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """Where each scalar of the env struct lies; None where that could not be read."""
+        return self.source.layout if self.spec else None
+
+    def field_at(self, word: list[int]) -> str | None:
+        """The field that holds a word of the state, as an author would write it: "wall[2].x".
+
+        word    [byte of the struct where the pointer to its block lies or -1, byte offset]
+        """
+        pointer, offset = word
+        layout = self.layout
+        if layout is not None and pointer >= 0:
+            layout = layout.pointees.get(layout.path_at(pointer) or "")
+        return layout.path_at(offset) if layout else None
+
+    def is_address(self, field: str) -> bool:
+        """Whether the env struct's field of this path is a pointer."""
+        found = self.layout.find(field) if self.layout else None
+        return found is not None and "*" in found.type
+
+    def at_macro(self, name: str) -> dict:
+        place = self.spec.macro_lines.get(name) if self.spec else None
+        return {"file": place[0], "line": place[1]} if place else {}
+
+
+def ranges(numbers) -> Iterator[tuple[int, int]]:
+    """Consecutive numbers as (first, last) pairs."""
+    first = last = None
+    for number in sorted(set(numbers)):
+        if last is not None and number == last + 1:
+            last = number
+            continue
+        if first is not None:
+            yield first, last
+        first = last = number
+    if first is not None:
+        yield first, last
+
+
+def blocks(numbers) -> list[int | Elements]:
+    """Consecutive numbers as elements of a finding. Blocks of one size that come back at equal
+    distances are one: "1-2 of each 3"; a few may be missing.
+    """
+    pairs = list(ranges(numbers))
+    starts, sizes = [first for first, _ in pairs], {last - first for first, last in pairs}
+    if len(pairs) >= REPEATS and len(sizes) == 1:
+        stride = math.gcd(*(start - starts[0] for start in starts))
+        if 2 * len(pairs) > (starts[-1] - starts[0]) // stride:
+            first = starts[0] % stride
+            return [Elements(*pairs[0], f"{span(first, first + sizes.pop())} of each {stride}")]
+    return [span(*pair) for pair in pairs]
+
+
+def elements(first: int, last: int) -> str:
+    return f"element {first}" if first == last else f"elements {first}-{last}"

@@ -1,0 +1,74 @@
+"""One fault that a rule found: where, what was expected, and what shows it."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .repro_spec import Shows
+
+# what an author may declare beside an element or a field of Log: `// puffer: constant`
+CONSTANT, WRAPS, ASSIGNED = WORDS = "constant", "wraps", "assigned"
+
+
+class Elements(str):
+    """Elements of a row as people write them, "3-7" or "0-1, 3", and the first range of them."""
+
+    first: int
+    last: int
+
+    def __new__(cls, first: int, last: int, text: str = "") -> Elements:
+        made = super().__new__(cls, text or f"{first}-{last}")
+        made.first, made.last = first, last
+        return made
+
+
+def span(first: int, last: int) -> int | Elements:
+    """An element, or "3-7"."""
+    return first if first == last else Elements(first, last)
+
+
+@dataclass
+class Finding:
+    """One fault. Places are those of the environment's files, relative to its folder."""
+
+    code: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    env: int | None = None
+    agent: int | None = None
+    step: int | None = None
+    element: int | Elements | str | None = None     # the name of a field, in a log
+    expected: object = None
+    actual: object = None
+    seed: int | None = None
+    repro: str | None = None
+    hint: str | None = None
+    severity: str = ""                      # "" = the rule's
+    name: str = ""                          # the rule's; filled in with `severity`
+    stack: list[str] = field(default_factory=list)
+    seen_in: str = ""                       # the experiment that showed it; "" = from the source
+    shows: Shows = Shows()                  # what the rule's Proof does not tell
+    fields: list[str] = field(default_factory=list)     # of the struct that differ, with values
+    repro_steps: int = 0                    # of the repro's script
+    word: str = ""                          # of WORDS, with which the author says that it is meant
+    beside: tuple[tuple[str, int], ...] = ()    # where it may stand: (file, line); or at `line`
+    remedy: object = None                   # what the rule's `fix` needs; None: no --fix
+
+    KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",
+            "element", "expected", "actual", "seed", "repro")
+
+    @property
+    def block(self) -> tuple[int, int] | None:
+        """The first and last element, where they are numbers."""
+        if isinstance(self.element, Elements):
+            return self.element.first, self.element.last
+        return (self.element, self.element) if isinstance(self.element, int) else None
+
+    def to_dict(self) -> dict:
+        return {key: getattr(self, key) for key in self.KEYS}
+
+    def order(self) -> tuple:
+        """Findings are listed in this order, whatever order they were found in."""
+        return (self.severity != "error", self.code, self.file or "", self.line or 0,
+                self.agent if self.agent is not None else -1, self.step or 0,
+                self.block or (-1, -1), self.message)

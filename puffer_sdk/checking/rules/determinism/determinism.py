@@ -1,0 +1,320 @@
+"""PUF501-505: the same bytes from the same seed, whoever else is stepped, wherever, and however."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from ...collect.c.source import generators
+from ...collect.c.source.model import Source
+from ...core.facts import Difference, Facts
+from ...core.finding import Finding
+from ...core.registry import NotTested, need, rule, unless
+from ...core.repro_spec import FAILED, RACE, Proof, Shows
+from ..memory.memory import undefined_behaviour, unrepeatable, unsound
+
+FIELDS = 4          # of the struct that a finding names
+PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
+_DICE = {"rand", "random", "GetRandomValue", "puffer_rand", "puffer_random_value"}
+_SEEDS = {"srand", "srandom", "puffer_srand"}
+
+
+def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -> Finding:
+    what = {"rewards": "reward", "terminals": "terminal", "truncations": "truncation"}
+    name = what.get(found.array, found.array)
+    where = f"{name} of env {found.env} at step {found.step}"
+    if found.fields:
+        paths = [path for path, *_ in found.fields]
+        where += "; of the struct, " + ", ".join(paths[:FIELDS]) + (
+            f" and {len(paths) - FIELDS} more" if len(paths) > FIELDS else "")
+    lines = [f"{path}: {one} and {other}" for path, one, other in (found.fields or ())[:FIELDS]]
+    if found.fields == []:
+        lines = ["no field of the struct differs: what does lies elsewhere (static, or the heap)"]
+    return Finding(code, f"{message} ({where})", fields=lines,
+                   **facts.at("c_reset" if found.step == 0 else "c_step"), env=found.env,
+                   agent=found.agent, step=found.step, element=found.element,
+                   expected=found.one, actual=found.other, seed=facts.seed, **more)
+
+
+@rule("PUF501", "nondeterministic", proof=Proof("same-in-another-process"))
+def nondeterministic(facts: Facts):
+    """The same seed and the same actions give two different runs.
+
+    Why it ruins training: no result can be repeated and no bug can be chased. What differs is
+    often memory that was never initialised, so the game depends on what ran before it.
+
+    Bad:
+
+        env->rng = time(NULL);                  // the clock
+        static int level = 0;                   // outlives the env
+        int* map = malloc(size);                // holds anything
+
+    Good:
+
+        env->level = 0;                         // in c_reset
+        int* map = calloc(1, size);
+
+    Fix: draw every random number from env->rng; keep all state in the struct; initialise it.
+    """
+    yield from unless(unsound(facts), _two_runs(facts))
+
+
+def _two_runs(facts: Facts):
+    need(facts, "trace-base")
+    moved, again = (facts.differences.get(n) for n in ("trace-moved", "trace-again"))
+    if moved:
+        yield _finding(facts, "PUF501", "a second process gives another run", moved,
+                       seen_in="trace-moved",
+                       hint="look for clocks, entropy, uninitialised memory, and addresses" + (
+                           "" if "--deep" in facts.options else
+                           "; check --deep names memory that nobody wrote"))
+    elif again:
+        yield _finding(facts, "PUF501", "a second run in the same process differs", again,
+                       seen_in="trace-again", shows=Shows("same-again"),
+                       hint="look for static and file-scope variables")
+    elif not {"trace-moved", "trace-again"} <= set(facts.traces):
+        raise NotTested("the environment did not survive a second run")
+
+
+@rule("PUF503", "env-crosstalk", proof=Proof("same-alone", envs=2))
+def env_crosstalk(facts: Facts):
+    """Stepping one env changes another: env i behaves differently alone, in a batch, or in
+    another position of it.
+
+    Why it ruins training: the envs are meant to be thousands of independent games. Shared
+    state couples them, threads then race on it, and no run can be repeated.
+
+    Bad:
+
+        static int spawn_timer;                 // one for all envs
+
+    Good:
+
+        typedef struct Game { int spawn_timer; ... } Game;
+
+    Fix: move file-scope and static variables that change into the env struct.
+    """
+    yield from unless(unsound(facts) or unrepeatable(facts, "trace-moved"), _among_others(facts))
+
+
+def _among_others(facts: Facts):
+    need(facts, "trace-base")
+    if "trace-reversed" not in facts.traces:
+        raise NotTested(facts.skipped.get("trace-reversed", "the environment did not survive"))
+    ways = {"trace-alone-first": "env 0 plays another game when it is alone",
+            "trace-alone-last": "an env plays another game when it is alone",
+            "trace-reversed": "an env plays another game when the envs are stepped in another "
+                              "order"}
+    for name, message in ways.items():
+        if name in facts.differences:
+            expect = "same-in-any-order" if name == "trace-reversed" else "same-alone"
+            yield _finding(facts, "PUF503", message, facts.differences[name], seen_in=name,
+                           shows=Shows(expect),
+                           hint="look for static and file-scope variables that change")
+            return
+
+
+@rule("PUF502", "seed-ignored", "warning")
+def seed_ignored(facts: Facts):
+    """The env draws random numbers, but every seed gives the same ones.
+
+    Why it ruins training: thousands of envs play one and the same game. The agent learns
+    that game by heart, the batch holds no variety, and averages over seeds mean nothing.
+
+    Bad:
+
+        void c_reset(Maze* env) { env->rng = 42; build(env); }
+
+    Good:
+
+        void c_reset(Maze* env) { build(env); }         // env->rng is seeded for you
+
+    Fix: leave env->rng alone: it holds this env's seed before init, and its state
+    afterwards. A game without any chance in it may ignore the seed.
+
+    A generator that is a local variable of c_reset, or of what it calls, and begins with a constant
+    is reported as well: what it draws is the same in every episode. For a map that is meant to
+    stay, draw it once, in init. So is a copy of the env's generator that is never stored back,
+    where it often begins with the same state:
+
+        unsigned int rng = env->rng;                    // env->rng stays as it is
+        env->x = draw(&rng);
+
+    and an env whose episodes all are the same game, although c_reset sets the generator and other
+    envs play others, or all begin with the same observation, although other seeds begin with
+    another one.
+    """
+    for function, name, line in generators.begun_anew(facts.source):
+        yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",
+                      file=function.file, line=line, expected="other numbers in another episode",
+                      actual="the same in all envs and episodes",
+                      hint="draw from env->rng; what is meant to stay belongs into init")
+    copies = [(site, fact) for site, fact in facts.counted("copy", "generator")
+              if fact.again >= 3 and 4 * fact.again >= fact.count]
+    for copy, fact in copies:
+        yield Finding("PUF502", f"'{copy.target}' is a copy of the generator '{copy.text}' that is "
+                                "not stored back", file=copy.file, line=copy.line,
+                      expected="other numbers at the next call", seed=facts.seed,
+                      actual=f"the same numbers as before, {fact.again} times of {fact.count}",
+                      hint=f"pass &{copy.text}, or store '{copy.target}' back into it")
+    yield from unless(unsound(facts) or unrepeatable(facts), _same_games(facts, any(copies)))
+
+
+def _same_games(facts: Facts, told: bool):
+    """Runs and episodes that no seed changes.
+
+    told    a copy of a generator is reported: it explains openings that are alike
+    """
+    again = facts.fact("again", "again")
+    place, seed = _put_back(facts)
+    endings = facts.fact("audit", "endings")
+    drawn = seed or (endings and endings.draws)     # else the game was made once, in init
+    if again and again.kept == again.envs >= 4 and 2 * again.others >= again.envs and drawn:
+        yield Finding("PUF502", "every episode of an env is the same game, other envs play others",
+                      **(place or facts.at("c_reset")), seed=facts.seed, seen_in="again",
+                      expected="another game after c_reset",
+                      actual=f"c_reset puts {seed} back into the generator" if seed else
+                      "the same one each time, by the same actions",
+                      hint="let the generator go on from episode to episode: do not set env->rng")
+        return
+    if again and not told and again.tests >= 24 and again.same == again.tests and \
+            4 * again.by_seed > again.tests:
+        yield Finding("PUF502", "every episode of an env begins with the same observation, "
+                                "although another seed makes another episode",
+                      **facts.at("c_reset"), seed=facts.seed, seen_in="again",
+                      expected="another episode after c_reset",
+                      actual=f"the same one, {again.same} times of {again.tests}",
+                      hint="does the state of the generator move on? a copy of it does not count")
+    need(facts, "trace-base", "trace-seeded")
+    base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
+    if base.shape != other.shape or (base != other).any():
+        return
+    # generators that moved in nearly every episode, and always through the same numbers
+    moving = [(one.hash, other.hash) for one, other in zip(
+        facts.all("trace-base", "draws"), facts.all("trace-seeded", "draws"), strict=True)
+        if one.moves > 2 * base.shape[1]]
+    seeded = list(_reseeding(facts.source))
+    file, line = seeded[0][1:] if seeded else (None, None)
+    fixed = moving and all(one == other for one, other in moving) and \
+        generators.are_drawn_from(facts.source)         # and no hashes of a board
+    fixed = fixed or any(value is not None for value, *_ in seeded)
+    if not fixed and not (line and any(call.name in _DICE
+                                       for call in facts.source.calls(*PLAYING))):
+        raise NotTested("no random number is drawn: a game without chance needs no seed")
+    place = {"file": file, "line": line} if line else facts.at("c_reset")
+    yield Finding("PUF502", "different seeds give the same run", **place, seed=facts.seed,
+                  seen_in="trace-seeded", expected="another game for another seed",
+                  actual=f"the same {len(base) - 1} steps of {base.shape[1]} envs",
+                  hint="env->rng is seeded before init: do not set it")
+
+
+def _put_back(facts: Facts) -> tuple[dict, str]:
+    """Where c_reset sets the generator to a field of the author's, and which one it is."""
+    for function in facts.source.reach("c_reset"):
+        for node in function.nodes:
+            value = None
+            if node.op == "=" and node.children[0].bare().name == "rng":
+                value = node.children[1].bare()
+            elif node.kind == "call" and node.name in _SEEDS:
+                value = node.arguments[0].bare()
+            if value is not None and value.kind == "member" and value.name != "rng":
+                return {"file": function.file, "line": node.line}, f"env->{value.name}"
+    return {}, ""
+
+
+def _reseeding(source: Source) -> Iterator[tuple[int | float | None, str, int]]:
+    """(the number or None, file, line) where a generator is set to something that is not made from
+    its state."""
+    for function in source.reach(*PLAYING):
+        for node in function.nodes:
+            if node.kind == "call" and node.name in _SEEDS:
+                yield None, function.file, node.line
+            elif node.op == "=" and source.is_field(node.children[0], "rng") and not any(
+                    source.is_field(inner, "rng") for inner in node.children[1].walk()):
+                yield node.children[1].value, function.file, node.line
+
+
+@rule("PUF504", "thread-unsafe", proof=Proof("same-on-threads", envs=4, statuses=(FAILED, RACE)))
+def thread_unsafe(facts: Facts):
+    """Two threads that step different envs at the same time change each other's games.
+
+    Why it ruins training: the trainer steps envs on all cores at once. A static scratch
+    array is filled by one env and read by another; observations mix, rarely and never twice
+    in the same way, so that no run can be repeated and no bug be chased.
+
+    Bad:
+
+        static float distance[8];               // scratch, but one for all threads
+        for (int i = 0; i < 8; i++) distance[i] = measure(env, i);
+
+    Good:
+
+        float distance[8];
+
+    Fix: make scratch a local variable or a field of the env struct, and guard nothing with
+    locks: there should be nothing to share.
+
+    How it is seen: two threads step an env each and take turns wherever one touches a word
+    of memory that the other touches, too. The bytes must be those of one thread.
+    """
+    yield from unless(unsound(facts) or unrepeatable(facts), _on_threads(facts))
+
+
+def _on_threads(facts: Facts):
+    need(facts, "trace-debug", "trace-threads")
+    found = facts.build_differences.get("trace-threads")
+    if found is None:
+        return
+    fact = facts.fact("trace-threads", "shared_memory")
+    frame = fact.frame if fact else None
+    finding = _finding(facts, "PUF504", "a second thread changes the game", found,
+                       seen_in="trace-threads", hint="look for static and file-scope variables "
+                                                     "that hold something for a moment")
+    if frame:
+        finding.file, finding.line = frame.file, frame.line
+    yield finding
+
+
+@rule("PUF505", "build-dependent", "warning")
+def build_dependent(facts: Facts):
+    """The env plays another game when the compiler optimises more, or less.
+
+    Why it ruins training: what you debug is not what is trained, and another compiler gives
+    another result. Our builds keep floating-point arithmetic exact, so the cause is nearly
+    always a variable that was never set, or something that C leaves undefined.
+
+    Bad:
+
+        float best;                             // never set when no target is near
+        for (int i = 0; i < n; i++) if (near(i)) best = value(i);
+        env->observations[0] = best;
+
+    Good:
+
+        float best = 0.0f;
+
+    Fix: compile with -Wall -Wextra -O2 and read the warnings about uninitialised values;
+    then look at casts of large floats to int, and at `#pragma` and `__attribute__` lines
+    that change the arithmetic.
+    """
+    yield from unless(
+        unsound(facts) or unrepeatable(facts, "trace-moved", "trace-again") or _undefined(facts),
+        _other_builds(facts))
+
+
+def _undefined(facts: Facts) -> NotTested | None:
+    with suppress(NotTested):           # no sanitizers
+        if any(undefined_behaviour(facts)):
+            return NotTested("undefined behaviour explains it", "PUF202")
+    return None
+
+
+def _other_builds(facts: Facts):
+    need(facts, "trace-base")
+    for name, builds in (("trace-debug", "-O2 and -O0"), ("trace-trained", "-O2 and -O3")):
+        if name in facts.build_differences:
+            yield _finding(facts, "PUF505", f"{builds} give different games",
+                           facts.build_differences[name], seen_in=name,
+                           hint="look for variables that are not set on every path")
+            return
+    if not {"trace-debug", "trace-trained"} & set(facts.traces):
+        raise NotTested(facts.skipped.get("trace-debug", "the environment did not survive"))

@@ -1,0 +1,55 @@
+"""PUF506: does an agent see what another one hides?"""
+from __future__ import annotations
+
+from ...collect.c import hidden
+from ...core.facts import Facts
+from ...core.finding import Finding
+from ...core.registry import NotTested, need, rule
+
+ENOUGH = 12             # moments at which a secret must have been exchanged
+
+
+@rule("PUF506", "agent-leak", "warning")
+def agent_leak(facts: Facts):
+    """An agent's observation reveals what another agent was meant to hide. Only fields that are
+    declared so are looked at: write `// puffer: private` after a field of the agents' struct.
+
+    Why it ruins training: agents learn to read each other's cards. The scores are superb, and
+    worth nothing as soon as the game is played by its rules.
+
+    Bad:
+
+        int hand[5];                            // puffer: private
+        ...
+        for (int j = 0; j < num_agents; j++) obs[j] = agents[j].hand[0];
+
+    Good:
+
+        obs[0] = agents[i].hand[0];             // one's own
+
+    Fix: write only what this agent may see into its row.
+
+    How it is seen: at many moments one agent's field gets the value that it has in another env.
+    Where one step later the others' observations differ, and nothing else does, they show it.
+    """
+    if not hidden.declared(facts):
+        return
+    need(facts, "private")
+    places = hidden.places(facts)
+    rows = facts.all("private", "secret")
+    tested, told = 0, set()
+    for row in rows:
+        place = places[row.index]
+        tested = max(tested, row.tests)
+        if row.tests < ENOUGH or row.leaks < 3 or place.field in told:
+            continue
+        told.add(place.field)
+        yield Finding("PUF506", f"agent {row.seer} sees '{place.field}' of agent "
+                                f"{place.agent}", file=place.file, line=place.line,
+                      env=row.env, agent=row.seer, step=row.step,
+                      element=row.element, expected="private, as declared",
+                      actual=f"another observation at {row.leaks} of {row.tests} moments",
+                      seed=facts.seed, seen_in="private",
+                      hint="leave it out of the other agents' rows")
+    if tested < ENOUGH:
+        raise NotTested("no two envs held different private values often enough")

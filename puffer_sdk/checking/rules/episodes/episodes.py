@@ -1,0 +1,323 @@
+"""PUF401-404, 406: do episodes end, does a new one begin there, only there, and anew?"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....env import row
+from ....env.syntax import Node
+from ...collect.c.source.fields import FILLS
+from ...core.facts import Facts
+from ...core.finding import Finding
+from ...core.registry import NotTested, need, rule, unless
+from ...core.repro_spec import Proof, Shows
+from ..memory.memory import unrepeatable, unsound
+
+HORIZONS = 2            # of an episode, up to which a batch shows enough of it
+
+
+@rule("PUF401", "no-reset", proof=Proof("reset"))
+def no_reset(facts: Facts):
+    """The env goes on from a finished episode instead of resetting itself.
+
+    Why it ruins training: nobody else resets it. After its first ending the env stays in a
+    state that should not exist: off the board, out of time, dead. Nearly all of what the
+    agent learns from comes from there.
+
+    Bad:
+
+        if (won) { env->rewards[0] = 1.0f; env->terminals[0] = 1.0f; add_log(env); }
+
+    Good:
+
+        if (won) { env->rewards[0] = 1.0f; env->terminals[0] = 1.0f; add_log(env); c_reset(env); }
+
+    Fix: end c_step with c_reset(env) whenever the episode is over, and leave rewards and
+    terminals alone in c_reset: they still describe the step that ended.
+
+    A reset that comes one step late is a warning: one action an episode is ignored, or played in an
+    episode whose first observation nobody has seen, and learned from.
+
+    How it is seen: words of the struct (or of the observation) that every c_reset brings to
+    the same value, like a tick to 0, are nowhere near it after an ending, and no random
+    number was drawn although every c_reset draws one; or some endings call c_reset, and others
+    neither call it nor bring such a word back.
+    """
+    need(facts, "audit")
+    fact = facts.fact("audit", "endings")
+    place = {**facts.at("c_step"), "env": fact.env, "step": fact.step, "seed": facts.seed,
+             "seen_in": "audit"}
+    if fact.frozen:
+        yield Finding("PUF401", "after every agent's episode has ended, nothing happens any more",
+                      **place, expected="a new episode", actual="2000 steps without any change",
+                      shows=Shows("goes-on"),
+                      hint="call c_reset(env) in c_step when the last agent's episode has ended")
+        return
+    if fact.endings == 0:
+        raise NotTested("no episode ended" if not fact.part else
+                        "no step ended the episodes of all agents of an env together")
+    if fact.late >= 3 and 10 * fact.late >= 9 * fact.endings:
+        yield Finding("PUF401", "after every ending the env resets one step late",
+                      severity="warning", **{**place, **facts.at_call("c_reset"),
+                                             "env": fact.late_env, "step": fact.late_step},
+                      expected="the first observation of a new episode",
+                      actual="the last of the old one; the action that answers it is " +
+                             ("played in a new one that nobody has seen"
+                              if 2 * fact.late_played > fact.late else "ignored"),
+                      hint="call c_reset(env) on the step that ends the episode")
+        return
+    draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never
+    kept, stayed = fact.kept, fact.stayed
+    repeats = fact.stayed_next + fact.grown
+    by_draws = kept >= 3 and (draws_tell or 2 * kept > fact.endings)
+    chance_tells = draws_tell and fact.draws and 2 * fact.noisy < fact.plain
+    by_repeats = not chance_tells and stayed >= 3 and 2 * repeats >= stayed
+    by_calls = stayed >= 3 and fact.called >= 3      # some endings call c_reset, these do not
+    if by_calls or (not fact.called and (by_draws or by_repeats)):
+        count = kept if by_draws else stayed
+        how = "every ending" if count == fact.endings else \
+            f"{count} of {fact.endings} endings"
+        actual = "the next step is an ending as well" if 2 * fact.stayed_next >= stayed \
+            else "the same episode goes on"
+        yield Finding("PUF401", f"after {how} the env is not reset", **place,
+                      expected="the first observation of a new episode", actual=actual,
+                      hint="call c_reset(env) in c_step when the episode has ended")
+
+
+def is_not_reset(facts: Facts) -> bool:
+    """Whether PUF401 is found as an error: then what follows an ending is its echo. A late reset
+    begins a new episode: all but its first observation can be measured.
+    """
+    return _ends_oddly(facts, "")
+
+
+def is_reset_late(facts: Facts) -> bool:
+    """Whether PUF401 is found as a warning: an ending still shows the old episode."""
+    return _ends_oddly(facts, "warning")
+
+
+def _ends_oddly(facts: Facts, severity: str) -> bool:
+    try:
+        return any(finding.severity == severity for finding in no_reset(facts))
+    except NotTested:
+        return False
+
+
+@rule("PUF402", "never-ends", "warning")
+def never_ends(facts: Facts):
+    """For a very long time some agent has seen neither a reward nor a terminal, and nothing
+    that anybody does will change that: it is stuck.
+
+    Why it ruins training: a stuck agent goes on filling the batch with steps from which there
+    is nothing to learn. With every hour more envs are stuck, and the score sinks without a
+    visible cause.
+
+    Bad:
+
+        if (car->off_road) return;                  // and nobody ever puts it back
+
+    Good:
+
+        if (car->off_road || ++env->tick >= MAX_TICKS) {
+            env->terminals[0] = 1.0f;
+            add_log(env);
+            c_reset(env);
+            return;
+        }
+
+    Fix: end the episode when the agent is lost, or after a time limit; without episodes, put
+    the agent back.
+
+    How it is seen: the silence lasts to the end of the run, through a thousand steps and more
+    of random play, and is 8 times as long as the longest that ever came to an end, of any
+    agent; or nothing ever ends, and rewards all but cease in the second half of the run.
+    Agents whose last event was a terminal wait for the others, which is fine. Where agents come
+    and go, an env in which nobody ever lives is an error.
+    """
+    need(facts, "run")
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew", "PUF401")
+    run, fact = facts.fact("run", "run"), facts.fact("run", "silence")
+    if run.lived == 0:
+        yield Finding("PUF402", "no row ever has an agent", **facts.at("c_reset"), env=0,
+                      expected="somebody who lives", actual=f"none in {run.steps:,} steps",
+                      seed=facts.seed, seen_in="run", severity="error",
+                      hint="set num_agents and alive in c_reset")
+        return
+    if run.rewards + run.terminals == 0:
+        raise NotTested("no reward and no terminal was ever seen")
+    if fact.stuck:
+        many = facts.shape.env_agents > 1
+        yield Finding("PUF402", f"{fact.stuck} of {fact.agents} "
+                                f"{'agents' if many else 'envs'} got stuck: no reward and no "
+                                f"terminal for {fact.steps} steps",
+                      **facts.at("c_step"), env=fact.env,
+                      agent=fact.agent if many else None, step=fact.step,
+                      expected="an ending, or a reward, as often as elsewhere in this run"
+                      if not fact.ceased else f"about as many events in the second half of the "
+                      f"run as in the first, {fact.early}",
+                      actual=f"none since step {fact.step}" if not fact.ceased
+                      else f"{fact.late}", seed=facts.seed, seen_in="run",
+                      hint="end the episode after a time limit, or when the agent is lost")
+
+
+@rule("PUF403", "lockstep", "warning")
+def lockstep(facts: Facts):
+    """Every episode of every env has the same length, so that all envs end on the same steps,
+    for ever.
+
+    Why it ruins training: a batch is made of all envs over one horizon. Where they run in
+    lockstep and an episode is much longer than that, one batch holds nothing but openings,
+    another nothing but endgames, and the policy forgets one while it learns the other. Losses
+    swing with the period of the episode.
+
+    Bad:
+
+        void c_reset(Env* env) { env->tick = 0; ... }       // every episode: 1000 ticks
+
+    Good (episodes begin at ticks of their own, and the envs stay apart):
+
+        void c_reset(Env* env) { env->tick = random_below(&env->rng, MAX_TICKS / 2); ... }
+
+    Fix: stagger the envs: let each episode, or the first of each env, begin at a tick of its
+    own or end a little early. Log the steps that were made, not the tick.
+
+    It is found where every ending of a long run was one of all agents of all envs, and an
+    episode is longer than two horizons ([train] horizon): of shorter ones a batch holds half or
+    more, and they do little harm.
+    """
+    need(facts, "run")
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew", "PUF401")
+    fact = facts.fact("run", "lockstep")
+    horizon = facts.config.train.horizon
+    if not fact.locked or fact.length <= HORIZONS * horizon:
+        return
+    if fact.ends < 2 or fact.ends * fact.envs < 64:
+        raise NotTested(f"only {fact.ends} episodes of an env ended")
+    yield Finding("PUF403", f"all {fact.ends * fact.envs} episodes of {fact.envs} envs "
+                            f"have {fact.length} steps: all end together",
+                  **facts.at("c_step"), expected=f"endings spread over time (a batch is "
+                  f"{horizon} steps of each env)",
+                  actual=f"all envs end on steps {fact.length}, {2 * fact.length}, ...",
+                  seed=facts.seed, seen_in="run",
+                  hint="let episodes begin at a tick of their own")
+
+
+@rule("PUF404", "reset-leaks-state", "warning")
+def reset_leaks_state(facts: Facts):
+    """The next episode depends on the previous one: c_reset forgets a field.
+
+    Why it ruins training: an agent cannot know what the previous episode left behind, so the
+    same observation has different futures. Evaluation, which begins in fresh envs, measures
+    another game than the one that was trained on.
+
+    Bad:
+
+        void c_reset(Glider* env) { env->x = 0; env->y = 0; }       // speed is kept
+
+    Good:
+
+        void c_reset(Glider* env) { env->x = 0; env->y = 0; env->speed = 0; }
+
+    Fix: set the field in c_reset. Where the memory is meant (a curriculum, a second generator),
+    say so: `[check] allow = PUF404 levels rise with skill`.
+
+    How it is seen: an env that has been played and a new one get the same seed, c_reset and the
+    same actions; their rows must be the same. A field is named as the cause where the difference
+    goes away once it alone is put back before c_reset.
+    """
+    need(facts, "fresh")
+    yield from unless(unsound(facts) or unrepeatable(facts) or _same_game(facts), _leaks(facts))
+
+
+def _same_game(facts: Facts) -> NotTested | None:
+    """A seed that is put back is what every episode keeps."""
+    again = facts.fact("again", "again")
+    kept = again is not None and again.kept == again.envs and again.others
+    return NotTested("a seed that c_reset puts back explains it", "PUF502") if kept else None
+
+
+def _leaks(facts: Facts) -> Iterator[Finding]:
+    fact = facts.fact("fresh", "not_fresh")
+    if fact is None:
+        return
+    run, restarts = facts.fact("run", "run"), facts.fact("audit", "restarts")
+    if run and not run.terminals and not (restarts and restarts.restarts):
+        raise NotTested("no episode ended: c_reset is called once, and forgets nothing")
+    old = facts.fact("fresh", "old_words")
+    words = (old.causes or old.words) if old else []
+    fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
+              if field and not facts.is_address(field)]
+    kept = ", ".join(fields[:3])
+    array = fact.array.rstrip("s")
+    part = row.named(facts.row.parts, fact.element) if fact.array == "observations" else None
+    array += f" {part.name}" if part and part.name else ""
+    after = "right after c_reset" if fact.after == 0 else f"{fact.after} steps after c_reset"
+    yield Finding("PUF404", f"an episode depends on those before it: its {array} differs {after}"
+                  + (f" ({kept} kept an old value)" if kept else ""), **facts.at("c_reset"),
+                  env=fact.env, agent=fact.agent, step=fact.step,
+                  element=fact.element if fact.array in ("observations", "action_mask") else None,
+                  expected=f"{fact.fresh}, as in a new env", actual=fact.played,
+                  seed=facts.seed, seen_in="fresh",
+                  hint=f"set {kept} in c_reset" if kept else "set every field in c_reset")
+
+
+@rule("PUF406", "hidden-reset", proof=Proof("terminal"))
+def hidden_reset(facts: Facts):
+    """The episode starts over without a terminal: c_step called c_reset, or the whole state
+    went back to its start, while some agent's terminal stayed 0.
+
+    Why it ruins training: the trainer believes that the old episode goes on, and credits the
+    new one's rewards to actions of the old one. Values never learn where an episode ends.
+
+    Bad:
+
+        if (env->tick >= MAX_TICKS) { add_log(env); c_reset(env); }
+
+    Good:
+
+        if (env->tick >= MAX_TICKS) { env->terminals[0] = 1.0f; add_log(env); c_reset(env); }
+
+    Fix: set the terminal of every agent whose episode ends, before c_reset. An agent that died
+    earlier in the episode had its terminal then. Where c_reset itself clears terminals, the one
+    that was just set is lost: clear them at the head of c_step instead.
+    """
+    need(facts, "audit")
+    fact = facts.fact("audit", "restarts")
+    if fact.hidden == 0:
+        if fact.restarts == 0:
+            raise NotTested("no episode began anew inside c_step")
+        return
+    every = fact.hidden == fact.restarts
+    run = facts.fact("run", "run")
+    unseen = run is not None and run.terminals == 0
+    cleared = unseen and _is_cleared_by_reset(facts)
+    endless = facts.handwritten and unseen and not cleared
+    who = f" of agent {fact.agent}" if facts.shape.env_agents > 1 else ""
+    yield Finding("PUF406", "a new episode begins without a terminal"
+                  + (who or ("" if every else " on some endings")), **facts.at_call("c_reset"),
+                  env=fact.env, agent=fact.agent, step=fact.step,
+                  expected=f"a terminal{who} on each of {fact.restarts} restarts",
+                  actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in="audit",
+                  severity="warning" if endless else "error",
+                  shows=Shows() if fact.called else Shows("terminal-by-state"),
+                  hint="c_reset clears the terminal that c_step has just set: clear terminals at "
+                       "the head of c_step, not in c_reset" if cleared
+                  else "set terminals[i] = 1.0f before c_reset(env)")
+
+
+def _is_cleared_by_reset(facts: Facts) -> bool:
+    """Whether c_step sets terminals to something but 0, and c_reset clears them."""
+    def stores(functions) -> Iterator[Node]:
+        for function in functions:
+            yield from (value.bare() for _, value in source.stores(function, "terminals"))
+            for call in function.library_calls:
+                if call.name in FILLS and source.leads_to(function, call.node.arguments[0],
+                                                          "terminals"):
+                    yield call.node.arguments[1].bare()
+
+    source = facts.source
+    resetting = facts.source.reach("c_reset")
+    stepping = [each for each in facts.source.stepping() if each not in resetting]
+    return any(value.value == 0 for value in stores(resetting)) and any(
+        value.value != 0 for value in stores(stepping))

@@ -1,0 +1,430 @@
+"""PUF201-204: what sanitizers, guards and fences said; long, as four rules share the reading."""
+from __future__ import annotations
+
+import re
+import signal
+
+from ...collect.c.deep import findings as deep_findings
+from ...collect.c.source.actions import impossible
+from ...core.facts import STRANGE, Fact, Facts, Outcome
+from ...core.finding import Finding
+from ...core.registry import NotTested, rule
+from ...core.repro_spec import ASAN, ROWS, SIGNAL, UNDEFINED, dies
+
+# what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()
+GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted|munmap_chunk|"
+                    r"stack smashing|buffer overflow detected|malloc_consolidate|invalid pointer")
+_UB = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: runtime error: (?P<text>[^\n]*)",
+                 re.MULTILINE)
+_CAST = "outside the range of representable values of type 'unsigned char'"
+_FRAME = re.compile(r"^\s+#\d+ 0x[0-9a-f]+ in (?P<name>\S+) (?P<file>[^:\n()]+):(?P<line>\d+)",
+                    re.MULTILINE)
+_ENTRIES = ("c_step", "c_reset", "c_close", "init", "my_init")      # where our code calls theirs
+_KIND = re.compile(r"ERROR: AddressSanitizer: (?P<kind>[\w-]+)(?P<rest>[^\n]*)")
+_WORDS = {
+    "heap-buffer-overflow": "reads or writes beyond a block of the heap",
+    "stack-buffer-overflow": "reads or writes beyond a local array",
+    "global-buffer-overflow": "reads or writes beyond a global array",
+    "stack-buffer-underflow": "reads or writes before a local array",
+    "heap-use-after-free": "uses memory that was freed",
+    "stack-use-after-return": "uses a local variable of a function that has returned",
+    "stack-use-after-scope": "uses a local variable after its block has ended",
+    "attempting": "frees memory twice, or memory that was not allocated",
+    "stack-overflow": "uses up the stack (endless recursion, or a very large local array)",
+    "SEGV": "touches memory that is not there",
+}
+
+
+def damaged(facts: Facts) -> bool:
+    """A stray write or a sanitizer's report: what follows in other processes is its echo."""
+    return any(fact.kind in ("asan", "overrun") or
+               (fact.kind == "crash" and (fact.array or (fact.heap and fact.heap_write)))
+               for outcome in facts.outcomes.values() for fact in outcome.facts)
+
+
+ERRORS = ("PUF201", "PUF203", "PUF204")
+
+
+def unsound(facts: Facts) -> NotTested | None:
+    """Stray reads and writes explain any difference: one finding is enough."""
+    return NotTested("memory errors explain it", *ERRORS) if damaged(facts) else None
+
+
+def unrepeatable(facts: Facts, *ways: str) -> NotTested | None:
+    """So does a run that its own seed does not repeat. ways: in which it was repeated; all"""
+    differs = set(ways or facts.differences) & facts.differences.keys()
+    return NotTested("the environment is not deterministic to begin with", "PUF501", "PUF503") \
+        if differs else None
+
+
+def _sanitized(facts: Facts) -> list[Outcome]:
+    found = [facts.outcomes[n] for n in ("sanitized-high", "sanitized-low") if n in facts.outcomes]
+    if not found:
+        raise NotTested(facts.skipped.get("sanitized-high", "no sanitizer build"))
+    return found
+
+
+def _own(facts: Facts, file: str) -> str | None:
+    """A path in a sanitizer's text, relative to the env's folder, if it lies there."""
+    prefix = f"{facts.folder}/"
+    return file[len(prefix):] if file.startswith(prefix) else None
+
+
+def call_of(fact: Fact | None) -> str:
+    """What the env was doing: c_step, c_reset, ..."""
+    phase = fact.phase if fact else "step"
+    return {"step": "c_step", "reset": "c_reset", "init": "init", "close": "c_close",
+            "idle": "a c_ function"}.get(phase, phase)
+
+
+def place_of(facts: Facts, fact: Fact) -> dict:
+    """file, line, env, step and stack of a fact that carries a stack."""
+    frame = fact.frame
+    place = {"file": frame.file, "line": frame.line} if frame else facts.at(call_of(fact))
+    stack = _stack((f.function, f.file, f.line) for f in fact.frames)
+    return {**place, "env": fact.env, "step": fact.step, "seed": facts.seed, "stack": stack,
+            "seen_in": facts.experiment_of(fact)}
+
+
+def _stack(frames) -> list[str]:
+    """(function, file, line) as lines for people, down to the function that we called."""
+    shown = []
+    for function, file, line in frames:
+        shown.append(f"{function} ({file.rpartition('/')[2]}:{line})")
+        if function in _ENTRIES:
+            break
+    return shown
+
+
+def by_place(facts: Facts):
+    """(name, outcome) of the experiments that judge a death, sanitized builds first: their line
+    numbers are the truest."""
+    for name in sorted(facts.outcomes, key=lambda n: (not n.startswith("sanitized"), n)):
+        if name not in STRANGE:
+            yield name, facts.outcomes[name]
+
+
+def _crashes(facts: Facts):
+    """(outcome, fact) of each signal that we caught. Rows that the env left do not end a process;
+    a crash after a sanitizer's report is its echo."""
+    for _, outcome in by_place(facts):
+        for fact in outcome.all("crash"):
+            if fact.array or not outcome.all("asan"):
+                yield outcome, fact
+
+
+def _asan_reports(facts: Facts):
+    """(outcome, fact, kind, text) of each report: the run goes on after one."""
+    for outcome in _sanitized(facts):
+        found, told = list(_KIND.finditer(outcome.sanitizer)), outcome.all("asan")
+        for at, kind in enumerate(found):
+            end = found[at + 1].start() if at + 1 < len(found) else None
+            yield (outcome, told[at] if at < len(told) else None, kind,
+                   outcome.sanitizer[kind.start():end])
+
+
+def _asan(facts: Facts):
+    """Findings from AddressSanitizer's reports, one a line of the author's."""
+    seen = set()
+    for outcome, fact, found, report in _asan_reports(facts):
+        frames = [m for m in _FRAME.finditer(report) if _own(facts, m["file"])]
+        place = facts.at("c_step")
+        if frames:
+            place = {"file": _own(facts, frames[0]["file"]), "line": int(frames[0]["line"])}
+        access = re.search(r"(READ|WRITE) of size (\d+)", report)
+        region = re.search(r"is located (\d+) bytes (?:after|before|to the right of|to the left "
+                           r"of|inside of) ([^\n\[]*)", report)
+        if tuple(place.items()) in seen:
+            continue
+        seen.add(tuple(place.items()))
+        detail = ", ".join(filter(None, [
+            f"{access[1].lower()} of {access[2]} bytes" if access else None,
+            f"{region[1]} bytes from {region[2].strip()}" if region else None]))
+        words = _WORDS.get(found["kind"], found["kind"])
+        if access:
+            words = words.replace("reads or writes", f"{access[1].lower()}s")
+        yield Finding("PUF201", f"{call_of(fact)} {words}",
+                      **place, env=fact.env if fact else None,
+                      step=fact.step if fact else None, seed=facts.seed,
+                      seen_in=outcome.name, expected="only memory of its own",
+                      actual=detail or words,
+                      stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
+
+
+def _of_heap(fact: Fact) -> tuple[str, dict]:
+    """What an access beside a block of the heap did, and what a finding says of it (fences.c)."""
+    verb = {1: "write", 0: "read"}.get(fact.heap_write, "read or write")
+    past, block = fact.heap_past, f"a block of {fact.heap_size} bytes"
+    where = f"{past} bytes after" if past >= 0 else f"{-past} bytes before"
+    freed = fact.heap == "freed"
+    return "uses memory that was freed" if freed else f"{verb}s beyond a block of the heap", {
+        "expected": "only memory of its own",
+        "actual": f"a {verb} in {block} that was freed" if freed else f"a {verb} {where} {block}"}
+
+
+def asan_place(facts: Facts, text: str) -> dict | None:
+    """The author's line of an AddressSanitizer report, if there is one."""
+    found = _KIND.search(text)
+    for match in _FRAME.finditer(text, found.start()) if found else ():
+        if _own(facts, match["file"]):
+            return {"file": _own(facts, match["file"]), "line": int(match["line"])}
+    return None
+
+
+def array_size(text: str) -> str:
+    """What an AddressSanitizer report says was overrun."""
+    region = re.search(r"is located \d+ bytes (?:after|before|to the right of|to the left of|"
+                       r"inside of) (\d+)-byte region", text)
+    return f"a block of {region[1]} bytes" if region else "an array of its own"
+
+
+def ubsan_places(facts: Facts, text: str):
+    """(place, text) of each line that UndefinedBehaviorSanitizer wrote about the author's code."""
+    for match in _UB.finditer(text):
+        file = _own(facts, match["file"])
+        if file:
+            yield {"file": file, "line": int(match["line"])}, match["text"]
+
+
+NULL, CAST, OTHER = "a null pointer", "a float that does not fit into a byte", "anything else"
+DIVISION = "a float divided by zero"        # defined, and where infinities and NaNs come from
+
+
+def _is_of_floats(facts: Facts, report: re.Match, place: tuple) -> bool:
+    """Whether this is a division by zero of floats; of integers it ends the process."""
+    return report["text"].strip() == "division by zero" and place[:2] in \
+        facts.source.float_divisions
+
+
+def undefined(facts: Facts, kind: str):
+    """UBSan's lines of one kind, once each: (place and more of a finding, the call, the text)."""
+    seen = set()
+    for outcome in _sanitized(facts):
+        for match in _UB.finditer(outcome.sanitizer):
+            file = _own(facts, match["file"])
+            place = (file, int(match["line"]), match["text"].split(" ")[0])
+            is_cast = _CAST in match["text"] and facts.shape.dtype == "u8"
+            found = NULL if "null pointer" in match["text"] else CAST if is_cast else \
+                DIVISION if _is_of_floats(facts, match, place) else OTHER
+            if file is None or place in seen or found != kind:
+                continue
+            seen.add(place)
+            fact = next((f for f in outcome.all("ubsan") if f.frame and
+                         (f.frame.file, f.frame.line) == place[:2]), None)
+            where = place_of(facts, fact) if fact else {"file": file, "line": place[1],
+                                                      "seed": facts.seed, "seen_in": outcome.name}
+            yield where, call_of(fact), match["text"].strip()
+
+
+@rule("PUF201", "memory-error", proof=dies(UNDEFINED, ASAN, SIGNAL, at_line=True))
+def memory_error(facts: Facts):
+    """AddressSanitizer, or the processor itself, caught an access to memory that is not
+    there: beyond an array, after a free, through a null pointer.
+
+    Why it ruins training: without a sanitizer most such writes land in another variable. The
+    game goes on with a damaged state, and crashes hours later on another machine, or never.
+
+    Bad:
+
+        int cells[10];
+        for (int i = 0; i <= 10; i++) cells[i] = 0;
+
+    Good:
+
+        for (int i = 0; i < 10; i++) cells[i] = 0;
+
+    Fix: look at the line, and at the index or pointer that it uses.
+
+    How it is seen: by the sanitizers, and in a longer play without them in which blocks of the
+    heap touch unmapped pages. That play is uneven: for a while one action is held or some are left
+    out, so that it comes to what one of them keeps from happening.
+    """
+    found = list(_asan(facts)) + [Finding("PUF201", f"{call} follows a null pointer", **where)
+                                  for where, call, _ in undefined(facts, NULL)]
+    lines = {(finding.file, finding.line) for finding in found}
+    for outcome, fact in _crashes(facts):
+        beside = fact.array
+        if fact.signal not in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL) or (
+                beside and (fact.write or beside == "actions")):
+            continue
+        place = place_of(facts, fact)
+        if (place.get("file"), place.get("line")) in lines or (
+                not outcome.name.startswith("sanitized") and (found or damaged(facts))):
+            continue                    # the sanitizers or the guards said it better
+        lines.add((place.get("file"), place.get("line")))
+        what = "touches memory that is not there"
+        more = {"actual": signal_name(fact.signal)}
+        if beside:
+            what = f"reads outside this env's own rows of {beside}"
+        elif fact.heap:
+            what, more = _of_heap(fact)
+        elif fact.address < 65536:
+            what = "follows a null pointer"
+        found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place, **more))
+    for outcome, fact in aborts(facts):
+        said = GLIBC.search(outcome.stderr)
+        if said and not found and not damaged(facts):
+            line = next((t for t in outcome.stderr.splitlines() if GLIBC.search(t)), "")
+            found.append(Finding("PUF201", f"{call_of(fact)} damages the heap or the stack",
+                                 **place_of(facts, fact), actual=line.strip()))
+    yield from found
+    yield from deep_findings(facts, "PUF201", found)
+
+
+@rule("PUF202", "undefined-behaviour", proof=dies(UNDEFINED, SIGNAL, at_line=True))
+def undefined_behaviour(facts: Facts):
+    """UndefinedBehaviorSanitizer caught something that C leaves undefined: an index beyond
+    an array inside a struct, a signed overflow, a shift by too much, a division by zero.
+
+    Why it ruins training: the compiler may assume that it never happens. The same source
+    then plays differently under -O0 and -O3, and the index writes into the next field.
+
+    Bad:
+
+        int lane = rand() - 10;
+        env->cars[lane] = 1;        // lane may be negative
+
+    Good:
+
+        int lane = rand() % NUM_LANES;
+
+    Fix: look at the line; bound the value before it is used. `check --deep` also finds
+    decisions and observations that depend on memory which nobody ever wrote.
+    """
+    found = [Finding("PUF202", f"{call} relies on undefined behaviour: {text}", **where,
+                     hint="copy it with memcpy: on a GPU this ends the run"
+                     if "misaligned" in text else None)
+             for where, call, text in undefined(facts, OTHER)]
+    asan = {(f.file, f.line) for f in _asan(facts)}
+    found = [f for f in found if (f.file, f.line) not in asan]
+    lines = {(finding.file, finding.line) for finding in found}
+    for _, fact in _crashes(facts):
+        if fact.signal == signal.SIGFPE:
+            place = place_of(facts, fact)
+            if (place.get("file"), place.get("line")) not in lines and not found:
+                lines.add((place.get("file"), place.get("line")))
+                found.append(Finding("PUF202", f"{call_of(fact)} divides by zero", **place,
+                                     actual="SIGFPE"))
+    yield from found
+    yield from deep_findings(facts, "PUF202", found)
+
+
+def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
+    """A write `past` bytes after the end of an env's rows, or (negative) before them."""
+    array, past = fact.array, fact.past
+    shape = facts.shape
+    width = 1 if array in ("action_mask", "alive") or (
+        array == "observations" and shape.dtype == "u8") else 4
+    agents = fact.bytes // width
+    unit = "bytes" if width == 1 else "floats"
+    if past >= 0:
+        distance, actual = past // width + 1, f"a write to number {agents + past // width + 1}"
+        message = f"{distance} beyond the end" if distance > 1 else "just beyond the end"
+    else:
+        distance = (-past + width - 1) // width
+        actual = f"a write {distance} before the first"
+        message = f"{distance} before the start" if distance > 1 else "just before the start"
+    size = "OBS_SIZE" if array == "observations" else "one"
+    owned = f"{agents} {unit} ({size}{' per agent' if size == 'one' else ''})"
+    if shape.env_agents > 1:
+        owned = f"{agents} {unit} ({shape.env_agents} agents x {size})"
+    return Finding("PUF203", f"{call_of(fact)} wrote {message} of this env's {array}", **where,
+                   expected=owned, actual=actual, element=agents + past // width
+                   if past >= 0 else -distance,
+                   hint="correct OBS_SIZE, or the index" if array == "observations" else
+                   "the arrays have one element for each of "
+                   f"{facts.spec.rows_field}")
+
+
+@rule("PUF203", "row-overrun", proof=dies(ASAN, SIGNAL, outside=ROWS))
+def row_overrun(facts: Facts):
+    """The env wrote outside its own rows of observations, rewards, terminals or truncations.
+
+    Why it ruins training: the rows of all envs lie one after another, so this env writes
+    into the next one's. No sanitizer sees it, since the memory belongs to one large block.
+    The neighbour learns from rewards and observations that are not its own.
+
+    Bad:
+
+        #define OBS_SIZE 3
+        env->observations[3] = env->fuel;
+
+    Good:
+
+        #define OBS_SIZE 4
+        env->observations[3] = env->fuel;
+
+    Fix: count what is written; an enum whose last entry is OBS_SIZE counts for you.
+    """
+    seen: dict[tuple, Finding] = {}
+    for outcome, fact in _crashes(facts):
+        if fact.array and fact.array != "actions" and fact.write:
+            where = place_of(facts, fact)
+            key = (fact.array, fact.past >= 0, where.get("file"), where.get("line"))
+            known = any(other[:2] == key[:2] for other in seen)
+            if key not in seen and (outcome.name.startswith("sanitized") or not known):
+                seen[key] = _overrun(facts, fact, where)
+    for fact in facts.all("packed", "overrun"):
+        if not any(key[0] == fact.array for key in seen):
+            where = {**facts.at(f"c_{fact.phase}"), "env": fact.env, "step": fact.step,
+                     "seed": facts.seed, "seen_in": "packed"}
+            seen[fact.array, True, None, None] = _overrun(facts, fact, where)
+    yield from seen.values()
+    if not seen and not any(facts.outcome(n) for n in ("guard-high", "sanitized-high")):
+        raise NotTested("the environment did not survive its first steps")
+
+
+@rule("PUF204", "action-overread", proof=dies(ASAN, SIGNAL, outside=("actions",)))
+def action_overread(facts: Facts):
+    """The env read outside its own row of actions, or asks for an action that no agent can
+    choose: ids of a head of width 5 are 0 to 4.
+
+    Why it ruins training: beyond its row it acts on another agent's choice, or on memory that
+    belongs to nobody. A move that waits for an id that never comes cannot be learned, and the
+    game that you trained is not the one that you wrote.
+
+    Bad:
+
+        #define ACT_SIZES {5}
+        float turn = env->actions[0], thrust = env->actions[1];
+        if (turn == 5) brake(env);
+
+    Good:
+
+        #define ACT_SIZES {6, 3}
+
+    Fix: add the head to ACT_SIZES, widen it, or correct the index. With several agents, agent
+    i's actions begin at `i * number of heads`.
+    """
+    for one in impossible(facts.source, facts.spec):
+        yield Finding("PUF204", f"no agent can choose the action of '{one.text}'", file=one.file,
+                      line=one.line, expected=f"an id from 0 to {one.width - 1} (head {one.head} "
+                      f"of ACT_SIZES)", actual=one.id,
+                      hint="ids count from 0; or is the head one action too narrow?")
+    seen = set()
+    for _, fact in _crashes(facts):
+        if fact.array == "actions":
+            where = place_of(facts, fact)
+            key = (where.get("file"), where.get("line"))
+            if key not in seen:
+                seen.add(key)
+                owned = fact.bytes // 4
+                index = owned + fact.past // 4 if fact.past >= 0 else fact.past // 4
+                verb = "wrote" if fact.write == 1 else "read"
+                yield Finding("PUF204", f"{call_of(fact)} {verb} outside this env's own actions",
+                              **where, element=index, expected=f"{owned} actions",
+                              actual=f"index {index}")
+
+
+def aborts(facts: Facts):
+    for name, outcome in sorted(facts.outcomes.items()):
+        if name not in STRANGE:
+            for fact in outcome.all("abort"):
+                yield outcome, fact
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

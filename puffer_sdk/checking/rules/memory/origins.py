@@ -1,0 +1,23 @@
+"""Where a value that is not finite came from.  UBSan's divisions by zero -> a place"""
+from __future__ import annotations
+
+from ...core.facts import Facts
+from ...core.registry import NotTested
+from .memory import DIVISION, undefined
+
+
+def origin(facts: Facts, value: float | str, place: dict) -> dict:
+    """file=, line= and hint= of a finding about a value that is not finite: where floats were
+    divided by zero, if that happened at one line; else `place`."""
+    try:
+        lines = sorted({(where["file"], where["line"])
+                        for where, _, _ in undefined(facts, DIVISION)})
+    except NotTested:
+        lines = []
+    if not lines or not isinstance(value, str):
+        return place
+    shown = ", ".join(f"{file}:{line}" for file, line in lines[:4])
+    if len(lines) == 1:
+        return {"file": lines[0][0], "line": lines[0][1],
+                "hint": "the divisor was 0 here: treat that case on its own"}
+    return {**place, "hint": f"floats are divided by 0 at {shown}"}

@@ -1,0 +1,27 @@
+"""Things that a board shows where they were as well as where they are: a part of PUF302.
+
+Facts -> Findings
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...core.facts import Facts
+from ...core.finding import Finding
+
+MOVES, COPIES, CLEARED = 100, 20, 50    # at least; at least; copies for each that a step cleared
+
+
+def left_behind(facts: Facts) -> Iterator[Finding]:
+    """Numbers that mostly move, and sometimes stay in the cell that they leave, for good."""
+    found = [one for one in facts.all("copies", "copy") if one.kept >= COPIES
+             and one.moves >= max(MOVES, 2 * one.kept) and CLEARED * one.cleared <= one.kept]
+    for one in found[:1]:
+        yield Finding("PUF302", f"what the observation shows as {one.value:g} moves on to "
+                                f"{facts.called(one.element, one.element)} and stays in "
+                                f"{facts.called(one.origin, one.origin)} as well",
+                      **facts.at("c_step"), severity="warning", env=one.env, agent=one.agent,
+                      step=one.step, element=one.origin, seed=facts.seed,
+                      expected=f"one place, as after {one.moves} other moves",
+                      actual=f"{one.kept} old places that only the next episode clears",
+                      hint="clear the old cell on every path before the new one is set")

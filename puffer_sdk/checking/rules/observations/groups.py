@@ -1,0 +1,61 @@
+"""Elements of the observation that have one fault are one finding.  cells -> Groups"""
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ...core.facts import REPEATS, Fact, Facts, blocks, ranges
+from ...core.finding import Elements, span
+
+
+class Group(NamedTuple):
+    """Elements of the observation that have one fault."""
+
+    element: int | Elements
+    agent: int | None       # the first one's; None = every agent's
+    who: str                # " of agent 3", " of agents 0-3, 5"; "" = of every agent
+    env: int                # where it was seen first
+
+
+def grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
+    """Cells of agents' rows: those that have one cause are one group.
+
+    Agents whose rows have the same cells share them. Rows that have some cells of one pattern each,
+    as they were met in play, are taken together.
+    """
+    rows: dict[int, set[int]] = defaultdict(set)
+    for cell in cells:
+        rows[cell.agent].add(cell.element)
+    agents_of: dict[tuple, list[int]] = defaultdict(list)
+    for agent, row in sorted(rows.items()):
+        agents_of[tuple(sorted(row))].append(agent)
+    if len(agents_of) >= REPEATS:
+        agents_of = {tuple(sorted(set().union(*rows.values()))): sorted(rows)}
+    found = []
+    for row, agents in sorted(agents_of.items()):
+        everyone = len(agents) == facts.shape.env_agents
+        names = ", ".join(str(span(*pair)) for pair in ranges(agents))
+        who = "" if everyone else f" of agent{'s' if agents[1:] else ''} {names}"
+        env = next(getattr(cell, "env", 0) for cell in cells if cell.agent in agents)
+        found += [Group(each, None if everyone else agents[0], who, env) for each in blocks(row)]
+    return found
+
+
+def whole(facts: Facts, element: int | Elements) -> str:
+    """"the whole observation", "rows 3-7 of the image", "elements 3-7 of the observation"."""
+    if isinstance(element, int):
+        return f"element {element} of the observation"
+    first, last = element.first, element.last
+    if element != f"{first}-{last}":
+        return f"elements {element} of the observation"
+    if first == 0 and last == facts.shape.obs_size - 1:
+        return "the whole observation"
+    for part in facts.row.parts:
+        width = math.prod(part.shape[1:])
+        if part.kind in ("grid", "image") and part.first <= first and last <= part.last and \
+                (first - part.first) % width == 0 and (last + 1 - part.first) % width == 0:
+            lines = span((first - part.first) // width, (last - part.first) // width)
+            return f"row{'' if isinstance(lines, int) else 's'} {lines} of the {part.kind}"
+    return f"elements {element} of the observation"

@@ -1,0 +1,34 @@
+"""Which elements of the observation are given values, as harness/stores.c saw it: a part of PUF305.
+
+Facts -> Stores
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.facts import Facts
+
+
+class Stores:
+    """Which elements the instructions store to that ever store something other than 0."""
+
+    def __init__(self, facts: Facts):
+        self.known = facts.fact("trace-debug", "stored") is not None
+        size = facts.shape.obs_size
+        self.own = np.zeros(size, bool)         # to these and no others, on each of their steps
+        self.some = np.zeros(size, bool)        # to others on other steps
+        for fact in facts.all("trace-debug", "store"):
+            for first, last in fact.elements:
+                if fact.valued:
+                    (self.some if fact.varies else self.own)[first:last + 1] = True
+
+    def has_no_value(self, element: int) -> bool:
+        """Whether nothing but 0 was ever stored to an element, and nothing could have been: those
+        beside it have values of their own, and none of them is set where something happens to be,
+        as a cell of a board is."""
+        if not self.known or self.own[element] or self.some[element]:
+            return False
+        written = np.flatnonzero(self.own | self.some)
+        at = int(np.searchsorted(written, element))
+        beside = written[max(at - 1, 0):at + 1]
+        return len(beside) > 0 and not self.some[beside].any()

@@ -1,0 +1,284 @@
+"""Judgements of numbers: constant, large and wrapping observations; rewards; actions."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...collect.python.python_facts import Effect, Play, PythonFacts
+from ...core.facts import ranges
+from ...core.finding import Elements, Finding, span
+from ...core.registry import NotTested
+from .judging import agent_of, judgement
+
+# Gymnasium's own environments leave [-5, 5]: Pendulum reaches 8, Acrobot 28
+OBS_LARGE, OBS_HUGE, REWARD_LARGE = 50.0, 1000.0, 100.0
+ENOUGH = 400            # steps after which an element that never changed says something
+MANY = 2000             # steps of few episodes that do
+EPISODES = 3
+REWARDLESS = 30_000     # steps without a reward that say something
+MOMENTS = 40            # replaced choices without any effect that say something
+SLOTS = 3               # constant zeros in a row that may be empty slots
+
+
+def _leaf_of(facts: PythonFacts, element: int) -> tuple:
+    """(name, kind, first, shape, dtype, low, high)"""
+    return next(leaf for leaf in facts.shape.leaves
+                if leaf[2] <= element < leaf[2] + _size(leaf))
+
+
+def _size(leaf: tuple) -> int:
+    return int(np.prod(leaf[3], dtype=int))
+
+
+def _named(leaf: tuple, first: int, last: int) -> str:
+    """'element 3 of the observation', "'goal' of the observation" """
+    own = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
+    if last - first + 1 == _size(leaf):
+        return own
+    first, last = first - leaf[2], last - leaf[2]
+    return f"element {first} of {own}" if first == last else f"elements {first}-{last} of {own}"
+
+
+def _is_image(leaf: tuple) -> bool:
+    return leaf[1] == "Box" and len(leaf[3]) in (2, 3)
+
+
+@judgement("PUF305", needs=("play",))
+def constant(facts: PythonFacts) -> Iterator[Finding]:
+    play = facts.play
+    if play.steps < ENOUGH and len(play.episodes) < EPISODES * 4:
+        raise NotTested(f"{play.steps} steps are too few")
+    if all(episode.length == 1 for episode in play.episodes):
+        raise NotTested("episodes have one step")
+    still = play.low == play.high
+    place = facts.at("step")
+    if _unwritten(facts):
+        raise NotTested("something is never written", "PUF301")
+    if still.all():
+        if len(still) == 1 and facts.shape.leaves[0][1] == "Discrete" and play.low[0] == 0:
+            return                      # a bandit: one state, and nothing to see
+        yield Finding("PUF305", f"the observation never changes, in {play.steps:,} steps", **place,
+                      element=span(0, len(still) - 1),
+                      expected="values that tell the agent something",
+                      actual="the same on every step", seen_in="play",
+                      hint="observe in step(), after the state has changed")
+        return
+    for leaf in facts.shape.leaves:
+        first, last = leaf[2], leaf[2] + _size(leaf) - 1
+        mine = still[first:last + 1]
+        if mine.all() and len(facts.shape.leaves) > 1 and len(mine):
+            yield _constant(facts, leaf, first, last)
+        elif _is_image(leaf):
+            yield from _frames(facts, leaf, mine.reshape(leaf[3]))
+        elif leaf[1] == "Box" and len(leaf[3]) == 1 and not mine.all() and (
+                play.steps >= MANY or len(play.episodes) >= 2 * EPISODES):
+            for pair in _worth_a_word(play, first, last):
+                yield _constant(facts, leaf, *pair)
+
+
+def _constant(facts: PythonFacts, leaf: tuple, first: int, last: int) -> Finding:
+    values = facts.play.low[first:last + 1]
+    shown = f"{values[0]:g}" if (values == values[0]).all() else "the same"
+    return Finding("PUF305", f"{_named(leaf, first, last)} "
+                   f"{'is' if first == last or last - first + 1 == _size(leaf) else 'are'} "
+                   f"always {shown}, in {facts.play.steps:,} steps", **facts.at("step"),
+                   element=span(first, last), expected="values that tell the agent something",
+                   actual=f"{shown} on every step", seen_in="play",
+                   hint="write what was forgotten, or leave it out of the space")
+
+
+def _frames(facts: PythonFacts, leaf: tuple, still: np.ndarray) -> Iterator[Finding]:
+    """A frame of a stack that never changes, although the others do, and alike."""
+    for axis in {0, len(leaf[3]) - 1}:
+        count = leaf[3][axis]
+        if not 4 <= count <= 16 or max(leaf[3]) == count:
+            continue
+        moving = [float(1 - np.take(still, index, axis).mean()) for index in range(count)]
+        dead = [index for index in range(count) if moving[index] == 0]
+        others = [share for share in moving if share]
+        if len(dead) == 1 and min(others) > 0.8 * max(others):
+            where = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
+            yield Finding("PUF305", f"frame {dead[0]} of {count} of {where} never changes",
+                          **facts.at("step"), expected="a frame like the others",
+                          actual="the same on every step", seen_in="play",
+                          hint="move frames by one place in each step")
+
+
+def _worth_a_word(play: Play, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Ranges of constant numbers of a vector that are no bias, one-hot class or empty slot."""
+    still = play.low == play.high
+    mine = [e for e in range(first, last + 1) if still[e]]
+    for begin, end in ranges(mine):
+        value = play.low[begin]
+        beside = [e for e in (begin - 1, end + 1) if first <= e <= last]
+        if value == 1 and begin == end:                         # a bias
+            continue
+        flags = np.isin(play.low[begin:end + 1], (0, 1)).all()
+        if flags and any(play.flags[e] for e in beside):
+            continue                                            # classes that did not occur
+        if end - begin + 1 >= SLOTS and _alike(play, first, begin, end):
+            continue
+        yield begin, end
+
+
+def _alike(play: Play, first: int, begin: int, end: int) -> bool:
+    """Whether the numbers before are of slots of the same kind, that were filled."""
+    size = end - begin + 1
+    for stride in range(1, size + 1):
+        start = begin - 2 * stride
+        if size % stride or start < first:
+            continue
+        low = play.low[start:begin].reshape(2, stride)
+        high = play.high[start:begin].reshape(2, stride)
+        extent = (high - low).max(axis=0)
+        if (extent > 0).all() and (np.ptp(low, axis=0) <= 0.25 * extent).all() \
+                and (np.ptp(high, axis=0) <= 0.25 * extent).all():
+            return True
+    return False
+
+
+def _unwritten(facts: PythonFacts) -> bool:
+    """Whether PUF301 explains odd numbers."""
+    found = facts.compared.get("memory")
+    return bool(found and found.difference)
+
+
+@judgement("PUF304", needs=("play",))
+def scale(facts: PythonFacts) -> Iterator[Finding]:
+    play = facts.play
+    outside = {each.what for each in facts.oddities.values() if each.kind == "obs-outside"}
+    for leaf in facts.shape.leaves:
+        first, last = leaf[2], leaf[2] + _size(leaf) - 1
+        if leaf[1] != "Box" or leaf[4] == "uint8" or leaf[0] in outside or last < first \
+                or _unwritten(facts):
+            continue
+        largest = np.maximum(np.abs(play.low[first:last + 1]), np.abs(play.high[first:last + 1]))
+        large = np.flatnonzero(np.isfinite(largest) & (largest > OBS_LARGE))
+        if not len(large):
+            continue
+        top = float(largest[large].max())
+        pairs = list(ranges((large + first).tolist()))
+        element = span(*pairs[0]) if len(pairs) == 1 else Elements(
+            pairs[0][0], pairs[0][1], ", ".join(str(span(*pair)) for pair in pairs[:6]))
+        whole = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
+        yield Finding("PUF304", f"{len(large)} of {_size(leaf)} numbers of {whole} "
+                      f"reach{'es' if len(large) == 1 else ''} {top:g}", **facts.at("step"),
+                      element=element, expected=f"within [-{OBS_LARGE:g}, {OBS_LARGE:g}]",
+                      actual=top, seen_in="play",
+                      severity="error" if top >= OBS_HUGE else "warning",
+                      hint="divide by the largest value that it can take")
+
+
+@judgement("PUF307", needs=("play",))
+def wraps(facts: PythonFacts) -> Iterator[Finding]:
+    play = facts.play
+    if len(play.low) != len(play.wraps):
+        return
+    gone = np.flatnonzero((play.wraps >= 3) & (play.smooth >= 8 * play.wraps)
+                          & (play.high - play.low > 128))
+    for first, last in ranges(gone.tolist()):
+        leaf = _leaf_of(facts, first)
+        yield Finding("PUF307", f"{_named(leaf, first, last)} wraps around", **facts.at("step"),
+                      element=span(first, last), expected="a value from 0 to 255",
+                      actual="0 next to 255, again and again", seen_in="play",
+                      hint="shift, scale or clamp it into 0..255, or declare floats")
+
+
+@judgement("PUF313", "PUF311", needs=("play",))
+def rewards(facts: PythonFacts) -> Iterator[Finding]:
+    play = facts.play
+    low, high = play.reward
+    largest = low if abs(low) > abs(high) else high
+    if np.isfinite(largest) and abs(largest) > REWARD_LARGE:
+        yield Finding("PUF313", f"rewards reach {largest:g}", **facts.at("step"),
+                      step=play.reward_step, actual=float(largest), seen_in="play",
+                      expected=f"within [-{REWARD_LARGE:g}, {REWARD_LARGE:g}]",
+                      hint="divide all rewards by the largest")
+    if _piles_up(play):
+        yield Finding("PUF311", "the reward grows throughout each episode, as a sum does",
+                      **facts.at("step"), expected="what this step has earned",
+                      actual=", ".join(f"{x:g}" for x in _longest(play)[:6]) + ", ...",
+                      severity="warning", seen_in="play",
+                      hint="begin step() with reward = 0.0; a return is the trainer's to sum up")
+
+
+@judgement("PUF314", needs=("play",))
+def no_reward(facts: PythonFacts) -> Iterator[Finding]:
+    found = facts.long
+    if facts.play.nonzero or (found and found.nonzero):
+        return
+    steps = found.steps if found else facts.play.steps
+    if steps < REWARDLESS:
+        raise NotTested(f"{steps:,} steps without a reward are too few to mean anything")
+    yield Finding("PUF314", f"no reward but 0 in {steps:,} steps with {found.endings:,} endings",
+                  **facts.at("step"), expected="some reward other than 0",
+                  actual="0 on every step", seen_in="long",
+                  hint="does step() return it? else reward the way there")
+
+
+def _longest(play: Play) -> np.ndarray:
+    return max((episode.rewards for episode in play.episodes), key=len)
+
+
+def _piles_up(play: Play) -> bool:
+    """In all longer episodes of any play, rewards only grow away from 0, in few sizes of steps."""
+    long = [episode.rewards for episode in play.episodes if len(episode.rewards) >= 8]
+    if len(long) < 4:
+        return False
+    grown = 0
+    for rewards in long:
+        jumps = np.diff(np.abs(rewards))
+        if not np.isfinite(rewards).all() or (jumps < -1e-9).any() \
+                or len(np.unique(np.sign(rewards[rewards != 0]))) > 1:
+            return False
+        kinds = np.unique(np.round(jumps, 6))
+        grown += len(np.unique(rewards)) >= 3 and len(kinds) <= 4 and (
+            abs(rewards[-1]) >= 2 * np.abs(rewards[rewards != 0][:1]).sum() > 0)
+    return grown >= max(3, 0.5 * len(long))
+
+
+@judgement("PUF411", needs=("effects", "traces"))
+def ignored(facts: PythonFacts) -> Iterator[Finding]:
+    again = facts.compared.get("again")
+    if again is None or again.difference:
+        raise NotTested("the environment is not deterministic to begin with", "PUF501")
+    sizes = facts.shape.sizes
+    silent = [each for each in facts.effects if not each.differs and each.moments >= MOMENTS]
+    heads = {each.head for each in silent if each.value is None and not each.agent}
+    for head in sorted(heads):
+        which = f"head {head} of the action" if len(sizes) > 1 else "the action"
+        yield _ignored(facts, f"{which} changes nothing", head,
+                       f"none, in place of {_moments(silent, head)} choices")
+    if len(heads) == len(sizes):
+        return
+    for each in silent:
+        if each.agent:
+            yield _ignored(facts, f"the action of agent {each.agent} changes nothing", None,
+                           f"none, in place of {each.moments} choices",
+                           agent=agent_of(facts, each.agent))
+    yield from _same_values(facts, silent, heads)
+
+
+def _moments(silent: list[Effect], head: int) -> int:
+    return next(each.moments for each in silent if each.head == head and each.value is None)
+
+
+def _same_values(facts: PythonFacts, silent: list[Effect], heads: set[int]) -> Iterator[Finding]:
+    groups: dict[tuple[int, int], list[Effect]] = {}
+    for each in silent:
+        if each.value is not None and each.head not in heads:
+            groups.setdefault((each.head, each.other), []).append(each)
+    for (head, other), members in sorted(groups.items()):
+        values = ", ".join(str(each.value) for each in members)
+        of = f" of head {head}" if len(facts.shape.sizes) > 1 else ""
+        many = len(members) > 1
+        yield _ignored(facts, f"action{'s' * many} {values}{of} never do{'es' * (not many)} "
+                       f"anything but action {other}", head,
+                       f"no difference in {min(each.moments for each in members)} choices")
+
+
+def _ignored(facts: PythonFacts, message: str, head: int | None, actual: str, **more) -> Finding:
+    return Finding("PUF411", message, **facts.at("step"), element=head, actual=actual, **more,
+                   expected="another observation, reward or ending", seen_in="effects",
+                   hint="does step() read it? at the right index?")
