@@ -29,10 +29,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # where mutants are made, and how many of a hundred: a glob each
 SHARES = {"puffer_sdk/checking/**/*.py": 30, "puffer_sdk/training/**/*.py": 28,
-          "puffer_sdk/checking/harness/*.c": 12, "kernels/**/*": 14, "trainer/**/*": 16}
+          "puffer_sdk/checking/**/*.c": 12, "kernels/**/*": 14, "trainer/**/*": 16}
 C_KINDS = (".c", ".h", ".cu", ".cuh", ".cc")
 # C has no coverage by test: the tests of a folder, in the order in which they are run
-C_TESTS = {"puffer_sdk/checking/harness": ["tests/checking"],
+C_TESTS = {"puffer_sdk/checking": ["tests/checking"],
            "kernels/cuda": ["tests/kernels/test_cuda_*.py", "tests/trainer/test_cuda_*.py"],
            "kernels": ["tests/kernels/test_kernel*.py", "tests/trainer/test_native*.py"],
            "trainer/cpu": ["tests/trainer/test_native*.py"],

@@ -15,8 +15,8 @@ ALWAYS = "tests/project/test_layout.py"
 # folders outside puffer_sdk/ -> the tests that read them
 OTHERS = {"kernels": ["kernels", "trainer"], "trainer": ["trainer"], "docs": ["docs"],
           "tools/site": ["docs"], "templates": ["projects"], "examples": ["projects"],
-          "man": ["cli"], "tests/specimens/broken": ["checking"],
-          "tests/specimens/correct": ["checking"], "tests/specimens/ocean": ["projects", "env"]}
+          "man": ["cli"], "tests/specimens/correct": ["checking"],
+          "tests/specimens/ocean": ["projects", "env"]}
 
 
 def changed(base: str) -> list[str]:

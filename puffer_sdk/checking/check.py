@@ -5,16 +5,17 @@
     result.findings         what is wrong, and where
     result.not_tested       rules that had nothing to look at, and why
 
-env/header.py and source/ read the source; harness/ compiles it in several ways; experiments/ run
-in processes of their own, which only write down facts; rules/ turn facts into findings; repro/
-writes a program for each error.
+collect/c/ reads the source, compiles it in several ways and runs experiments in processes of
+their own, which only write down facts; rules/ turn facts into findings; prove/ writes a program
+for each error. check_python.py does the same for environments in Python.
 """
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ..base import files, paths
@@ -25,11 +26,11 @@ from ..settings.config import find_ini, resolve
 from . import check_python
 from .collect.c import learning_probe, line_coverage, plan
 from .collect.c.source import read
-from .core import registry, suppressions
+from .core import engine, registry
 from .core.facts import Facts
 from .core.finding import Finding
 from .core.memory_bound import GIB, MEMORY
-from .core.result import CheckResult, limit
+from .core.result import CheckResult
 from .prove import proof
 from .rules.contract import outside
 
@@ -85,17 +86,17 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
             gather(facts, budget=budget, verbose=verbose)
         if learn:
             facts.options |= {"--learn"}
-            learning_probe.probe(facts, learn_seconds, on_progress or (lambda *progress: None), verbose)
-        findings, not_tested, explained = _apply(facts)
-        kept = _suppress(facts, findings, not_tested)
-        findings, more = limit(kept.kept)
-        if prove and not facts.exceeded:
-            proof.prove(facts, findings, lab, verbose=verbose)
-    bad = [f for f in findings if f.severity == "error" or strict]
-    return CheckResult(folder.name, findings, _coverage(facts), not_tested,
-                       "fail" if bad else "pass", time.perf_counter() - began, kept.allowed,
-                       more, learning_probe.summary(facts.learning), kept.notes, folder, texts,
-                       kept.declared, explained)
+            learning_probe.probe(facts, learn_seconds, on_progress or (lambda *progress: None),
+                                 verbose)
+        verdict = engine.judge(_judges(facts))
+
+        def show(findings: list[Finding]) -> None:
+            if prove and not facts.exceeded:
+                proof.prove(facts, findings, lab, verbose=verbose)
+
+        return engine.finish(folder.name, verdict, config=config, folder=folder, files=texts,
+                             coverage=_coverage(facts), strict=strict, began=began,
+                             learning=learning_probe.summary(facts.learning), prove=show)
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:
@@ -137,45 +138,17 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
     return lab
 
 
-def _apply(facts: Facts) -> tuple[list[Finding], dict[str, str], dict[str, list[str]]]:
-    """Every rule on these facts: findings with names and severities; what had no chance, and which
-    of it because of a finding.
-    """
-    findings, not_tested = [], {}
+def _judges(facts: Facts) -> Iterator[engine.Judge]:
+    """Every rule on these facts."""
     for code, rule in registry.requested(facts).items():
         if not rule.static and not facts.outcomes:
-            not_tested[code] = registry.NotTested(
-                "the environment was not run: it breaks the contract")
-            continue
-        try:
-            for finding in rule.function(facts):
-                finding.name = rule.name
-                finding.severity = finding.severity or rule.severity
-                if finding.word:
-                    finding.hint = f"{finding.hint}; if it is meant: // puffer: {finding.word}"
-                findings.append(finding)
-        except registry.NotTested as reason:
-            not_tested[code] = reason
-    findings.sort(key=Finding.order)
-    return findings, *registry.reasons(not_tested, findings)
+            yield (code,), _not_run
+        else:
+            yield (code,), partial(rule.function, facts)
 
 
-def _suppress(facts: Facts, findings: list[Finding],
-              not_tested: dict[str, str]) -> suppressions.Verdicts:
-    """Take out what the author allows, with the reason given, and what he declares."""
-    files = {name: data.decode("utf-8", "replace") for name, data in facts.files.items()}
-    key, value = None, facts.config.check.allow if facts.config else ""
-    if value:
-        origin = facts.config.origin["check.allow"]
-        file, _, line = origin.rpartition(":")
-        ini = find_ini(facts.folder)
-        at_ini = ini is not None and line.isdigit() and Path(file).name == ini.name
-        key = (os.path.relpath(ini, facts.folder), int(line), value) if at_ini \
-            else (origin, 0, value)
-    known = registry.load()
-    timed = {code for code, rule in known.items() if rule.timed}
-    return suppressions.apply(findings, files, key, {code: rule.name for code, rule in known.items()},
-                          {*not_tested, *timed})
+def _not_run() -> Iterator[Finding]:
+    raise registry.NotTested("the environment was not run: it breaks the contract")
 
 
 def _coverage(facts: Facts) -> dict:

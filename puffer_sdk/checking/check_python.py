@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ..base import paths
@@ -11,13 +12,11 @@ from ..bridges import makers, sources
 from ..bridges.makers import CALLABLE
 from .collect.python import children
 from .collect.python.python_facts import PythonFacts
-from .core import registry, suppressions
+from .core import engine, registry
 from .core.finding import Finding
 from .core.registry import NotTested
-from .core.result import CheckResult, limit
-from .rules.python_envs import endings, judging, numbers, repeating
-
-JUDGES = (judging, values, endings, repeating)      # importing them makes them known
+from .core.result import CheckResult
+from .rules.python_envs import judging
 
 
 def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path | None = None,
@@ -36,39 +35,23 @@ def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path 
         step_timeout=config.vec.step_timeout, start_timeout=config.vec.start_timeout,
         on_progress=on_progress)
     folder, files = _files(name, facts)
-    findings, not_tested, explained, rules = judge(facts)
-    kept = _suppress(config, findings, files, not_tested)
-    findings, more = limit(kept.kept)
-    bad = [each for each in findings if each.severity == "error" or strict]
-    return CheckResult(source.place.name, findings, _coverage(facts, rules), not_tested,
-                       "fail" if bad else "pass", time.perf_counter() - began, kept.allowed,
-                       more, None, kept.notes, folder, files, kept.declared, explained)
+    verdict = judge(facts)
+    return engine.finish(source.place.name, verdict, config=config, folder=folder, files=files,
+                         coverage=_coverage(facts, verdict.rules), strict=strict, began=began)
 
 
-def judge(facts: PythonFacts) -> tuple[list[Finding], dict[str, str], dict[str, list[str]], int]:
-    """Findings with names and severities; what had no chance, and why; what of it because of a
-    finding; how many rules there are.
-    """
-    rules, findings, reasons, asked = registry.load(), [], {}, set()
-    for each in judging.known:
-        try:
-            for name in each.needs:
-                if name not in facts.done:
-                    raise NotTested(_why(facts, name))
-            findings += list(each.function(facts))
-            asked |= set(each.codes)
-        except NotTested as reason:
-            for code in each.codes:
-                reasons.setdefault(code, reason)
-    for finding in findings:
-        finding.name = rules[finding.code].name
-        finding.severity = finding.severity or rules[finding.code].severity
-        if finding.seed is None:
-            finding.seed = facts.seed
-    codes = {code for each in judging.known for code in each.codes}
-    findings.sort(key=Finding.order)
-    unasked = {code: reasons[code] for code in codes - asked if code in reasons}
-    return findings, *registry.reasons(unasked, findings), len(codes)
+def judge(facts: PythonFacts) -> engine.Verdict:
+    """Every judgement of environments in Python on these facts."""
+    registry.load()
+    return engine.judge(((each.codes, partial(_ask, each, facts)) for each in judging.known),
+                        facts.seed)
+
+
+def _ask(judgement: judging.Judgement, facts: PythonFacts) -> Iterator[Finding]:
+    for name in judgement.needs:
+        if name not in facts.done:
+            raise NotTested(_why(facts, name))
+    return judgement.function(facts)
 
 
 def _why(facts: PythonFacts, experiment: str) -> str:
@@ -90,18 +73,6 @@ def _files(name: str, facts: PythonFacts) -> tuple[Path, dict[str, bytes]]:
         with suppress(OSError):
             files[place] = paths.content(folder / place)
     return folder, files
-
-
-def _suppress(config, findings: list[Finding], files: Mapping[str, bytes],
-              not_tested: Mapping[str, str]):
-    """Take out what [check] allow and marks in the file allow."""
-    known = registry.load()
-    value, origin = config.check.allow, config.origin["check.allow"]
-    file, _, line = origin.rpartition(":")
-    key = ((file, int(line), value) if line.isdigit() else (origin, 0, value)) if value else None
-    return suppressions.apply(findings, {name: data.decode("utf-8", "replace")
-                                     for name, data in files.items()}, key,
-                          {code: rule.name for code, rule in known.items()}, not_tested)
 
 
 def _coverage(facts: PythonFacts, rules: int) -> dict:

@@ -9,9 +9,9 @@ import textwrap
 import pytest
 from helpers.places import ROOT, SPECIMENS
 
-from puffer_sdk.checking import rules
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.rules import contract
 from puffer_sdk.cli import main
 
 
@@ -26,22 +26,22 @@ def recipe() -> dict[str, str]:
 @pytest.fixture
 def project(tmp_path, recipe, monkeypatch):
     """A copy of the folders that the recipe speaks of, with the rule in it; forgotten later."""
-    (tmp_path / "tests" / "specimens" / "broken").mkdir(parents=True)
-    (tmp_path / "tests" / "specimens" / "correct").symlink_to(SPECIMENS / "correct")
+    (tmp_path / "tests" / "checking" / "rules" / "contract").mkdir(parents=True)
+    (tmp_path / "tests" / "specimens").symlink_to(SPECIMENS)
     file = tmp_path / recipe["python"].splitlines()[0].removeprefix("# ")
     file.parent.mkdir(parents=True)
     file.write_text(recipe["python"])
-    monkeypatch.setattr(rules, "__path__", [*rules.__path__, str(file.parent)])
+    monkeypatch.setattr(contract, "__path__", [*contract.__path__, str(file.parent)])
     monkeypatch.setattr(registry, "_rules", dict(registry.load()))
     registry.load.cache_clear()
     yield tmp_path
     registry.load.cache_clear()
-    sys.modules.pop(f"{rules.__name__}.{file.stem}")
+    sys.modules.pop(f"{contract.__name__}.{file.stem}")
 
 
 def test_the_recipe_adds_a_rule(project, recipe, capsys):
     subprocess.run(["sh", "-e", "-c", recipe["sh"]], cwd=project, check=True)
-    (folder,) = (project / "tests" / "specimens" / "broken").iterdir()
+    (folder,) = (project / "tests" / "checking" / "rules" / "contract").iterdir()
     (finding,) = check(folder, budget=0.01).findings
     assert (finding.code, finding.name, finding.severity) == ("PUF199", "unfinished", "warning")
     assert (finding.file, finding.line) == (f"{folder.name}.h", 2)

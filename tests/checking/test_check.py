@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.forms import LONG, forms
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, all_broken, broken
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
@@ -21,7 +21,7 @@ from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.report import terminal
 from puffer_sdk.projects import scaffold
 
-BROKEN = sorted(p for p in (SPECIMENS / "broken").iterdir() if (p / f"{p.name}.h").is_file())
+BROKEN = [folder for folder in all_broken() if (folder / f"{folder.name}.h").is_file()]
 NEED_ALL = ("puf402_rover",)       # an agent is stuck after more steps than that
 CORRECT = sorted(p for p in (SPECIMENS / "correct").iterdir() if (p / f"{p.name}.h").is_file())
 
@@ -120,7 +120,7 @@ def line_of(folder: Path, text: str) -> int:
 
 
 def test_crashes_name_the_line_the_env_and_the_step(copy):
-    mine = copy(SPECIMENS / "broken" / "puf201_mine")
+    mine = copy(broken("puf201_mine"))
     (finding,) = short_check(mine).findings
     assert finding.line == line_of(mine, "inside ? env->rock")
     assert finding.env is not None and finding.step > 0 and finding.seed == 42
@@ -128,7 +128,7 @@ def test_crashes_name_the_line_the_env_and_the_step(copy):
 
 
 def test_row_overrun_says_which_array_and_by_how_much(copy):
-    relay = copy(SPECIMENS / "broken" / "puf203_relay")
+    relay = copy(broken("puf203_relay"))
     finding = check(relay).findings[0]
     assert finding.line == line_of(relay, "if (i == RUNNERS - 1)") or \
         finding.line == line_of(relay, "env->observations[k++] = env->pos[next]")
@@ -142,7 +142,7 @@ def test_row_overrun_says_which_array_and_by_how_much(copy):
                    "env->rewards[0] = 0; env->terminals[-1] = 0;\n    env->terminals[0] = 0;")),
 ])
 def test_row_overrun_of_single_floats(copy, array, change):
-    mine = copy(SPECIMENS / "broken" / "puf201_mine", ("y <= env->height", "y < env->height"),
+    mine = copy(broken("puf201_mine"), ("y <= env->height", "y < env->height"),
                 change)
     result = short_check(mine)
     codes = [f.code for f in result.findings]       # a reward in the next row is lost there
@@ -177,7 +177,7 @@ def test_null_pointer_is_a_memory_error(copy):
 
 
 def test_findings_survive_an_env_that_closes_descriptors_and_prints(copy):
-    noisy = copy(SPECIMENS / "broken" / "puf312_market", (
+    noisy = copy(broken("puf312_market"), (
         "void c_reset(Market* m) {", '#include <stdio.h>\n#include <unistd.h>\n'
         'void c_reset(Market* m) {\n    printf("reset\\n");\n'
         '    for (int fd = 0; fd < 20; fd++) close(fd);\n    if (chdir("/")) return;'))
@@ -188,12 +188,12 @@ def test_not_tested_says_why(copy):
     endless = copy(SPECIMENS / "correct" / "mower", ("env->tick >= 120", "env->tick < 0"))
     result = short_check(endless)
     assert result.not_tested["PUF401"] == "no episode ended"
-    dead = short_check(copy(SPECIMENS / "broken" / "puf204_tank"))
+    dead = short_check(copy(broken("puf204_tank")))
     assert dead.explained == {"PUF503": ["PUF204"]} and "PUF204" in dead.not_tested["PUF503"]
 
 
 def test_two_checks_give_the_same_document(copy):
-    folder = copy(SPECIMENS / "broken" / "puf503_cargo")
+    folder = copy(broken("puf503_cargo"))
     documents = []
     for _ in range(2):
         document = short_check(folder).to_dict()
@@ -203,7 +203,7 @@ def test_two_checks_give_the_same_document(copy):
 
 
 def test_json_has_the_promised_keys(copy):
-    document = short_check(copy(SPECIMENS / "broken" / "puf304_pong")).to_dict()
+    document = short_check(copy(broken("puf304_pong"))).to_dict()
     assert set(document) == {"findings", "coverage", "verdict"}
     assert document["verdict"] == "pass"        # warnings alone
     assert list(document["findings"][0]) == [
@@ -213,18 +213,18 @@ def test_json_has_the_promised_keys(copy):
 
 
 def test_strict_counts_warnings(copy):
-    assert short_check(copy(SPECIMENS / "broken" / "puf105_lamp"), strict=True).verdict == "fail"
+    assert short_check(copy(broken("puf105_lamp")), strict=True).verdict == "fail"
 
 
 def test_suppressions(copy):
-    pong = copy(SPECIMENS / "broken" / "puf304_pong", (
+    pong = copy(broken("puf304_pong"), (
         "void c_step(Pong* p) {", "// puffer: allow(PUF304) pixels on purpose\n"
         "void c_step(Pong* p) {"))
     result = short_check(pong, strict=True)
     assert result.findings == [] and result.verdict == "pass"
     assert result.suppressed[0][1] == "pixels on purpose"
     shutil.rmtree(pong)
-    hurdles = copy(SPECIMENS / "broken" / "puf321_hurdles")
+    hurdles = copy(broken("puf321_hurdles"))
     (hurdles / f"{hurdles.name}.ini").write_text(
         "[env]\n[check]\nallow = PUF321 trained by a loop that clears\n")
     result = short_check(hurdles)
@@ -232,7 +232,7 @@ def test_suppressions(copy):
 
 
 def test_refused_setting_and_unreadable_header(copy):
-    lamp = copy(SPECIMENS / "broken" / "puf105_lamp")
+    lamp = copy(broken("puf105_lamp"))
     with pytest.raises(UsageError):
         short_check(lamp, settings={"train.gama": "3"})
     header = lamp / f"{lamp.name}.h"
@@ -262,7 +262,7 @@ def run(*words: str) -> subprocess.CompletedProcess:
 
 
 def test_command_line(copy):
-    done = run("check", str(copy(SPECIMENS / "broken" / "puf301_orchard")), "--format", "json")
+    done = run("check", str(copy(broken("puf301_orchard"))), "--format", "json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["findings"][0]["code"] == "PUF301"
     done = run("check", str(copy(SPECIMENS / "correct" / "bandit")))
@@ -288,7 +288,7 @@ def test_a_misspelt_setting_is_named_even_where_the_env_cannot_run(tmp_path):
     ("if (env->y < HEIGHT - 1)", ["PUF302"]), ("", []), ("if (env->eaten < 0)", [])])
 def test_what_moves_on_and_stays(clears, codes, copy):
     """Sometimes, never, and always: a trail is another game."""
-    beavers = copy(SPECIMENS / "broken" / "puf302_beavers", ("if (env->y < HEIGHT - 1)", clears))
+    beavers = copy(broken("puf302_beavers"), ("if (env->y < HEIGHT - 1)", clears))
     found = short_check(beavers).findings
     assert [finding.code for finding in found] == codes
     assert all("stays in element" in f.message and f.severity == "warning" for f in found)

@@ -14,7 +14,7 @@ from puffer_sdk.checking.core import kinds
 from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.toolchain import compilers
 
-CHECKING = driver.SOURCES.parent
+CHECKING = driver.PLAY.parent
 # Writes a fact of each kind, with a value in every field
 EVERY_KIND = """
 #include "harness.h"
@@ -46,8 +46,8 @@ def compile_c(folder, text: str) -> subprocess.CompletedProcess:
     (folder / "write.c").write_text(text)
     compiler = compilers.find_compiler()
     return subprocess.run([*compiler.command, "-std=gnu11", f"-I{paths.include_dir()}",
-                           f"-I{driver.SOURCES}", str(folder / "write.c"),
-                           str(driver.SOURCES / "facts.c"), "-o", str(folder / "write")],
+                           f"-I{driver.PLAY}", str(folder / "write.c"),
+                           str(driver.PLAY / "facts.c"), "-o", str(folder / "write")],
                           capture_output=True, text=True, check=False)
 
 
@@ -136,7 +136,7 @@ def test_a_definition_that_is_wrong_is_an_error(text, message):
 
 def test_rules_ask_only_for_kinds_and_fields_that_exist():
     """A rule's rare branch would otherwise fail only when its fault is met."""
-    for path in (*CHECKING.glob("rules/*.py"), *CHECKING.glob("experiments/*.py"),
+    for path in (*CHECKING.glob("rules/*/*.py"), *CHECKING.glob("collect/c/*.py"),
                  CHECKING / "check.py"):
         text = path.read_text()
         asked = re.findall(r'\bfacts\.(?:fact|all)\(\s*"[\w-]+",\s*"([\w-]+)"\)', text)

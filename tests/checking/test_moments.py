@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.check_fixtures import short_check
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, broken
 
 SIEGE = SPECIMENS / "correct" / "siege"
 
@@ -57,14 +57,14 @@ def test_one_agent_whose_choices_do_nothing(changed):
 
 
 def test_an_observation_before_the_reset_is_an_old_one(changed):
-    result = changed(SPECIMENS / "broken" / "puf302_plough",
+    result = changed(broken("puf302_plough"),
                      ("        morning(p);\n    }\n}", "        c_reset(p);\n    }\n}"))
     assert codes(result) == set()       # the fault of that specimen, mended
     assert result.verdict == "pass"
 
 
 def test_the_forgotten_terminal_mended(changed):
-    ladder = SPECIMENS / "broken" / "puf406_ladder"
+    ladder = broken("puf406_ladder")
     assert codes(changed(ladder, ("    } else if (l->tick == 40) {\n",
                                   "    } else if (l->tick == 40) {\n"
                                   "        l->terminals[0] = 1;\n"))) == set()

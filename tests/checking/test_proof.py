@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.forms import forms
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, broken
 from helpers.playground import wait_until
 
 from puffer_sdk.base.errors import BuildError, UsageError
@@ -66,7 +66,7 @@ def puffer(folder: Path, *words: str) -> subprocess.CompletedProcess:
 @pytest.mark.proof
 @pytest.mark.parametrize("name", forms(["puf203_relay", "puf302_traffic", "puf503_cargo"], MENDS))
 def test_program_fails_until_the_fault_is_mended(name, tmp_path):
-    folder = copy_to(SPECIMENS / "broken" / name, tmp_path / name)
+    folder = copy_to(broken(name), tmp_path / name)
     code = f"PUF{name[3:6]}"
     most, says, change = MENDS[name]
     finding = next(f for f in check(folder).findings if f.code == code)
@@ -107,7 +107,7 @@ def test_late_fault_is_shrunk_and_repeats(tmp_path):
 
 def test_the_command_in_the_file_builds_it(tmp_path):
     """As a person would: the lines behind "By hand", in a shell."""
-    folder = copy_to(SPECIMENS / "broken" / "puf322_lives", tmp_path / "puf322_lives")
+    folder = copy_to(broken("puf322_lives"), tmp_path / "puf322_lives")
     done = puffer(folder, "check")
     assert done.returncode == 1
     assert re.search(r"  repro: puffer-sdk check --replay \S*build/check/repro_PUF322.c "
@@ -142,7 +142,7 @@ def test_replay_refuses_what_it_cannot_play(tmp_path):
 
 
 def test_unproven_and_unwanted(tmp_path):
-    folder = copy_to(SPECIMENS / "broken" / "puf303_comet", tmp_path / "puf303_comet")
+    folder = copy_to(broken("puf303_comet"), tmp_path / "puf303_comet")
     result = check(folder, prove=False)
     assert result.findings and all(f.repro is None for f in result.findings)
     assert not (folder / "build" / "check").exists()
@@ -187,7 +187,7 @@ def test_shrinking_keeps_what_matters_and_nothing_else(wanted):
 
 def test_stopped_it_ends_the_program_that_runs(tmp_path):
     """A signal to `check` does not wait for a program, which may take a minute."""
-    folder = copy_to(SPECIMENS / "broken" / "puf322_lives", tmp_path / "puf322_lives")
+    folder = copy_to(broken("puf322_lives"), tmp_path / "puf322_lives")
     sleeper = tmp_path / "sleeper"
     sleeper.write_text("#!/bin/sh\nexec sleep 50\n")
     sleeper.chmod(0o755)

@@ -51,7 +51,8 @@ def played(tmp_path_factory) -> dict:
 
 
 def judged(facts):
-    findings, not_tested, *_ = check_python.judge(facts)
+    verdict = check_python.judge(facts)
+    findings, not_tested = verdict.findings, verdict.not_tested
     return [(each.code, each.message) for each in findings], not_tested
 
 
@@ -88,11 +89,11 @@ def test_what_a_released_game_forgets_is_all_that_is_said_of_it(played):
 
 def test_findings_say_where_and_what(played):
     text = FAULTY.read_text().splitlines()
-    findings, *_ = check_python.judge(played["OutOfBounds"])
+    findings = check_python.judge(played["OutOfBounds"]).findings
     (finding,) = findings
     assert finding.file == "faulty.py" and text[finding.line - 1].strip().startswith("def ")
     assert finding.expected == "within [-1, 1]" and abs(finding.actual) == 1.5
-    (raised,), *_ = check_python.judge(played["Raises"])
+    (raised,) = check_python.judge(played["Raises"]).findings
     assert text[raised.line - 1].strip() == 'assert self.t < 20, "too far"'
     assert raised.actual == "too far" and "raises AssertionError" in raised.message
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.check_fixtures import short_check
-from helpers.places import SPECIMENS
+from helpers.places import broken, environment
 
 from puffer_sdk.checking.core import statistics
 from puffer_sdk.checking.report import terminal
@@ -24,8 +24,9 @@ from puffer_sdk.env import header, row
 def changed(tmp_path):
     """A copy of an environment of tests/ with texts of its header replaced."""
     def make(name: str, *changes: tuple[str, str], ini: str | None = None) -> Path:
-        target = tmp_path / Path(name).name
-        shutil.copytree(SPECIMENS / name, target, ignore=shutil.ignore_patterns("build"))
+        source = environment(name)
+        target = tmp_path / source.name
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("build"))
         path = target / f"{target.name}.h"
         text = path.read_text()
         for old, new in changes:
@@ -60,7 +61,7 @@ def test_bounds_are_read_from_comments(comment, bounds):
 
 
 def test_fields_have_names_extents_bounds_and_lines():
-    spec = header.read(SPECIMENS / "broken" / "puf306_rocket")
+    spec = header.read(broken("puf306_rocket"))
     found = row.read(spec, 8).parts
     assert [(f.name, f.first, f.count, f.low, f.high) for f in found] == [
         ("OBS_HEIGHT", 0, 1, 0, 2), ("OBS_SPEED", 1, 1, -3, 3), ("OBS_FUEL", 2, 1, 0, 1),
@@ -72,7 +73,7 @@ def test_fields_have_names_extents_bounds_and_lines():
 
 
 def test_several_enumerators_on_a_line_have_their_own_comments():
-    spec = header.read(SPECIMENS / "broken" / "puf306_divers")
+    spec = header.read(broken("puf306_divers"))
     assert [(f.name, f.high) for f in row.read(spec, 3).parts] == [
         ("OBS_DEPTH", 11), ("OBS_BAG", 6), ("OBS_AIR", 40)]
 
@@ -139,7 +140,7 @@ def rows_of(result) -> dict[str, list[str]]:
 
 
 def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
-    result = short_check(changed("broken/puf303_comet", ("o[0] = dx / distance", "o[0] = NAN"),
+    result = short_check(changed("puf303_comet", ("o[0] = dx / distance", "o[0] = NAN"),
                            ("o[1] = dy / distance", "o[1] = INFINITY"),
                            ("4 ? 0.1f : 0.0f", "4 ? 0.0f : 0.0f")), budget=0.1)
     json.dumps(result.to_dict(), allow_nan=False)
@@ -152,7 +153,7 @@ def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
 
 
 def test_rewards_that_are_never_finite_have_their_row(changed):
-    result = short_check(changed("broken/puf303_comet", ("4 ? 0.1f : 0.0f", "4 ? NAN : 0.0f")),
+    result = short_check(changed("puf303_comet", ("4 ? 0.1f : 0.0f", "4 ? NAN : 0.0f")),
                    budget=0.1)
     low, mean, high, zeros = rows_of(result)["reward"]
     assert (low, mean, high) == ("nan", "nan", "nan") and zeros not in ("0%", "100%")
@@ -190,7 +191,7 @@ def test_a_constant_that_is_declared(changed):
 
 
 def test_one_element_too_many(changed):
-    found = codes(changed("broken/puf403_orbit", ("#define OBS_SIZE 4", "#define OBS_SIZE 5"),
+    found = codes(changed("puf403_orbit", ("#define OBS_SIZE 4", "#define OBS_SIZE 5"),
                           ("    o->observations[0]", "    o->observations[4] = 0.0f;\n"
                            "    o->observations[0]"), ini="[env]\nmax_ticks = 90\n"))
     assert {c: f.element for c, f in found.items()} == {"PUF305": 4}
@@ -199,12 +200,12 @@ def test_one_element_too_many(changed):
 # -- bounds
 
 def test_not_a_number_leaves_no_bounds(changed):
-    found = codes(changed("broken/puf306_rocket", ("r->fuel / 50.0f", "0.0f / 0.0f")))
+    found = codes(changed("puf306_rocket", ("r->fuel / 50.0f", "0.0f / 0.0f")))
     assert set(found) == {"PUF303"}
 
 
 def test_what_leaves_its_bounds_is_not_reported_twice(changed):
-    found = codes(changed("broken/puf306_rocket", ("r->fuel / 50.0f", "r->fuel")))
+    found = codes(changed("puf306_rocket", ("r->fuel / 50.0f", "r->fuel")))
     assert set(found) == {"PUF306"}
 
 
@@ -218,7 +219,7 @@ def test_what_leaves_its_bounds_is_not_reported_twice(changed):
 def test_timers(changed, old, new, expected):
     right = ("env->chest_x - env->x)", "env->chest_x - env->x + WIDTH)")
     other = ("env->chest_y - env->y)", "env->chest_y - env->y + WIDTH)")
-    assert set(codes(changed("broken/puf307_digger", right, other, (old, new)))) == expected
+    assert set(codes(changed("puf307_digger", right, other, (old, new)))) == expected
 
 
 # -- logs
@@ -239,7 +240,7 @@ FIXED = (("        b->ticks++;\n", ""), ("150 * ROWERS", "150"),
     ([("+= b->paid", "+= 2.0f * b->paid")], {"PUF422"}),
 ], ids=["one", "sum", "entries", "half", "grows", "empty", "double"])
 def test_conventions_of_logs(changed, changes, expected):
-    assert set(codes(changed("broken/puf422_rowers", *FIXED, *changes))) == expected
+    assert set(codes(changed("puf422_rowers", *FIXED, *changes))) == expected
 
 
 def test_an_agent_that_waits_to_come_back(changed):
@@ -261,7 +262,7 @@ def test_entries_per_goal_are_said_to_be_untested(changed):
 # -- endings
 
 def test_lockstep_needs_long_episodes(changed):
-    short = changed("broken/puf403_orbit", ini="[env]\nmax_ticks = 120\n")
+    short = changed("puf403_orbit", ini="[env]\nmax_ticks = 120\n")
     assert codes(short) == {}
     ini = short / "puf403_orbit.ini"
     ini.write_text("[env]\nmax_ticks = 120\n[train]\nhorizon = 16\n")
@@ -270,7 +271,7 @@ def test_lockstep_needs_long_episodes(changed):
 
 def test_a_rover_that_is_pulled_out_is_not_stuck(changed):
     """The same craters; but after 300 ticks without a sample a rover starts elsewhere."""
-    found = codes(changed("broken/puf402_rover", (
+    found = codes(changed("puf402_rover", (
         "        r->since++;\n",
         "        if (++r->since % 300 == 0) {\n            r->x = roll(f);\n"
         "            r->y = roll(f);\n            r->trapped = false;\n        }\n")))

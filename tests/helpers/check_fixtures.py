@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from helpers.forms import LONG
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, broken
 
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.core import registry
@@ -15,9 +15,8 @@ QUICK = ["--budget", "0.01"]
 
 
 def specimen(name: str, target: Path) -> Path:
-    """A copy of tests/specimens/broken/NAME or correct/NAME as the env `target`."""
-    source = next(SPECIMENS / kind / name for kind in ("broken", "correct")
-                  if (SPECIMENS / kind / name).is_dir())
+    """A copy of the broken or correct environment NAME as the env `target`."""
+    source = broken(name) if name.startswith("puf") else SPECIMENS / "correct" / name
     target.mkdir()
     for path in source.glob("*.[hci]*"):
         shutil.copy(path, target / path.name.replace(name, target.name))

@@ -17,7 +17,8 @@ from helpers.places import ROOT
     ("trainer/cuda/envs.c", ["tests/trainer"]),
     ("docs/why/decisions.md", ["tests/docs"]),
     ("tests/env/test_vec.py", ["tests/env/test_vec.py"]),
-    ("tests/specimens/broken/puf305_harbor/puf305_harbor.h", ["tests/checking"]),
+    ("tests/checking/rules/rewards/puf311_bees/puf311_bees.h", ["tests/checking"]),
+    ("tests/specimens/correct/poker/poker.h", ["tests/checking"]),
     ("tools/site/hooks.py", ["tests/docs"]), ("README.md", ["tests/project"])])
 def test_a_file_has_its_tests(file, tests):
     assert quick.tests_of(file) == tests

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from helpers.page_reader import Reader
-from helpers.places import ROOT, SPECIMENS
+from helpers.places import ROOT, broken
 from helpers.playground import FAULTS, alive, descendants, flags, leftovers, wait_until
 
 import puffer_sdk
@@ -333,7 +333,7 @@ def test_an_env_that_dies_is_a_problem_and_not_the_end(faulty, tmp_path):
 
 def test_dice_of_ones_own_are_a_problem(tmp_path):
     env = tmp_path / "puf501_dice"
-    shutil.copytree(SPECIMENS / "broken" / "puf501_dice", env)
+    shutil.copytree(broken("puf501_dice"), env)
     subject = open_subject(env, None, verbose=False)
     found = stages._trajectories(subject, Keeper(subject.kept)).facts
     assert found["same"] is False and len(set(found["hashes"])) > 1

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 from helpers.page_reader import Reader
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, broken
 from helpers.playground import COMMAND
 
 from puffer_sdk.base.errors import UsageError
@@ -34,7 +34,7 @@ def checkout(squared, tmp_path_factory):
     """One good environment, one that draws nothing, one with an error, one that does not build."""
     ocean = tmp_path_factory.mktemp("PufferLib") / "ocean"
     ocean.mkdir()
-    for folder in (squared, SPECIMENS / "ocean/drum", SPECIMENS / "broken/puf303_comet"):
+    for folder in (squared, SPECIMENS / "ocean/drum", broken("puf303_comet")):
         shutil.copytree(folder, ocean / folder.name,
                         ignore=shutil.ignore_patterns("build", "runs", ".git"))
     comet = ocean / "puf303_comet/puf303_comet.h"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, make_dataclass
 from functools import cache
 from pathlib import Path
 
-DEFINITION = Path(__file__).with_name("facts.def")
+DEFINITION = Path(__file__).parents[1] / "play" / "facts.def"
 _NUMBER = (int, float)
 _TYPES: dict[str, tuple] = {    # macro of facts.def -> types in JSON
     "INT": (int,), "REAL": _NUMBER, "VALUE": (*_NUMBER, str), "TEXT": (str,), "HEX": (str,),

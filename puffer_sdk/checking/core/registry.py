@@ -1,4 +1,4 @@
-"""The rules by their codes.  @rule on a function of any module here -> load()
+"""The rules by their codes.  @rule on a function of any module of rules/ -> load()
 
     @rule("PUF312", "reward-not-finite", proof=Proof("finite", "rewards"))
     def reward_not_finite(facts):
@@ -97,10 +97,9 @@ def rule(code: str, name: str, severity: str = "error", *, static: bool = False,
 
 @cache
 def load() -> dict[str, Rule]:
-    """All rules by code, in order of their codes: those of every module of this package."""
-    for module in pkgutil.iter_modules(rules.__path__):
-        if not module.name.startswith("_"):
-            import_module(f"{rules.__name__}.{module.name}")
+    """All rules by code, in order of their codes: those of every module below rules/."""
+    for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
+        import_module(module.name)
     return dict(sorted(_rules.items()))
 
 

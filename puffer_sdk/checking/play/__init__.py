@@ -1,20 +1,19 @@
 """The C program that runs an environment, one experiment a process, and writes down facts.
 
-    facts.def       every kind of fact, and its fields: both languages read it
-    kinds           facts.def -> a frozen dataclass for each kind
-    driver          compiles the harness and the environment, runs experiments
-    lines           which lines of the author's files were reached
-
-The C sources, each after the ones that it calls:
+facts.def has every kind of fact and its fields: both languages read it. The sources, each after
+the ones that it calls; experiments that one family of rules needs lie in rules/FAMILY/:
 
     hash.c clocks.c     numbers from numbers; a clock that an env cannot see
     facts.c             writes facts
     allocations.c       what the env allocates and frees
+    fences.c            blocks of its heap between unmapped pages
     guard.c             survives signals, exits and hangs
+    outside.c           what the env asks of the machine
     rows.c agents.c     where rows lie; which of them have an agent
     batch.c state.c     envs and their rows; the words of their state
+    probes.c            counts what goes through places of the source
     plain.c             probe, guard, packed, trace
-    sampling.c circle.c ledger.c run.c      the long run
-    memory.c twins.c mirror.c whatif.c private.c audit.c threads.c settings.c script.c
+    sampling.c episode_stats.c run.c    the long run
+    forks.c script.c    one moment, played on in several ways; actions that were given
     main.c              the command line, and a table of all experiments
 """

@@ -1,4 +1,4 @@
-/* ledger.c -- what a long run pays, when its episodes end, and what the env logs about both.
+/* episode_stats.c -- what a long run pays, when its episodes end, and what the env logs about both.
  *
  * Rewards are summed per agent over three windows: since the agent's own last terminal, since
  * the env's last round (all of its agents have ended), and since its last log entry. An entry

@@ -1,4 +1,4 @@
-/* whatif.c -- plays on from one moment in several ways. Each way is a fork of this process, so
+/* forks.c -- plays on from one moment in several ways. Each way is a fork of this process, so
  * that the whole state of an env (struct, heap, statics) is the same at the start.
  */
 #define _GNU_SOURCE

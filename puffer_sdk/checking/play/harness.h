@@ -165,7 +165,7 @@ State state_open(const Batch* batch, int env);
 StatePlace state_place(const State* state, size_t word);
 void state_read(const State* state, const Batch* batch, int env, uint32_t* out);
 
-// sites.c
+// probes.c
 void sites_open(void* library);
 void sites_report(void);
 
@@ -181,7 +181,7 @@ void note_copied(const void* at, size_t size, const void* pc);    // after it wa
 void words_sample(const Batch* batch);    // of env 0
 void words_report(void);
 
-// whatif.c
+// forks.c
 void* shared(size_t bytes);    // zeroed; what a fork writes there, we read
 bool in_fork(bool* good);      // true in the fork; then false, and how it ended
 // plain.c: traces

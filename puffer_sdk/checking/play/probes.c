@@ -1,6 +1,6 @@
-/* sites.c -- reports what went through the places that the library was told to look at. */
+/* probes.c -- reports what went through the places that the library was told to look at. */
 #define _GNU_SOURCE
-#include "sites.h"
+#include "probes.h"
 #include <dlfcn.h>
 #include "harness.h"
 

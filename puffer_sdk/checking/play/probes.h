@@ -1,9 +1,9 @@
-/* sites.h -- places of the author's code whose numbers are looked at while it runs.
+/* probes.h -- places of the author's code whose numbers are looked at while it runs.
  *
  * checking/collect/c/probing.py writes a copy of the header in which the operand of a narrowing store
  * is passed through puffer_narrow, an integer division through puffer_quotient, and a generator's
  * state that is copied through puffer_copy; all return what the code would have had. puffer_forget is
- * shown a reward before it is set to 0. sites.c reports what went through.
+ * shown a reward before it is set to 0. probes.c reports what went through.
  */
 #pragma once
 #include <stdint.h>

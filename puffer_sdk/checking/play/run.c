@@ -2,8 +2,8 @@
  *
  * Every step of every env is searched for NaN and for values out of bounds, and widens the
  * range of each element: a row at a time, in loops that a compiler turns into vectors. Means
- * and histograms come from a few thousand rows. ledger.c
- * follows rewards and logs, circle.c bytes that wrap around.
+ * and histograms come from a few thousand rows. episode_stats.c
+ * follows rewards and logs, byte_wrap.c bytes that wrap around.
  */
 #include "run.h"
 #include <math.h>

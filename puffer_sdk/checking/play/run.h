@@ -1,4 +1,4 @@
-/* run.h -- the parts of the long run: sampling.c, ledger.c, omitted.c, circle.c. All are cheap enough to be
+/* run.h -- the parts of the long run: sampling.c, episode_stats.c, unlogged_endings.c, byte_wrap.c. All are cheap enough to be
  * called on every step.
  */
 #pragma once
@@ -29,18 +29,18 @@ Sample sample_open(void);
 void sample_add(Sample* s, double value);
 void sample_close(Sample* s, const char* name, FILE* file);    // a fact, and its values
 
-typedef struct Ledger Ledger;    // rewards, episodes and log entries; ledger.c
+typedef struct Ledger Ledger;    // rewards, episodes and log entries; episode_stats.c
 Ledger* ledger_open(const Batch* b);
 void ledger_step(Ledger* l);    // after every step: watch.step says which
 void ledger_close(Ledger* l, FILE* samples);
 
-typedef struct Omitted Omitted;    // endings that the log leaves out; omitted.c
+typedef struct Omitted Omitted;    // endings that the log leaves out; unlogged_endings.c
 Omitted* omitted_open(const Batch* b);
 // After a step of this env: agents whose episodes ended, those that were there, rewards of all
 void omitted_step(Omitted* o, const Batch* b, int env, int ended, int lived, double paid);
 void omitted_close(Omitted* o, const Batch* b);
 
-typedef struct Circles Circles;           // bytes that wrap around; circle.c
+typedef struct Circles Circles;           // bytes that wrap around; byte_wrap.c
 Circles* circles_open(const Batch* b);    // NULL where observations are not bytes
 void circles_step(Circles* c, int64_t t);
 void circles_close(Circles* c);

@@ -165,7 +165,7 @@ def find_clang() -> compilers.Compiler | None:
 def _msan_program(clang: compilers.Compiler, verbose: bool) -> Path:
     """The harness under MemorySanitizer, compiled once per machine."""
     null = headers.null_source()
-    sources = [*sorted(driver.SOURCES.glob("*.c")), null]
+    sources = [*driver.sources(), null]
     digest = hashlib.sha256("\0".join([clang.key, *MSAN_FLAGS]).encode())
     for path in (*sources, *driver.headers(), paths.include_dir() / "puffer_abi.h"):
         digest.update(path.read_bytes())
@@ -174,10 +174,10 @@ def _msan_program(clang: compilers.Compiler, verbose: bool) -> Path:
     program = folder / "harness-msan"
     if not is_intact(program):
         compile_library(
-            program, [*clang.command, "-std=gnu11", f"-I{paths.include_dir()}",
+            program, [*clang.command, "-std=gnu11", f"-I{driver.PLAY}", f"-I{paths.include_dir()}",
                       f"-I{null.parent}", *MSAN_FLAGS, "-w", "-rdynamic", *map(str, sources),
                       "-ldl", "-lm", "-lpthread"],
-            source=driver.SOURCES / "main.c", what="the checker's harness", verbose=verbose)
+            source=driver.PLAY / "main.c", what="the checker's harness", verbose=verbose)
         program.chmod(0o755)
     return program
 

@@ -29,7 +29,8 @@ from ...core import kinds
 from ...core.facts import STRANGE, Outcome
 from ...core.memory_bound import PERIOD, Bound
 
-SOURCES = Path(__file__).parent
+PLAY = Path(__file__).parents[2] / "play"
+RULES = PLAY.with_name("rules")       # a family's experiments lie in its folder
 SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
 SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
 SLOWER = {"sanitized": 6, "msan": 6, "debug": 20, "valgrind": 100}      # than optimised, roughly
@@ -61,10 +62,10 @@ __attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dum
 """
 
 
-# calls of the env that harness/allocations.c answers
+# calls of the env that play/allocations.c answers
 _WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
             "aligned_alloc", "posix_memalign", "asprintf", "vasprintf")
-# and harness/outside.c
+# and play/outside.c
 _TOLD = ("fopen", "open", "openat", "creat", "opendir", "remove", "unlink", "rmdir", "rename",
          "mkdir", "dlopen", "socket", "connect", "bind", "sendto", "getaddrinfo", "system", "popen",
          "execve", "execv", "execvp", "execl", "execlp", "posix_spawn", "posix_spawnp", "fork",
@@ -96,7 +97,7 @@ SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS,
                                "-fsanitize=float-divide-by-zero", "-fsanitize-recover=address"))
 # Calls us at each call
 WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))
-# Reports each access (harness/threads.c) and each line
+# Reports each access (rules/determinism/threads.c) and each line
 DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
              ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
 COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
@@ -121,7 +122,7 @@ def build_program(kind: Kind, *, verbose: bool = False) -> Path:
     if not is_intact(program):
         compile_library(program, [*compiler.command, "-rdynamic", *link, *map(str, objects),
                                   "-ldl", "-lm", "-lpthread"],
-                        source=SOURCES / "main.c", what="the checker's harness", verbose=verbose)
+                        source=PLAY / "main.c", what="the checker's harness", verbose=verbose)
         program.chmod(0o755)
     return program
 
@@ -134,20 +135,21 @@ def program_folder() -> Path:
     """
     null = raylib.null_source()
     digest = hashlib.sha256("\0".join([compilers.find_compiler().key, *_LANGUAGE]).encode())
-    for path in (*_sources(null), *headers(), paths.include_dir() / "puffer_abi.h"):
+    for path in (*sources(), null, *headers(), paths.include_dir() / "puffer_abi.h"):
         digest.update(path.read_bytes())
     return paths.cache_dir() / "harness" / digest.hexdigest()[:12]
 
 
-def _sources(null: Path) -> list[Path]:
-    return [*sorted(SOURCES.glob("*.c")), null]
+def sources() -> list[Path]:
+    """The harness's own C files; no two have the same name."""
+    return [*sorted(PLAY.glob("*.c")), *sorted(RULES.glob("*/*.c"))]
 
 
 def _objects(verbose: bool) -> list[Path]:
     """The harness's sources and raylib's zeros, compiled once per machine."""
     null = raylib.null_source()
     compiler = compilers.find_compiler()
-    flags = [*_LANGUAGE, f"-I{paths.include_dir()}", f"-I{null.parent}"]
+    flags = [*_LANGUAGE, f"-I{PLAY}", f"-I{paths.include_dir()}", f"-I{null.parent}"]
     cache = paths.writable(program_folder(), purpose="the checker's programs")
 
     def compile_one(source: Path) -> Path:
@@ -159,12 +161,12 @@ def _objects(verbose: bool) -> list[Path]:
         return target
 
     with ThreadPoolExecutor(4) as pool:
-        return list(pool.map(compile_one, _sources(null)))
+        return list(pool.map(compile_one, [*sources(), null]))
 
 
 def headers() -> list[Path]:
-    """What the harness's sources include of their own folder."""
-    return [*sorted(SOURCES.glob("*.h")), *sorted(SOURCES.glob("*.def"))]
+    """What the harness's sources include of ours."""
+    return [*sorted(PLAY.glob("*.h")), *sorted(PLAY.glob("*.def"))]
 
 
 def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None = None,

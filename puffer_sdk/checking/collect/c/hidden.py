@@ -3,7 +3,7 @@
     typedef struct Player { int hand[5];    // puffer: private
                             float score; } Player;
 
-layout.py says where such fields lie; harness/private.c and whatif.c are told in bytes.
+source/layout.py says where such fields lie; private.c and forks.c get them in bytes.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.facts import Facts
 from .source.layout import Layout, Scalar
 from .source.model import INTEGER
 
-MOST = 256              # as in harness/private.c
+MOST = 256              # as in rules/determinism/private.c
 _PRIVATE = re.compile(r"^(?P<code>[^;]*);[^\n]*//\s*puffer:\s*private\b")
 LEAST, MOST_FLIPS = 0.35, 0.8   # share of its bits that a change of a generator turns over
 

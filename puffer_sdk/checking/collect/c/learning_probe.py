@@ -63,7 +63,7 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
             on_progress(payload["what"], payload["done"], payload["total"])
 
     try:
-        facts.learning = child.run("puffer_sdk.checking.collect.c.learning_probe:work", job, on_event,
+        facts.learning = child.run(f"{__name__}:work", job, on_event,
                                        cwd=paths.working_dir(facts.folder),
                                        step_timeout=config.vec.step_timeout)
     except Interrupted:

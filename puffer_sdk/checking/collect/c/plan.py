@@ -181,7 +181,7 @@ class Plan:
     def script(self, envs: int, env: int, steps: int, uneven: int = 0) -> np.ndarray:
         """The actions that experiments on `envs` envs give one of them (-1: all of them).
 
-        uneven  1: those of uneven play (harness/batch.c)
+        uneven  1: those of uneven play (play/batch.c)
 
         (steps, agents x heads) float32
         """

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ....base import files, paths
 from ....base.spec import Spec
+from . import driver
 from .source.sites import Site
 
-HERE = Path(__file__).parent
 CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "product": "puffer_quotient",
          "copy": "puffer_copy", "clear": "puffer_forget", "replace": "puffer_forget"}
 
@@ -25,7 +25,7 @@ def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:
     mine = [site for site in sites if site.file == header.name]
     if mine:
         files.mkdir(folder)
-        first = f'#define PUFFER_SITES {len(mine)}\n#include "{HERE / "sites.h"}"\n'
+        first = f'#define PUFFER_SITES {len(mine)}\n#include "{driver.PLAY / "probes.h"}"\n'
         copy(header, folder, first, probed(paths.content(header), mine))
         if spec.binding:
             copy(spec.binding, folder, "", paths.content(spec.binding))

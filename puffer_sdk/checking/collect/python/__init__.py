@@ -2,14 +2,14 @@
 
 In the order in which data passes:
 
-    facts           what experiments write down
+    python_facts    what experiments write down
     leaves          a space as named numbers
-    contract        one observation, reward or ending against what was declared
+    space_checks    one observation, reward or ending against what was declared
     playing         Player: an environment of either interface, with all that is odd about it
     acting          rows of actions from a seed
     opening         the first look: spaces, signatures, how long a step takes
     watching        files, programs and sleeps while it is played, and what it piles up
-    play            a long play: what was seen, paid and ended
+    long_play       a long play: what was seen, paid and ended
     poison          what numpy.empty returns
     traces          the same play again: after others, beside others, elsewhere
     chances         where random numbers come from
@@ -17,8 +17,4 @@ In the order in which data passes:
     handling        arrays that are kept or overwritten, pictures, Gymnasium's own checker
     child           the process in which all of this runs
     children        those processes, as the parent sees them
-    odd             what each kind of oddity means
-    judging         @judgement, and the findings of what is odd
-    values, endings, repeating      judgements
-    checking        all of this: a name -> CheckResult
 """

@@ -22,7 +22,7 @@ from ....base.errors import RunError
 from ....base.processes import python
 from ....bridges.makers import Maker
 from ....bridges.processes import ONE_THREAD, raised
-from . import traces
+from . import child, traces
 from .child import EXPERIMENTS, FRESH, MAIN, Job
 from .playing import AT, EXPERIMENT, HERE, PHASE, PULSE, WORDS
 from .python_facts import MADE, Compared, Died, Place, PythonFacts
@@ -48,7 +48,7 @@ class Child:
         try:
             with files.open(self.log, "wb") as log:
                 self.popen = subprocess.Popen(
-                    python("puffer_sdk.checking.collect.python.child:main", theirs.fileno(), self.page),
+                    python(f"{child.__name__}:main", theirs.fileno(), self.page),
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[theirs.fileno()],
                     env=variables)
         except OSError as error:

@@ -7,6 +7,7 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from .python_facts import CLOSE, MADE, RENDER, RESET, STEP, Oddity, Place, Raise
 ALONE = ""              # the agent of Gymnasium's interface
 PULSE, PHASE, AT, EXPERIMENT = 0, 1, 2, 3       # words of the page that the parent watches
 WORDS = 8
-HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = str(Path(os.path.abspath(__file__)).parents[3])
 
 
 class EnvRaised(Exception):

@@ -1,4 +1,4 @@
-/* again.c -- does the next episode differ from this one: c_reset twice in a row, and once more after
+/* repeated_reset.c -- does the next episode differ from this one: c_reset twice in a row, and once more after
  * another seed.
  *
  * Where another seed makes another episode, chance has a part in it. If the same env then begins

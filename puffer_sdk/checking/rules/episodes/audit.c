@@ -123,7 +123,7 @@ static bool is_outside(const Range* r, double value) {
     return known && (value < r->low - margin || value > r->high + margin);
 }
 
-// So that a reward other than 0 is one that the call itself has paid: puffer_forget of sites.h
+// So that a reward other than 0 is one that the call itself has paid: puffer_forget of probes.h
 static void clear_rewards(Batch* b, int env) {
     for (int e = env < 0 ? 0 : env; e < (env < 0 ? b->envs : env + 1); e++) {
         memset(b->rows[e].rewards, 0, row_bytes(REWARDS) * (size_t)b->count[e]);

@@ -1,4 +1,4 @@
-/* finals.c -- what an env that fills final_observations leaves there when it cuts an episode off.
+/* final_observations.c -- what an env that fills final_observations leaves there when it cuts an episode off.
  *
  * Its row should hold what the agent saw last. One that is written after c_reset holds the first
  * observation of the next episode instead; one that is not written holds what lay there.

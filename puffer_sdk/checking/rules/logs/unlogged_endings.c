@@ -1,4 +1,4 @@
-/* omitted.c -- endings that the log leaves out, in a long run.
+/* unlogged_endings.c -- endings that the log leaves out, in a long run.
  *
  * Looked at are steps that end the episodes of all agents of an env. One that leaves log.n as it was
  * may belong to an entry that comes later (a life of several), or be left out: then the next entry

@@ -1,4 +1,4 @@
-/* memory.c -- finds blocks that are never freed: creates, resets, plays and destroys envs. */
+/* leaks.c -- finds blocks that are never freed: creates, resets, plays and destroys envs. */
 #include "allocations.h"
 #include <string.h>
 

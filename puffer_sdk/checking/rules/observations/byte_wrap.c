@@ -1,4 +1,4 @@
-/* circle.c -- bytes that wrap around: how the cells of a few envs change from step to step.
+/* byte_wrap.c -- bytes that wrap around: how the cells of a few envs change from step to step.
  *
  * A counter that goes on from 255 to 0 moves in small steps on a circle of 256; the cells of a
  * board jump from code to code.

@@ -1,4 +1,4 @@
-/* twins.c -- experiments on two batches that differ only in what lay in their buffers.
+/* write_detection.c -- experiments on two batches that differ only in what lay in their buffers.
  *
  * Same seed, same actions. One twin's buffers are filled with pattern A, the other's with B.
  * Where both twins still hold their own pattern, nothing was written; where they differ in

@@ -1,4 +1,4 @@
-/* settings.c -- a short play under other values of [env]: does it stay inside its rows, and is
+/* other_values.c -- a short play under other values of [env]: does it stay inside its rows, and is
  * anything different? Rows lie between guards; the log counts as something that may differ.
  */
 #include "harness.h"

@@ -17,7 +17,8 @@ from .model import Function, Parameter, Source, Variable
 
 def examine(folder: Path) -> tuple[Spec | None, list[PufferError], Source]:
     """What header.inspect returns, and the C files, build products left out."""
-    spec, problems, answer = header.ask(folder, "puffer_sdk.checking.collect.c.source.collecting:of_env")
+    spec, problems, answer = header.ask(
+        folder, "puffer_sdk.checking.collect.c.source.collecting:of_env")
     return spec, problems, filled(folder, answer["source"])
 
 

@@ -6,7 +6,7 @@
     unsigned int rng = env->rng;                                "copy": it may draw the same again
     env->rewards[i] = 0.0f;                                     "clear": a reward may be lost
 
-Whether it does is known when the code runs: harness/probing.py makes it count.
+Whether it does is known when the code runs: collect/c/probing.py makes it count.
 """
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.check_fixtures import short_check
-from helpers.places import SPECIMENS
+from helpers.places import environment
 
 from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
@@ -18,7 +18,7 @@ from puffer_sdk.checking.report.terminal import lines
 def copy(tmp_path):
     """Copies an env under tmp_path, changes its header (or another file), and returns it."""
     def make(name: str, *changes: tuple[str, str], ini: str = "", file: str = "") -> Path:
-        folder = SPECIMENS / name
+        folder = environment(name)
         target = tmp_path / folder.name
         shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
         source = target / (file or f"{folder.name}.h")
@@ -43,7 +43,7 @@ def found(folder: Path, code: str):
 
 
 def test_a_write_into_actions_has_a_line_and_both_values(copy):
-    kart = copy("broken/puf205_kart")
+    kart = copy("puf205_kart")
     (finding,) = found(kart, "PUF205")
     assert finding.line == line_of(kart, "*gas = clamp")
     assert finding.expected != finding.actual and finding.step == 1
@@ -71,7 +71,7 @@ def test_memory_that_my_vec_close_frees_is_no_leak(copy, close, leaks):
 
 
 def test_a_leak_says_who_allocates_and_how_much(copy):
-    cave = copy("broken/puf206_cave")
+    cave = copy("puf206_cave")
     (finding,) = found(cave, "PUF206")
     assert finding.line == line_of(cave, "malloc(") and "c_reset" in finding.message
     assert finding.actual == "4 blocks (168 bytes) of one env left behind"
@@ -79,7 +79,7 @@ def test_a_leak_says_who_allocates_and_how_much(copy):
 
 def test_an_env_that_takes_all_memory_is_ended(copy):
     """The bound holds for all experiments together, and the rest of the check goes on."""
-    cave = copy("broken/puf206_cave", ("malloc((size_t)tiles)", "malloc(9u << 20)"),
+    cave = copy("puf206_cave", ("malloc((size_t)tiles)", "malloc(9u << 20)"),
                 ("memset(cave->map, ROCK, (size_t)tiles)", "memset(cave->map, ROCK, 9u << 20)"))
     result = short_check(cave, memory=0.5)
     (finding,) = [f for f in result.findings if f.code == "PUF206"][:1]
@@ -108,7 +108,7 @@ MOVE = """static int* move(Diver* env) {
      "uses memory that was freed", "a read in a block of 96 bytes that was freed")])
 def test_what_only_rare_play_reaches_is_found_between_fences(changes, says, more, copy):
     """The sanitizers play too little to see it."""
-    diver = copy("broken/puf201_diver", *changes)
+    diver = copy("puf201_diver", *changes)
     (finding,) = found(diver, "PUF201")
     assert finding.message.endswith(says) and finding.actual == more
     assert (finding.line, finding.seen_in) == (line_of(diver, "reward = (float)"), "fences")
@@ -178,7 +178,7 @@ def test_resets_of_any_length_can_be_counted():
 
 
 def test_what_is_lent_may_not_be_reallocated_nor_the_struct_freed(copy):
-    pond = copy("broken/puf207_pond", ("    free(pond->observations);\n", ""),
+    pond = copy("puf207_pond", ("    free(pond->observations);\n", ""),
                 ("    free(pond->actions);\n", ""), ("    free(pond->rewards);\n", ""),
                 ("free(pond->terminals);", "free(pond);"),
                 ("    pond->tick++;", "    pond->tick++;\n    if (pond->tick == 3) pond->rewards = "
@@ -188,7 +188,7 @@ def test_what_is_lent_may_not_be_reallocated_nor_the_struct_freed(copy):
 
 
 def test_a_size_that_is_bounded_in_init_is_no_fault(copy):
-    hive = copy("broken/puf114_hive", ("    h->num_agents = h->bees;",
+    hive = copy("puf114_hive", ("    h->num_agents = h->bees;",
                                        "    if (h->flowers > MOST) h->flowers = MOST;\n"
                                        "    h->num_agents = h->bees;"))
     assert short_check(hive).findings == []
@@ -218,7 +218,7 @@ def test_settings_of_a_hand_written_binding(copy):
 @pytest.mark.parametrize("draw", ["rand() % SLOTS", "(int)(w->rng_state % SLOTS)"])
 def test_seeds_are_ignored_by_constants_in_any_generator(copy, draw):
     own = "    w->rng_state = w->rng_state * 6364136223846793005ull + 1442695040888963407ull;\n"
-    wheel = copy("broken/puf502_wheel", ("#pragma once", "#pragma once\n#include <stdint.h>\n"
+    wheel = copy("puf502_wheel", ("#pragma once", "#pragma once\n#include <stdint.h>\n"
                                          "#include <stdlib.h>"),
                  ("int seen[SLOTS];", "int seen[SLOTS];\n    uint64_t rng_state;"),
                  ("w->rng = 20240229u;", "srand(7);" if "rand()" in draw else "w->rng_state = 7;"),
@@ -263,12 +263,12 @@ def test_a_game_without_chance_needs_no_seed(copy):
      ("    h->tick++;", "    h->tick++;\n    steps_of_all++;")],
 ])
 def test_what_threads_do_not_share_or_do_not_read_is_no_fault(copy, changes):
-    assert not found(copy("broken/puf504_herd", *changes), "PUF504")
+    assert not found(copy("puf504_herd", *changes), "PUF504")
 
 
 def test_threads_are_tried_even_where_the_env_holds_a_lock(copy):
     """The lock serialises the steps: nothing differs, and nothing stands still."""
-    herd = copy("broken/puf504_herd", ("#pragma once", "#pragma once\n#include <pthread.h>\n"
+    herd = copy("puf504_herd", ("#pragma once", "#pragma once\n#include <pthread.h>\n"
                 "static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;"),
                 ("    h->rewards[0] = 0.0f;\n    h->terminals",
                  "    pthread_mutex_lock(&gate);\n    h->rewards[0] = 0.0f;\n    h->terminals"),
@@ -307,7 +307,7 @@ def test_a_hang_is_waited_for_once_and_told_the_same_way(copy):
 
 
 def test_a_stack_names_each_place_once(copy):
-    comet = copy("broken/puf303_comet", ("        o[2] = distance", "        env->observations[6 + "
+    comet = copy("puf303_comet", ("        o[2] = distance", "        env->observations[6 + "
                  "env->tick] = 1.0f;\n        o[2] = distance"))
     stack = found(comet, "PUF203")[0].stack
     assert [frame.partition(" ")[0] for frame in stack] == ["observe", "c_reset"]

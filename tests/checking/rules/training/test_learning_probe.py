@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, broken
 
 import puffer_sdk
 from puffer_sdk.base import extras
@@ -19,7 +19,7 @@ from puffer_sdk.checking.report import terminal
 from puffer_sdk.scoring.entries import Entries
 from puffer_sdk.settings.config import resolve
 
-WHACK = SPECIMENS / "broken" / "puf702_whack"
+WHACK = broken("puf702_whack")
 
 
 def scores(**means: float) -> dict[str, list[float]]:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.places import ROOT, SPECIMENS
+from helpers.places import ROOT, SPECIMENS, broken
 
 from puffer_sdk.base.errors import FINDINGS
 from puffer_sdk.checking.check import check
@@ -93,7 +93,7 @@ def test_a_number_called_alive_is_the_authors(changed):
 
 
 def test_a_program_shows_that_num_agents_left_its_rows(tmp_path):
-    bees = shutil.copytree(SPECIMENS / "broken" / "puf407_swarm", tmp_path / "puf407_swarm")
+    bees = shutil.copytree(broken("puf407_swarm"), tmp_path / "puf407_swarm")
     (finding,) = check(bees, budget=0.1).findings
     shown = replay(finding.repro, bees)
     assert shown.exit_status == FINDINGS

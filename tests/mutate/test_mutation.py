@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, broken
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.mutate import places, score, table
@@ -148,7 +148,7 @@ def test_what_changes_nothing_is_dropped(copy):
 
 def test_refused_where_the_start_is_not_clean(copy):
     with pytest.raises(UsageError, match="passes check") as caught:
-        score.run(copy(SPECIMENS / "broken" / "puf311_bees"), count=1, budget=0.1)
+        score.run(copy(broken("puf311_bees")), count=1, budget=0.1)
     assert "PUF311" in caught.value.detail
     bandit = copy(SPECIMENS / "correct" / "bandit")
     (bandit / "bandit.ini").write_text("[env]\n[check]\ntest = echo no luck; exit 3\n")

@@ -1,0 +1,14 @@
+"""What both collectors and all rules share.
+
+In the order in which data passes:
+
+    kinds           play/facts.def -> a frozen dataclass for each kind of fact
+    memory_bound    how much memory all experiments may use together
+    statistics      a long run's observations and rewards, as numbers and a table
+    facts           Facts: everything that rules of C environments may look at
+    repro_spec      what a repro program looks for
+    finding         Finding: one fault
+    suppressions    findings that the author allows
+    result          CheckResult
+    registry        @rule, NotTested, need; finds the rules
+"""

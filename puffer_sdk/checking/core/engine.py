@@ -1,0 +1,89 @@
+"""One engine for environments in C and in Python.  judges of facts -> CheckResult"""
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...settings.config import find_ini
+from ...settings.values import Config
+from . import registry, suppressions
+from .finding import Finding
+from .result import CheckResult, limit
+
+# The codes that a function may find, and the function; it raises NotTested where it cannot look
+Judge = tuple[tuple[str, ...], Callable[[], Iterator[Finding]]]
+
+
+@dataclass
+class Verdict:
+    """What the judges say of one environment, before what the author allows is taken out."""
+
+    findings: list[Finding]
+    not_tested: dict[str, str]      # code -> why no judge of it could look
+    explained: dict[str, list[str]]     # of these: codes of the findings that are why
+    rules: int                      # codes that judges asked for
+
+
+def judge(judges: Iterable[Judge], seed: int | None = None) -> Verdict:
+    """Ask every judge: findings with names, severities and (where they have none) the seed."""
+    known, findings, reasons, looked = registry.load(), [], {}, set()
+    judges = list(judges)
+    for codes, function in judges:
+        try:
+            findings += function()
+            looked |= set(codes)
+        except registry.NotTested as reason:
+            for code in codes:
+                reasons.setdefault(code, reason)
+    for finding in findings:
+        finding.name = known[finding.code].name
+        finding.severity = finding.severity or known[finding.code].severity
+        finding.seed = seed if finding.seed is None else finding.seed
+        if finding.word:
+            finding.hint = f"{finding.hint}; if it is meant: // puffer: {finding.word}"
+    findings.sort(key=Finding.order)
+    asked = {code for codes, _ in judges for code in codes}
+    not_tested, explained = registry.reasons(
+        {code: reasons[code] for code in asked - looked}, findings)
+    return Verdict(findings, not_tested, explained, len(asked))
+
+
+def finish(name: str, verdict: Verdict, *, config: Config | None, folder: Path,
+           files: Mapping[str, bytes], coverage: dict, strict: bool, began: float,
+           learning: dict | None = None,
+           prove: Callable[[list[Finding]], None] = lambda findings: None) -> CheckResult:
+    """Take out what the author allows, prove what is left, and say pass or fail.
+
+    began   of time.perf_counter(), when the check began
+    """
+    marked = _suppress(verdict, config, folder, files)
+    findings, more = limit(marked.kept)
+    prove(findings)
+    bad = [one for one in findings if one.severity == "error" or strict]
+    return CheckResult(name, findings, coverage, verdict.not_tested, "fail" if bad else "pass",
+                       time.perf_counter() - began, marked.allowed, more, learning, marked.notes,
+                       folder, dict(files), marked.declared, verdict.explained)
+
+
+def _suppress(verdict: Verdict, config: Config | None, folder: Path,
+              files: Mapping[str, bytes]) -> suppressions.Verdicts:
+    """What is left, and what marks in the files and [check] allow take out."""
+    known, key = registry.load(), None
+    if config and config.check.allow:
+        origin = config.origin["check.allow"]
+        file, _, line = origin.rpartition(":")
+        ini = find_ini(folder) if folder.is_dir() else None
+        if not line.isdigit():
+            key = (origin, 0, config.check.allow)
+        elif ini is not None and Path(file).name == ini.name:
+            key = (os.path.relpath(ini, folder), int(line), config.check.allow)
+        else:
+            key = (file, int(line), config.check.allow)
+    texts = {name: data.decode("utf-8", "replace") for name, data in files.items()}
+    timed = {code for code, rule in known.items() if rule.timed}
+    return suppressions.apply(verdict.findings, texts, key,
+                              {code: rule.name for code, rule in known.items()},
+                              {*verdict.not_tested, *timed})

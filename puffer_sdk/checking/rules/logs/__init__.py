@@ -1,0 +1,1 @@
+"""PUF421-423: does the log tell what happened?  unlogged_endings.c counts what it leaves out."""

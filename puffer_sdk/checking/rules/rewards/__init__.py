@@ -1,0 +1,1 @@
+"""PUF311-322: rewards and terminals."""

@@ -1,0 +1,1 @@
+"""PUF113, 114: other values of [env].  other_values.c plays them."""
