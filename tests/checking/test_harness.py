@@ -3,32 +3,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
-from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
-
-PLAIN = Kind("plain", ("-O0", OURS))        # compiled in no time
-
-
-@pytest.fixture
-def play(tmp_path):
-    """play(env, "memory", envs=2, steps=64) -> Outcome"""
-    def run(env: Path, experiment: str, **options) -> Outcome:
-        spec = header.read(env)
-        runner = Runner(spec, tmp_path, 42, config.resolve(env, None, spec).env, {}, 10.0, {})
-        outcome = runner.run(experiment, build_program(PLAIN),
-                             build_library(spec, PLAIN, tmp_path),
-                             experiment, agents=1, **options)
-        assert outcome.ended, outcome.stderr
-        return outcome
-    return run
-
 
 STEP = ("        env->observations[2 * a] = env->tick;\n"
         "        env->observations[2 * a + 1] = env->actions[a];\n")

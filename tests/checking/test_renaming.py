@@ -12,14 +12,14 @@ import pytest
 from helpers import renaming
 from helpers.check_fixtures import short_check
 from helpers.forms import LONG, forms
-from helpers.places import ROOT, SPECIMENS
+from helpers.places import ROOT, SPECIMENS, all_broken
 
 from puffer_sdk.checking.core.result import CheckResult
 from puffer_sdk.env import binding, header
 
 FIELD = ROOT / "benchmarks" / "field"
-ALL = [path for folder in (SPECIMENS / "broken", SPECIMENS / "correct", FIELD)
-       for path in sorted(folder.iterdir()) if (path / f"{path.name}.h").is_file()]
+ALL = [path for path in (*all_broken(), *sorted((SPECIMENS / "correct").iterdir()),
+                         *sorted(FIELD.iterdir())) if (path / f"{path.name}.h").is_file()]
 SHORT = ["puf302_traffic", "puf305_harbor", "puf307_digger", "puf422_archer"]
 
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import click
 import pytest
 from helpers.claims import claim
-from helpers.places import SPECIMENS
+from helpers.places import broken
 
 from puffer_sdk import cli
 from puffer_sdk.base import ui
@@ -880,8 +880,8 @@ def test_config_command_still_shows_settings_of_a_broken_header(env, capsys):
 
 
 def test_list_counts_the_agents_that_init_sets(tmp_path, capsys):
-    for name in ("broken/puf411_tugboats", "broken/puf301_wolves"):
-        shutil.copytree(SPECIMENS / name, tmp_path / Path(name).name)
+    for name in ("puf411_tugboats", "puf301_wolves"):
+        shutil.copytree(broken(name), tmp_path / name)
     text = (tmp_path / "puf411_tugboats/puf411_tugboats.ini").read_text()
     assert "boats = 3" in text
     (tmp_path / "puf411_tugboats/puf411_tugboats.ini").write_text(

@@ -12,6 +12,8 @@ the ones that it calls; experiments that one family of rules needs lie in rules/
     rows.c agents.c     where rows lie; which of them have an agent
     batch.c state.c     envs and their rows; the words of their state
     probes.c            counts what goes through places of the source
+    columns.c           how log entries are made; which words of the struct are random
+    stores.c            which instructions store to which elements
     plain.c             probe, guard, packed, trace
     sampling.c episode_stats.c run.c    the long run
     forks.c script.c    one moment, played on in several ways; actions that were given

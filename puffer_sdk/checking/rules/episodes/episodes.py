@@ -223,8 +223,8 @@ def reset_leaks_state(facts: Facts):
     say so: `[check] allow = PUF404 levels rise with skill`.
 
     How it is seen: an env that has been played and a new one get the same seed, c_reset and the
-    same actions; their rows must be the same. A field is named as the cause where the difference
-    goes away once it alone is put back before c_reset.
+    same actions; their rows must be the same. Those fields are named that, put back before
+    c_reset, take the difference away: as few as that takes.
     """
     need(facts, "fresh")
     yield from unless(unsound(facts) or unrepeatable(facts) or _same_game(facts), _leaks(facts))
@@ -245,7 +245,7 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
     if run and not run.terminals and not (restarts and restarts.restarts):
         raise NotTested("no episode ended: c_reset is called once, and forgets nothing")
     old = facts.fact("fresh", "old_words")
-    words = (old.causes or old.words) if old else []
+    words = old.words if old else []
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
               if field and not facts.is_address(field)]
     kept = ", ".join(fields[:3])
@@ -259,7 +259,9 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
                   element=fact.element if fact.array in ("observations", "action_mask") else None,
                   expected=f"{fact.fresh}, as in a new env", actual=fact.played,
                   seed=facts.seed, seen_in="fresh",
-                  hint=f"set {kept} in c_reset" if kept else "set every field in c_reset")
+                  hint=f"set {kept} in c_reset" if kept else
+                  "no field of the struct makes the difference: look for statics, and for memory "
+                  "behind pointers")
 
 
 @rule("PUF406", "hidden-reset", proof=Proof("terminal"))

@@ -6,7 +6,7 @@ from ...core.finding import Finding, span
 from ...core.registry import NotTested, need, rule
 from ...core.repro_spec import Proof
 
-AHEAD = 64              # steps that follow a choice: AHEAD of harness/whatif.c
+AHEAD = 64              # steps that follow a choice: AHEAD of play/forks.c
 ENOUGH = 40             # moments at which a value must have been tried
 CHANCE = 0.01           # that values which do differ did not, at any of so many moments
 

@@ -1,0 +1,35 @@
+"""What an old env keeps: the fields that make an episode differ, and no others."""
+from __future__ import annotations
+
+import pytest
+
+from puffer_sdk.checking.collect.c.source import layout
+from puffer_sdk.env import header
+
+FIELDS = ("    int tick;\n", "    int tick, door, hidden, seen, level;\n    float board[40];\n"
+          "    int* far;\n")
+ZERO = "    for (int i = 0; i < 2 * env->num_agents; i++) env->observations[i] = 0;\n"
+
+
+@pytest.mark.parametrize("at_reset, at_step, kept", [
+    ("    env->door = env->hidden;\n", "env->hidden++; env->seen++;", {"hidden"}),
+    ("    env->door = env->hidden + env->level; env->level = 0;\n",
+     "env->hidden++; env->level += 2;", {"hidden", "level"}),
+    ("    env->door = (int)env->board[31];\n", "for (int i = 0; i < 40; i++) env->board[i] += i;",
+     {"board[31]"}),
+    ("    env->door = env->tick;\n", "env->seen++;", {"tick"}),
+    ("    static int count;\n    env->door = count++;\n", "env->seen++;", set())])
+def test_the_fields_that_make_the_difference(probe, play, at_reset, at_step, kept):
+    """Not those that c_reset sets from them, and not those that change and are never read."""
+    env = probe(FIELDS, ("    env->tick = 0;\n" + ZERO, at_reset + "    env->tick = 0;\n"
+                         "    env->observations[0] = env->door;\n"
+                         "    env->observations[1] = 0;\n"),
+                ("    env->tick++;\n    for", f"    env->tick++;\n    {at_step}\n    for"))
+    found = play(env, "fresh", envs=2, steps=64)
+    assert found.first("not_fresh")
+    words, places = found.first("old_words").words, layout.layout(header.examine(env)[2], "Probe")
+    assert {places.path_at(offset) for _, offset in words} == kept
+
+
+def test_a_reset_that_sets_everything(probe, play):
+    assert not play(probe(), "fresh", envs=2, steps=64).first("not_fresh")
