@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from puffer_sdk.checking.collect.c.source import layout
-from puffer_sdk.env import header
+from puffer_sdk.checking.collect.c.source import read
 
 FIELDS = ("    int tick;\n", "    int tick, door, hidden, seen, level;\n    float board[40];\n"
           "    int* far;\n")
@@ -27,7 +26,7 @@ def test_the_fields_that_make_the_difference(probe, play, at_reset, at_step, kep
                 ("    env->tick++;\n    for", f"    env->tick++;\n    {at_step}\n    for"))
     found = play(env, "fresh", envs=2, steps=64)
     assert found.first("not_fresh")
-    words, places = found.first("old_words").words, layout.layout(header.examine(env)[2], "Probe")
+    words, places = found.first("old_words").words, read.read(env).layout
     assert {places.path_at(offset) for _, offset in words} == kept
 
 
