@@ -77,7 +77,7 @@ def test_a_setting(copy):
 RUN = """
 import sys
 from pathlib import Path
-from puffer_sdk.checking.harness.driver import FAST, Runner, build_library, build_program
+from puffer_sdk.checking.collect.c.driver import FAST, Runner, build_library, build_program
 from puffer_sdk.env import header
 spec, folder = header.read(Path(sys.argv[1])), Path(sys.argv[2])
 runner = Runner(spec, folder, 1, {}, {}, 10.0, {})

@@ -2,5 +2,6 @@
 
     contract    PUF101-106, 112, 116, 117: functions, fields, keys, sizes, compiler warnings
     code        PUF107-111: what the source shows
+    drawing     values that are only drawn
     outside     PUF115: files, addresses and programs
 """

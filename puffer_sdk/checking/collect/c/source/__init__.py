@@ -1,14 +1,16 @@
-"""The author's C, read with libclang; nothing is compiled or run.
+"""The author's C, read with libclang in a child process; nothing is compiled or run.
 
-    syntax      function bodies as trees
     layout      where each scalar of the env struct lies
     model       Source: functions, variables, calls, and who calls whom
+    collecting  what the child sends; read: folder -> Source
     fields      which expressions lie in a field of the env struct
-    counters    fields that count, and what they are compared with
-    switches    what is the same in the whole play
-    read        folder -> Source
     effects     which variables a function stores to
     shared      state that all envs of a process share
     actions     comparisons of actions with ids that no agent can choose
+    counters    fields that count, and what they are compared with
+    switches    what is the same in the whole play
+    generators  random generators: copies that are not stored back, and those that begin anew
+    sites       places where a number may lose what it should tell
+    sums        loops that add up the same over another number of things
     demo        the settings that the standalone program gives its env
 """
