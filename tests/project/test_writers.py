@@ -63,8 +63,10 @@ READERS = {                 # module or package -> what it reads
     "cli/completion.py": "a start file of the user's shell", "training/alive.py": "/proc",
     "pictures/record.py": "the recording just made", "reviewing/meter.py": "/proc",
     "reviewing/inside.py": "inside the sandbox", "programs/targets.py": PRIVATE,
-    "checking/collect/c/driver.py": PRIVATE, "checking/collect/python/children.py": PRIVATE,
-    "mutate/bench.py": PRIVATE, "checking/experiments": PRIVATE,
+    "checking/collect/c/compare_traces.py": PRIVATE, "checking/collect/c/driver.py": PRIVATE,
+    "checking/collect/c/deep.py": PRIVATE, "checking/collect/python/children.py": PRIVATE,
+    "checking/core/statistics.py": PRIVATE, "checking/prove/program.py": PRIVATE,
+    "mutate/bench.py": PRIVATE,
     "toolchain/binaries.py": "what a compiler has just made", "toolchain/compilers.py": "/proc",
     "toolchain/gpu_kept.py": "/proc",
     "scaling/group.py": "/proc", "bridges/usage.py": "/proc"}
