@@ -2,6 +2,7 @@
 
     observations    PUF301-304: not written, old, not finite, far from zero
     values          PUF305, 306: constant, outside their bounds
+    stores          which elements ever get another value than 0 (play/stores.c)
     byte_wrap       PUF307: wrapped around (byte_wrap.c)
     duplicates      PUF308: two elements that always hold the same
     groups          PUF302: cells that one cause explains
