@@ -41,11 +41,16 @@ def checkout(place: Path) -> None:
         shutil.copy(ROOT / name, place / name)
 
 
+def repository(place: Path) -> None:
+    """The same under git."""
+    checkout(place)
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "begin")):
+        git(place, *words)
+
+
 def fork(place: Path) -> None:
     """A repository that can be cloned."""
-    checkout(place / "YOUR-FORK")
-    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "begin")):
-        git(place / "YOUR-FORK", *words)
+    repository(place / "YOUR-FORK")
 
 
 def nothing(place: Path) -> None:
@@ -69,7 +74,7 @@ def pufferlib(place: Path, *names: str) -> None:
 
 def tried(place: Path) -> Path:
     """A checkout whose .venv is ready, beside one of PufferLib."""
-    checkout(place / "puffer-sdk")
+    repository(place / "puffer-sdk")
     make_python(place / "puffer-sdk" / ".venv")
     for stamp in (".base", ".dev", ".torch"):
         (place / "puffer-sdk" / ".venv" / stamp).touch()
