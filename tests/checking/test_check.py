@@ -204,7 +204,7 @@ def test_two_checks_give_the_same_document(copy):
 
 def test_json_has_the_promised_keys(copy):
     document = short_check(copy(broken("puf304_pong"))).to_dict()
-    assert set(document) == {"findings", "coverage", "verdict"}
+    assert set(document) == {"findings", "coverage", "declared", "verdict"}
     assert document["verdict"] == "pass"        # warnings alone
     assert list(document["findings"][0]) == [
         "code", "name", "severity", "message", "file", "line", "env", "agent", "step", "element",

@@ -106,7 +106,7 @@ def test_the_summary_is_short_and_can_be_found_again(made):
     text = made.markdown.read_text()
     assert text.startswith("<!-- puffer-sdk report: squared -->\n### squared: pass\n")
     assert len(text) < 3000 and text.count("\n| ") == 7
-    assert "| check | pass: nothing found by 60 rules in " in text
+    assert re.search(r"\| check \| pass: nothing found by \d+ rules in ", text)
 
 
 def test_a_reader_finds_the_goal_reached_or_not(made):

@@ -265,8 +265,9 @@ def setting_missing(facts: Facts):
     if not read or _stores_whole(source):
         return
     ini = find_ini(facts.folder)
+    misspelt = {finding.remedy[1] for finding in config_key_unused(facts) if finding.remedy}
     for field in facts.spec.settable:
-        given = field.name == "num_agents" or field.name in facts.config.env
+        given = field.name == "num_agents" or field.name in {*facts.config.env, *misspelt}
         if given or field.name not in read or source.sets(field.name) or \
                 re.search(_STORED.format(name=re.escape(field.name)), program):
             continue
