@@ -269,7 +269,8 @@ def test_a_storage_holds_a_sweep_through_kill_9_and_for_a_second_machine(here, s
         return [trial.state for trial in open_sweep(place)[0].trials()]
 
     command = start("sweep", name, "--storage", address, "--runs", 14, "--workers", 2, "--seeds", 0,
-                    "--only", "lr", *flags({**SMALL, "train.total_timesteps": 16 * 16 * 8}),
+                    "--only", "lr", *flags({**SMALL, "train.total_timesteps": 16 * 16 * 8,
+                                            "env.max_episode_steps": 8}),     # a claim in 100 steps
                     cwd=here)
     wait_until(lambda: states().count(DONE) >= 2, seconds=60)
     os.killpg(command.pid, signal.SIGKILL)
