@@ -336,8 +336,9 @@ def test_the_manual_names_every_option_and_key(tmp_path):
 
 
 def test_the_manual_shows_what_is_printed(tmp_path, capsys, monkeypatch):
+    from helpers import docs_places
     from helpers.sessions import blocks, session, shape
-    specimen("puf302_traffic", tmp_path / "traffic")
+    docs_places.faulty(tmp_path)
     monkeypatch.chdir(tmp_path)
     for text in blocks(ROOT / "docs" / "guides" / "check.md", "console"):
         ((line, shown),) = session(text)
