@@ -12,7 +12,7 @@ import pytest
 from helpers import renaming
 from helpers.check_fixtures import short_check
 from helpers.forms import LONG, forms
-from helpers.places import ROOT, SPECIMENS, all_broken
+from helpers.places import ROOT, SPECIMENS, all_broken, broken
 
 from puffer_sdk.checking.core.result import CheckResult
 from puffer_sdk.env import binding, header
@@ -79,7 +79,7 @@ def test_names_fields_and_sizes_change_no_finding(folder, copied, pad):
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("folder", forms([SPECIMENS / "broken" / "puf307_digger"], ALL),
+@pytest.mark.parametrize("folder", forms([broken("puf307_digger")], ALL),
                          ids=lambda path: path.name)
 def test_each_change_alone(folder, copied, pad):
     result = checked(copied(folder, "first"))
