@@ -57,12 +57,11 @@ def refusal(problems: list[PufferError]) -> PufferError | None:
     """Of all problems, what leaves nothing to check: an environment for another interface, or one
     that no rule names, such as a compiler's. What else is wrong stands below it."""
     first, others = (problems or [None])[0], problems[1:]
-    if others and (isinstance(first, DialectError) or all(p.code is None for p in problems)):
+    refused = first is not None and first.code is None
+    if refused and others:
         first.detail = "\n".join(filter(None, [first.detail, "also refused:", *(
             f"{p.where}: {p.message}" + (f" ({p.code})" if p.code else "") for p in others)]))
-    if isinstance(first, DialectError) or all(p.code is None for p in problems):
-        return first
-    return None
+    return first if refused else None
 
 
 def _sign(folder: Path, flags: list[str], files: list[str]) -> str:

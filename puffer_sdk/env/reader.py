@@ -16,6 +16,8 @@ from . import contract, dialects, finals, probe
 from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 from .source import Source
 
+OF_FIELDS = ("PUF102", "PUF103", "PUF104")      # problems of what structs hold
+
 
 @dataclass
 class Reader(Source):
@@ -39,8 +41,11 @@ class Reader(Source):
         self.check_binding()
         self.check_lines()
         self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
-        # A struct that does not compile has whatever fields clang could make out
-        self.problems = self.compiler_errors() or self.problems
+        errors = self.compiler_errors()
+        if any(not str(error.where).startswith("binding.c") for error in errors):
+            # A struct that does not compile has whatever fields clang could make out
+            self.problems = [p for p in self.problems if p.code not in OF_FIELDS]
+        self.problems[:0] = errors
         if self.problems and (other := dialects.recognise(self.name, self.texts())):
             self.problems = [other, *(p for p in self.problems if not dialects.follows(p))]
         self.problems.sort(key=lambda p: not isinstance(p, DialectError))

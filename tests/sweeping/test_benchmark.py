@@ -124,12 +124,6 @@ def test_every_part_has_a_title():
     assert set(DATA) <= set(sweep_page.TITLES)
 
 
-def test_the_guide_has_the_ratios_of_the_page():
-    guide = (ROOT / "docs" / "guides" / "sweep.md").read_text()
-    for part in ("tables", "unseen", "slow", "environments"):
-        row = DATA[part]["whole"]
-        assert f"{row['ratio']:.2f} (95 % from {row['low']:.2f} to {row['high']:.2f})" in guide
-
 
 def test_the_page_says_where_a_peer_is_ahead():
     def regret(value):
