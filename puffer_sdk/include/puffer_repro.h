@@ -23,11 +23,13 @@
  */
 #pragma once
 #include <fcntl.h>
+#include <float.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -303,6 +305,7 @@ REPRO_FN int repro_main(const Repro* given) {
     char error[PUFFER_ERROR_SIZE] = "";
     const char* path = getenv("PUFFER_REPRO_SCRIPT");
     repro_it = *given;
+    repro_end_with_parent();
     if (path) repro_read(path);
     if (repro_it.patience <= 0.0) repro_it.patience = 10.0;
     repro_env_settings = repro_count(repro_it.settings);

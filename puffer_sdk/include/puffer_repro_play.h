@@ -67,6 +67,14 @@ static struct {           // the row that is wrong
     bool outside;    // something beyond the env's own rows of the array was touched
 } repro_wrong = {NULL, -1, -1, false};
 
+// Nothing of ours outlives the process that started it, which PUFFER_REPRO_PARENT names
+REPRO_FN void repro_end_with_parent(void) {
+    const char* parent = getenv("PUFFER_REPRO_PARENT");
+    if (!parent) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != (pid_t)atoi(parent)) _exit(REPRO_UNABLE);    // it ended before that line
+}
+
 REPRO_FN const char* repro_phase(int phase) {
     static const char* const names[] = {"idle", "init", "c_reset", "c_step", "c_close", "c_render"};
     return names[phase >= 0 && phase < 6 ? phase : 0];
@@ -98,7 +106,8 @@ REPRO_FN void repro_say(const char* format, ...) {
         repro_it.code, (long long)repro_watch.step, text,
         repro_phase(inside ? repro_watch.phase : repro_last), row ? repro_wrong.array : "",
         repro_it.env, row && repro_wrong.agent >= 0 ? repro_wrong.agent : repro_it.agent,
-        row ? repro_wrong.element : -1, row && repro_wrong.outside, repro_it.low, repro_it.high);
+        row ? repro_wrong.element : -1, row && repro_wrong.outside, fmax(repro_it.low, -DBL_MAX),
+        fmin(repro_it.high, DBL_MAX));    // JSON has no infinity
     int file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     if (file >= 0) told &= write(file, line, (size_t)size) == size && close(file) == 0;
     (void)told;    // where nobody listens, the status is left

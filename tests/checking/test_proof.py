@@ -15,7 +15,7 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.forms import forms
 from helpers.places import SPECIMENS, broken
-from helpers.playground import wait_until
+from helpers.playground import alive, wait_until
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
@@ -24,7 +24,7 @@ from puffer_sdk.checking.core.repro_spec import Proof
 from puffer_sdk.checking.prove import program as repro
 from puffer_sdk.checking.prove import proof, replaying
 from puffer_sdk.checking.prove.shrinking import RESET, shrink
-from puffer_sdk.env import header
+from puffer_sdk.env import binding, header
 
 # specimen -> most steps that its program may need, what it says, and the mend
 MENDS = {
@@ -82,6 +82,59 @@ def test_program_fails_until_the_fault_is_mended(name, tmp_path):
     mended = replaying.replay(program)
     assert (mended.exit_status, program.read_text()) == (0, text)
     assert "not seen any more" in mended.lines[0][0]
+
+
+FAR = """enum { OBS_TICK, OBS_FAR };     // [0, inf]
+"""
+
+
+def test_a_bound_that_is_infinite(probe):
+    """In the program, and in what it hands back."""
+    env = probe(("#define OBS_SIZE 2", FAR + "#define OBS_SIZE 2"),
+                ("env->observations[2 * a + 1] = env->actions[a];",
+                 "env->observations[2 * a + 1] = 1 - env->actions[a];"))
+    finding = next(f for f in check(env, budget=0.1).findings if f.code == "PUF306")
+    program = env / finding.repro
+    assert ".high = INFINITY" in program.read_text()
+    assert "is -1, expected" in replaying.replay(program).lines[0][0]
+
+
+LOOPS = """
+#include "../binding.c"
+#include "puffer_repro.h"
+REPRO_SCRIPT(1) = { {1, {0}} };
+REPRO(.code = "PUF405", .expect = "return", .agent = -1, .last = -1, .patience = 600)
+"""
+RUNS = """
+import sys, threading, time
+from pathlib import Path
+from puffer_sdk.checking.prove import program
+from puffer_sdk.env import binding, header
+spec, children = header.read(Path(sys.argv[1])), set()
+thread = threading.Thread(target=program.run_program, args=(Path(sys.argv[2]), spec, {}, children))
+thread.start()
+while not children and thread.is_alive():
+    time.sleep(0.01)
+print(next(iter(children)).pid, flush=True)
+"""
+
+
+def test_a_program_ends_with_the_command_that_started_it(probe, tmp_path):
+    """Even by kill -9; by itself it would go on for a minute, and a call in it for ten."""
+    env = probe(("    env->tick++;\n", "    for (;;) continue;\n"))
+    spec = header.read(env)
+    binding.write(spec, env / "build")
+    source = env / "build" / "check" / "loops.c"
+    source.parent.mkdir(parents=True)
+    source.write_text(LOOPS)
+    program = repro.compile_source(spec, source, tmp_path / "loops", ("-O0",))
+    parent = subprocess.Popen([sys.executable, "-c", RUNS, str(env), str(program)],
+                              stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    wait_until(lambda: Path(f"/proc/{child}/comm").read_text().strip() == "loops")
+    parent.kill()
+    parent.wait()
+    wait_until(lambda: not alive(child))
 
 
 def test_late_fault_is_shrunk_and_repeats(tmp_path):

@@ -65,7 +65,7 @@ READERS = {                 # module or package -> what it reads
     "reviewing/inside.py": "inside the sandbox", "programs/targets.py": PRIVATE,
     "checking/collect/c/compare_traces.py": PRIVATE, "checking/collect/c/driver.py": PRIVATE,
     "checking/collect/c/deep.py": PRIVATE, "checking/collect/python/children.py": PRIVATE,
-    "checking/core/statistics.py": PRIVATE, "checking/prove/program.py": PRIVATE,
+    "checking/core/statistics.py": PRIVATE,
     "mutate/bench.py": PRIVATE,
     "toolchain/binaries.py": "what a compiler has just made", "toolchain/compilers.py": "/proc",
     "toolchain/gpu_kept.py": "/proc",

@@ -2,18 +2,20 @@
 from __future__ import annotations
 
 import itertools
-import json
+import math
 import os
 import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ...base import files, paths, processes
+from ...base import files, paths, records
+from ...base.errors import Damaged
 from ...base.spec import Spec
 from ...env import binding, build
 from ...raylib import headers
@@ -105,6 +107,8 @@ def binding_path(spec: Spec) -> Path:
 
 def _number(value: float) -> str:
     value = float(value)
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
@@ -296,9 +300,10 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str],
     with files.private("puffer-repro-") as folder:
         written = folder / "result.json"
         child = subprocess.Popen(
-            processes.bound([str(program)]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [str(program)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, cwd=paths.working_dir(spec.folder), start_new_session=True,
-            env={**environment, "LC_ALL": "C", **extra, "PUFFER_REPRO_RESULT": str(written)})
+            env={**environment, "LC_ALL": "C", **extra, "PUFFER_REPRO_RESULT": str(written),
+                 "PUFFER_REPRO_PARENT": str(os.getpid())})
         timed_out = False
         children.add(child)
         try:
@@ -310,9 +315,17 @@ def run_program(program: Path, spec: Spec, extra: Mapping[str, str],
         finally:
             compilers.kill_group(child)
             children.discard(child)
-        result = Result(**json.loads(written.read_bytes())) if written.exists() else None
+        result = _result(written)
     return Run(None if timed_out else child.returncode, out.decode(errors="replace"),
                err.decode(errors="replace"), result)
+
+
+def _result(written: Path) -> Result | None:
+    """What the program handed back; None where it did not, or where the env, which runs in it, has
+    spoilt that file."""
+    with suppress(Damaged, FileNotFoundError):
+        return records.read(written, Result, "the result of a repro")
+    return None
 
 
 def own_place(text: str, folder: Path) -> tuple[str, int] | None:

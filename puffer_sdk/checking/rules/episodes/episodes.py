@@ -246,6 +246,7 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
         raise NotTested("no episode ended: c_reset is called once, and forgets nothing")
     old = facts.fact("fresh", "old_words")
     words = old.words if old else []
+    outside = old is not None and old.known and not words
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
               if field and not facts.is_address(field)]
     kept = ", ".join(fields[:3])
@@ -261,7 +262,7 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
                   seed=facts.seed, seen_in="fresh",
                   hint=f"set {kept} in c_reset" if kept else
                   "no field of the struct makes the difference: look for statics, and for memory "
-                  "behind pointers")
+                  "behind pointers" if outside else "set every field in c_reset")
 
 
 @rule("PUF406", "hidden-reset", proof=Proof("terminal"))

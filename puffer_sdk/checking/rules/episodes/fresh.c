@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 enum { ROUNDS = 6, EPISODE = 96, MOST_WORDS = 8, MOST_TRIES = 400 };
+enum { SEARCHED = 32 };    // times the steps of the experiment: what all tries may take
 
 typedef struct Search {    // on a page that all forks share
     int env;
     int64_t first, after;    // step of the round's reset; steps from there to the difference
+    bool differs;            // answer of the last try
+    bool known;    // the words below make the difference; without any, no word of the state does
     int count;
-    bool found;    // the words below do take the difference away
     StatePlace words[MOST_WORDS];
 } Search;
 
@@ -88,10 +90,9 @@ typedef struct Pair {    // an env that was played and a new one, both before th
     const State* state;
     uint32_t *old, *new;    // their words
     size_t* candidates;     // words that differ and are no pointers
-    int count, tries;
+    int count, tries, most;
 } Pair;
 
-// Where a word of the env lies; NULL where its block has moved
 static uint32_t* address_of(const Batch* b, int env, StatePlace place) {
     char* at = env_struct(b, env);
     if (place.pointer >= 0) {
@@ -118,10 +119,11 @@ static bool differs(Batch* a, Batch* b) {
     return first_difference(a, b, env, &row) >= 0;
 }
 
-// Whether the difference is gone once the candidates that are kept[] have their new values
+// Whether the difference is gone once the candidates that are kept[] have their new values. Where
+// the env does not survive them it is not, and search->differs is as it was
 static bool heals(Pair* pair, const bool* kept) {
     bool good = false;
-    if (pair->tries++ >= MOST_TRIES) {
+    if (pair->tries++ >= pair->most) {
         return false;
     }
     if (in_fork(&good)) {
@@ -132,9 +134,10 @@ static bool heals(Pair* pair, const bool* kept) {
                             state_place(pair->state, word)) = pair->new[word];
             }
         }
-        _exit(differs(pair->played, pair->fresh) ? 1 : 0);
+        search->differs = differs(pair->played, pair->fresh);
+        _exit(0);
     }
-    return good;
+    return good && !search->differs;
 }
 
 // Leaves out candidates in halves, quarters, ... as long as those that are left still heal
@@ -171,10 +174,11 @@ static void find_cause(Pair* pair) {
     bool kept[pair->count + 1];
     memset(kept, true, sizeof kept);
     if (!heals(pair, kept)) {
+        search->known = search->differs;
         return;
     }
     shrink(pair, kept);
-    search->found = pair->tries < MOST_TRIES;
+    search->known = pair->tries < pair->most;
     for (int i = 0; i < pair->count && search->count < MOST_WORDS; i++) {
         if (kept[i]) {
             search->words[search->count++] = state_place(pair->state, words[i]);
@@ -200,11 +204,13 @@ static pid_t stay(Batch* a, Batch* b, const State* states, int* wake) {
         silence_facts();
         start_watchdog();
         const State* state = &states[search->env];
+        int64_t most = SEARCHED * options.steps / (search->after + 2);
         Pair pair = {.played = a,
                      .fresh = b,
                      .state = state,
                      .old = calloc(state->words, 4),
-                     .new = calloc(state->words, 4)};
+                     .new = calloc(state->words, 4),
+                     .most = most < MOST_TRIES ? (int)most : MOST_TRIES};
         find_cause(&pair);
     }
     _exit(0);
@@ -220,11 +226,11 @@ static void report_cause(pid_t child, int wake, int env, int64_t first, int64_t 
     }
     char text[1024] = "";
     size_t used = 0;
-    for (int i = 0; search->found && i < search->count; i++) {
+    for (int i = 0; search->known && i < search->count; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s[%d, %d]", used ? ", " : "",
                                  search->words[i].pointer, search->words[i].offset);
     }
-    fact(old_words, .words = text);
+    fact(old_words, .words = text, .known = search->known);
 }
 
 void experiment_fresh(void) {

@@ -26,8 +26,21 @@ def test_the_fields_that_make_the_difference(probe, play, at_reset, at_step, kep
                 ("    env->tick++;\n    for", f"    env->tick++;\n    {at_step}\n    for"))
     found = play(env, "fresh", envs=2, steps=64)
     assert found.first("not_fresh")
-    words, places = found.first("old_words").words, read.read(env).layout
-    assert {places.path_at(offset) for _, offset in words} == kept
+    old, places = found.first("old_words"), read.read(env).layout
+    assert {places.path_at(offset) for _, offset in old.words} == kept and old.known
+
+
+def test_a_search_that_the_env_does_not_survive_says_nothing(probe, play):
+    env = probe(FIELDS, ("    env->tick = 0;\n" + ZERO,
+                         "    if (!env->hidden && env->far) abort();\n"
+                         "    env->door = env->hidden;\n    env->tick = 0;\n"
+                         "    env->observations[0] = env->door;\n"
+                         "    env->observations[1] = 0;\n"),
+                ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdlib.h>"),
+                ("    env->tick++;\n    for", "    env->tick++;\n    env->hidden++;\n"
+                                                "    env->far = &env->seen;\n    for"))
+    old = play(env, "fresh", envs=2, steps=64).first("old_words")
+    assert (old.words, old.known) == ([], 0)
 
 
 def test_a_reset_that_sets_everything(probe, play):
