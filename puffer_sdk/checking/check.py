@@ -57,8 +57,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     learn       train for about learn_seconds, to see whether there is anything to learn
     on_progress called as on_progress(what, done, total) while it trains
 
-    Raises UsageError for a refused setting, BuildError for a header that does not compile for
-    reasons that no rule names or is for another interface, RunError when the checker cannot run.
+    Raises UsageError for a refused setting, BuildError for a header that does not compile or is for
+    another interface, RunError when the checker cannot run.
     """
     if makers.is_name(env):
         if deep or learn:

@@ -76,7 +76,8 @@ def keep(place: Path, target: Path) -> None:
         shutil.copy(place / "walk" / name, target / "walk")
     for name in ("line.py", "walk_policy.bin"):
         shutil.copy(place / name, target)
-    shutil.copytree(place / "walk/runs", target / "runs")
+    shutil.copytree(place / "walk/runs", target / "runs",
+                    ignore=shutil.ignore_patterns("sweep.html"))     # nobody reads it back
     shutil.copytree(place / "runs/line", target / "runs/line")
     for path in target.rglob("*"):
         if path.is_file() and str(place).encode() in (data := path.read_bytes()):

@@ -13,22 +13,22 @@ from . import registry, suppressions
 from .finding import Finding
 from .result import CheckResult, limit
 
-# The codes that a function may find, and the function; it raises NotTested where it cannot look
+# The codes that a function may report, and the function; it raises NotTested if it cannot run
 Judge = tuple[tuple[str, ...], Callable[[], Iterator[Finding]]]
 
 
 @dataclass
 class Verdict:
-    """What the judges say of one environment, before what the author allows is taken out."""
+    """Findings on one environment, before suppressions."""
 
     findings: list[Finding]
-    not_tested: dict[str, str]      # code -> why no judge of it could look
+    not_tested: dict[str, str]      # code -> why no judge of it could run
     explained: dict[str, list[str]]     # of these: codes of the findings that are why
-    rules: int                      # codes that judges asked for
+    rules: int                      # codes that were tried
 
 
 def judge(judges: Iterable[Judge], seed: int | None = None) -> Verdict:
-    """Ask every judge: findings with names, severities and (where they have none) the seed."""
+    """Run every judge. Findings get their rule's name and severity, and a seed if they lack one."""
     known, findings, reasons, looked = registry.load(), [], {}, set()
     judges = list(judges)
     for codes, function in judges:
@@ -55,7 +55,7 @@ def finish(name: str, verdict: Verdict, *, config: Config | None, folder: Path,
            files: Mapping[str, bytes], coverage: dict, strict: bool, began: float,
            learning: dict | None = None,
            prove: Callable[[list[Finding]], None] = lambda findings: None) -> CheckResult:
-    """Take out what the author allows, prove what is left, and say pass or fail.
+    """Apply suppressions, write repro programs, decide pass or fail.
 
     began   of time.perf_counter(), when the check began
     """
@@ -70,7 +70,7 @@ def finish(name: str, verdict: Verdict, *, config: Config | None, folder: Path,
 
 def _suppress(verdict: Verdict, config: Config | None, folder: Path,
               files: Mapping[str, bytes]) -> suppressions.Verdicts:
-    """What is left, and what marks in the files and [check] allow take out."""
+    """Findings split by the marks in the files and by [check] allow."""
     known, key = registry.load(), None
     if config and config.check.allow:
         origin = config.origin["check.allow"]

@@ -139,9 +139,9 @@ def seed_ignored(facts: Facts):
         unsigned int rng = env->rng;                    // env->rng stays as it is
         env->x = draw(&rng);
 
-    and an env whose episodes all are the same game, although c_reset sets the generator and other
-    envs play others, or all begin with the same observation, although other seeds begin with
-    another one.
+    Two more kinds are reported. All episodes of an env are one game, because c_reset puts back the
+    seed of the first one. And all episodes begin with the same observation, although another seed
+    begins with another one.
     """
     for function, name, line in generators.begun_anew(facts.source):
         yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",
