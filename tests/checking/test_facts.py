@@ -143,3 +143,9 @@ def test_rules_ask_only_for_kinds_and_fields_that_exist():
         asked += re.findall(r'\boutcome\.(?:all|first)\("([\w-]+)"\)', text)
         assert [kind for kind in asked if kind not in kinds.all_fields()] == [], path
         assert re.findall(r"""\b(?:fact|cell|cost)\[["'][^\]]*\]""", text) == [], path
+
+
+def test_no_two_sources_of_the_harness_share_a_name():
+    """An object file is named after its source alone."""
+    names = [path.name for path in driver.sources()]
+    assert sorted(names) == sorted(set(names)) and {"main.c", "fresh.c"} <= set(names)
