@@ -43,7 +43,8 @@ def judge(judges: Iterable[Judge], seed: int | None = None) -> Verdict:
         finding.severity = finding.severity or known[finding.code].severity
         finding.seed = seed if finding.seed is None else finding.seed
         if finding.word:
-            finding.hint = f"{finding.hint}; if it is meant: // puffer: {finding.word}"
+            meant = f"if it is meant: // puffer: {finding.word}"
+            finding.hint = f"{finding.hint}; {meant}" if finding.hint else meant
     findings.sort(key=Finding.order)
     asked = {code for codes, _ in judges for code in codes}
     not_tested, explained = registry.reasons(

@@ -9,9 +9,7 @@ from ...collect.c.source.model import Function, Source
 
 def is_only_drawn(simulation: list[Function], source: Source, function: Function, node: Node
                   ) -> bool:
-    """Whether a value is stored to fields, or to a local that is, which nothing reads but drawing:
-    a square that glows for a second after it was touched.
-    """
+    """Whether a value goes only to fields that drawing alone reads, directly or through a local."""
     for up in node.up():
         if up.kind == "variable":
             uses = [use for use in function.nodes if use.kind == "name" and use.key == up.key]

@@ -1,4 +1,4 @@
-"""Which elements of the observation are given values, as harness/stores.c saw it: a part of PUF305.
+"""Elements of the observation that ever get a value other than 0, by play/stores.c, for PUF305.
 
 Facts -> Stores
 """
@@ -10,7 +10,7 @@ from ...core.facts import Facts
 
 
 class Stores:
-    """Which elements the instructions store to that ever store something other than 0."""
+    """Elements that are stored to by instructions which ever store something other than 0."""
 
     def __init__(self, facts: Facts):
         self.known = facts.fact("trace-debug", "stored") is not None
