@@ -44,7 +44,7 @@ from ..settings import factors, torch_class
 from ..settings.goal import Goal
 from ..settings.texts import show
 from ..settings.values import Config
-from .formats import Facts
+from .formats import Facts, FormerTrain
 from .window import Window
 
 FORMAT_VERSION = 2
@@ -205,6 +205,7 @@ def _read_facts(metadata: dict[str, str], path: Path) -> dict:
                          expected=f"format_version {FORMAT_VERSION} or less", actual=version,
                          hint="upgrade puffer-sdk")
     records.convert(facts, Facts, path, what)
+    records.convert(facts["config"].get("train", {}), FormerTrain, f"{path}, config.train", what)
     with records.read_as(what, path):
         layouts.from_dict(facts["env"].get("layout"))
         Window().load(facts.get("window", []))

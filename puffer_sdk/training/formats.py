@@ -161,6 +161,14 @@ class Evaluations:
 
 
 @dataclass
+class FormerTrain:
+    """What earlier versions had in [train] in place of obs_scale."""
+
+    scale_obs: bool | None = None
+    encoder_scale: float | None = None
+
+
+@dataclass
 class Facts:
     """What the metadata of a checkpoint must hold, and may; it may hold more."""
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.base.errors import Damaged, RunError, UsageError
 from puffer_sdk.training import checkpoint
 
 TENSORS = {"encoder": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -166,3 +166,12 @@ def test_format_1_is_read(tmp_path, dtype, train, own, obs_scale, weights, momen
     assert past.tensors["encoder"] == pytest.approx(weights * tensors["encoder"])
     assert np.array_equal(past.tensors["muon.encoder"], momentum * tensors["muon.encoder"])
     assert np.array_equal(past.tensors["decoder"], tensors["decoder"])
+
+
+@pytest.mark.parametrize(("key", "value"), [("scale_obs", "yes"), ("encoder_scale", "0.5")])
+def test_a_damaged_setting_of_format_1_is_named(tmp_path, key, value):
+    facts = {**FACTS, "format_version": 1, "config": {"train": {"scale_obs": True, key: value}}}
+    path = checkpoint.save(tmp_path / "old.safetensors", {"encoder": np.ones((1, 2))}, facts)
+    with pytest.raises(Damaged) as refused:
+        checkpoint.load(path)
+    assert f"config.train, {key}" in str(refused.value.where)
