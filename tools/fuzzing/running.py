@@ -156,14 +156,20 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
     worker = os.fork()
     if not worker:
         os.close(reader)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _work(kind, seeds, work, writer, until)
+        os.setpgid(0, 0)
+        if kind == "commands":
+            _exec(traces.command(log), (kind, seeds.start, seeds.stop, str(work), writer, until))
+        run_worker(kind, seeds.start, seeds.stop, work, writer, until)
     os.close(writer)
-    tracer = traces.start(worker, log) if kind == "commands" else None
-    at, late = seeds.start, False
+    at, late, pid = seeds.start, False, worker
+
+    def end() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker, signal.SIGKILL)
+
     def stop(number, frame) -> None:
         outcome.stopped = True
-        os.kill(worker, signal.SIGKILL)
+        end()
 
     old = signal.signal(signal.SIGINT, stop)
     with open(reader, "rb") as said:
@@ -177,12 +183,15 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
                 last, text = time.monotonic(), text + chunk
             elif time.monotonic() - last > (60 if kind == "commands" else 1) * DEAD:
                 late = True
-                os.kill(worker, signal.SIGKILL)
+                end()
             time.sleep(0.05)
     _, status = os.waitpid(worker, 0)
     signal.signal(signal.SIGINT, old)
     for row in text.decode().splitlines():
         seed, *rest = json.loads(row)
+        if rest and rest[0] == "pid":
+            pid = seed
+            continue
         at = seed
         if rest:
             outcome.add(seed, *rest)
@@ -193,26 +202,39 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
         at += 1
     elif at in seeds:               # the time is over
         at = seeds.stop
-    if tracer:
-        count, wrong = traces.finish(tracer, log, work, commands.KEPT, worker)
+    if kind == "commands":
+        count, wrong = traces.breaches(log, work, commands.KEPT, pid)
         outcome.traced += count
         outcome.broken += [f"seeds {seeds.start} to {at - 1}: {each}" for each in wrong]
     return at
 
 
-def _work(kind: str, seeds: range, work: Path, writer: int, until: float | None) -> None:
-    """The worker: a line of JSON before and after each input."""
+def _exec(tracer: list[str], words: tuple) -> None:
+    """This process becomes a worker that is watched from its start on: a tracer that comes later
+    has to stop at each system call, and takes twice as long."""
+    os.set_inheritable(words[4], True)
+    path = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
+    program = (f"import sys; sys.path[:0] = {path}; from fuzzing import running; "
+               f"running.run_worker(*{words!r})")
+    command = [*tracer, sys.executable, "-c", program]
+    os.execvp(command[0], command)
+
+
+def run_worker(kind: str, first: int, stop: int, work: str | Path, writer: int,
+               until: float | None) -> None:
+    """The worker: its number, and a line of JSON before and after each input."""
     status = 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        if kind == "commands":
-            traces.wait()
+        os.set_inheritable(writer, False)
         with open(writer, "w") as out:
             def say(*row) -> None:
                 out.write(json.dumps(row) + "\n")
                 out.flush()
 
-            try_many(kind, seeds, until=until, home=work, say=say)
+            say(os.getpid(), "pid")
+            try_many(kind, range(first, stop), until=until, home=Path(work), say=say)
         status = 0
     except BaseException as error:  # noqa: BLE001
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

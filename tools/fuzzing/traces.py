@@ -7,9 +7,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
-import subprocess
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,41 +20,20 @@ FREE = ("/dev/null", "/dev/tty", "/dev/shm/", "/dev/pts/", "/proc/self/", "/proc
         "/memfd:", "pipe:", "socket:", "anon_inode:")
 
 
-def start(worker: int, log: Path) -> subprocess.Popen | None:
-    """Watch this process, which waits, and all that it will start."""
-    tracer = None
-    if shutil.which("strace"):
-        log.unlink(missing_ok=True)
-        tracer = subprocess.Popen(["strace", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none",
-                                   "-e", f"trace={CALLS}", "-o", str(log), "-p", str(worker)],
-                                  stderr=subprocess.DEVNULL)
-        while tracer.poll() is None and not _traced(worker):
-            time.sleep(0.01)
-    os.kill(worker, signal.SIGUSR1)
-    return tracer
+def command(log: Path) -> list[str]:
+    """The words before a command that is watched, with all that it starts; [] without strace."""
+    log.unlink(missing_ok=True)
+    return [] if not shutil.which("strace") else [
+        "strace", "--seccomp-bpf", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none",
+        "-e", f"trace={CALLS}", "-o", str(log)]
 
 
-def wait() -> None:
-    """In the worker: until it is watched."""
-    signal.sigwait([signal.SIGUSR1])
-
-
-def _traced(pid: int) -> bool:
-    return not re.search(r"^TracerPid:\s+0$", Path(f"/proc/{pid}/status").read_text(), re.M)
-
-
-def finish(tracer: subprocess.Popen, log: Path, work: Path,
-           kept: Iterable[Path], worker: int) -> tuple[int, list[str]]:
+def breaches(log: Path, work: Path, kept: Iterable[Path], worker: int) -> tuple[int, list[str]]:
     """(system calls, what was written beside WORK and what is `kept`, or read of WORK/outside), of
     what the worker has started; itself, it makes the folders and changes them."""
     own = tuple(map(str, (work / "inside", work / "home", work / "tmp", *kept)))
-    try:
-        tracer.wait(20)
-    except subprocess.TimeoutExpired:       # a process that outlives the worker is still there
-        tracer.send_signal(signal.SIGINT)
-        tracer.wait()
     count, wrong = 0, set()
-    if not log.is_file():                   # it could not attach
+    if not log.is_file():
         return 0, []
     with log.open(errors="replace") as file:
         for line in file:
