@@ -39,7 +39,8 @@ SEED = 42
 
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
           ini: Path | None = None, strict: bool = False, seed: int = SEED,
-          budget: float = 1.0, prove: bool = True, deep: bool = False, learn: bool = False,
+          budget: float = 1.0, prove: bool = True, preview: bool = False, deep: bool = False,
+          learn: bool = False,
           learn_seconds: float = learning_probe.SECONDS,
           memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
@@ -52,6 +53,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     strict      warnings count as well
     budget      factor on the length of every experiment
     prove       write build/check/repro_PUFnnn.c for the first finding of each error
+    preview     with detectors that are not known to be right yet
     deep        with MemorySanitizer and valgrind as well, where they are installed
     memory      GiB that all experiments together may use
     learn       train for about learn_seconds, to see whether there is anything to learn
@@ -75,8 +77,8 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     config = resolve(folder, settings, spec, over=[ini] if ini else [], warn_unread=False)
     facts = Facts(folder, spec, config, problems, source, seed, files=texts,
                   memory=int(memory * GIB))
-    if deep:
-        facts.options |= {"--deep"}
+    facts.options |= {option for option, asked in (("--deep", deep), (registry.PREVIEW, preview))
+                      if asked}
     with files.private("puffer-check-") as name:
         lab = None
         if spec is not None and not any(problem.code for problem in problems):
@@ -144,7 +146,7 @@ def _judges(facts: Facts) -> Iterator[engine.Judge]:
         if not rule.static and not facts.outcomes:
             yield (code,), _not_run
         else:
-            yield (code,), partial(rule.function, facts)
+            yield (code,), partial(rule.look, facts)
 
 
 def _not_run() -> Iterator[Finding]:

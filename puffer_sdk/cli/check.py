@@ -19,8 +19,8 @@ from .pages import Page
     ("puffer-sdk check my_env --fix", "show a diff that fixes what is mechanical"),
     ("puffer-sdk check gymnasium:CartPole-v1", "an environment in Python")],
     groups={"While you work": ["fix", "yes", "watch", "replay"],
-            "Looking harder": ["budget", "memory", "deep", "learn", "learn_seconds", "mutate",
-                               "mutants"],
+            "Looking harder": ["preview", "budget", "memory", "deep", "learn", "learn_seconds",
+                               "mutate", "mutants"],
             "The report": ["stats", "output"]},
     statuses={0: "no errors", 1: "errors, or with --strict warnings",
               2: "a refused option or setting", 4: "check itself could not run"})
@@ -29,6 +29,8 @@ from .pages import Page
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=42, show_default=True,
               help="Seed of the environments and of the actions.")
+@click.option("--preview", is_flag=True,
+              help="Also use detectors of which it is not known yet how often they are right.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), metavar="F",
               default=1.0, show_default=True,
               help="Factor on the length of every experiment.")

@@ -40,3 +40,11 @@ def command(code):
         paragraph if paragraph.startswith("    ") else
         textwrap.fill(paragraph, WIDEST, break_on_hyphens=False)
         for paragraph in found.page.split("\n\n")))
+    ui.out("\nFaults that it found in games which it had not been shown"
+           + (", by detector:\n" if found.is_family else ":\n"))
+    for each in found.detectors:
+        name = f"{each.name}: " if found.is_family else ""
+        level = "" if each.level == registry.STABLE else f"; needs {each.level}"
+        said = f"  {name}{each.rate}{level}." + (f" {each.summary}" if found.is_family else "")
+        for text in (said, *(f"    missed: {one}" for one in each.rate.missed)):
+            ui.out(textwrap.fill(text, WIDEST, subsequent_indent="      ", break_on_hyphens=False))

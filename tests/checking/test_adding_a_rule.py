@@ -33,6 +33,7 @@ def project(tmp_path, recipe, monkeypatch):
     file.write_text(recipe["python"])
     monkeypatch.setattr(contract, "__path__", [*contract.__path__, str(file.parent)])
     monkeypatch.setattr(registry, "_rules", dict(registry.load()))
+    monkeypatch.setattr(registry, "_detectors", {**registry._detectors})
     registry.load.cache_clear()
     yield tmp_path
     registry.load.cache_clear()

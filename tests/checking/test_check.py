@@ -207,8 +207,8 @@ def test_json_has_the_promised_keys(copy):
     assert set(document) == {"findings", "coverage", "declared", "verdict"}
     assert document["verdict"] == "pass"        # warnings alone
     assert list(document["findings"][0]) == [
-        "code", "name", "severity", "message", "file", "line", "env", "agent", "step", "element",
-        "expected", "actual", "seed", "repro"]
+        "code", "name", "detector", "severity", "message", "file", "line", "env", "agent", "step",
+        "element", "expected", "actual", "seed", "repro"]
     json.dumps(document, allow_nan=False)
 
 

@@ -317,7 +317,10 @@ def test_explain_fits_a_terminal(capsys):
         assert main(["explain", code]) == 0
         shown = capsys.readouterr().out
         assert all(len(line) < 80 for line in shown.splitlines() if not line.startswith("    "))
-        assert " ".join(shown.split()).endswith(" ".join(registry.load()[code].page.split()))
+        page, _, detectors = " ".join(shown.split()).partition(" Faults that it found in games ")
+        assert page.endswith(" ".join(registry.load()[code].page.split()))
+        assert all(each.name in detectors or not registry.load()[code].is_family
+                   for each in registry.load()[code].detectors)
 
 
 # -- documentation -------------------------------------------------------------------

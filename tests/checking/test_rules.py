@@ -15,8 +15,8 @@ from puffer_sdk.checking.collect.c.source.sites import Site
 from puffer_sdk.checking.core import kinds, registry
 from puffer_sdk.checking.core.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.core.finding import Finding
-from puffer_sdk.checking.rules.logs import logs
-from puffer_sdk.checking.rules.observations import mirrors
+from puffer_sdk.checking.rules.logs.mismatch import assigned
+from puffer_sdk.checking.rules.observations.stale import behind_the_state
 from puffer_sdk.checking.rules.observations.stores import Stores
 
 ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-1, 0], "LIST": [],
@@ -41,7 +41,7 @@ def facts_of(*, agents: int = 1, truncations: int = 0, **experiments: list) -> F
 
 
 def found(facts: Facts, code: str) -> list[Finding]:
-    return list(registry.load()[code].function(facts))
+    return list(registry.load()[code].look(facts))
 
 
 @pytest.mark.parametrize("endings, kept, words", [
@@ -120,7 +120,7 @@ def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, se
     facts.spec = SimpleNamespace(functions={}, struct="Dock", log_fields=())
     findings = []
     with suppress(registry.NotTested):      # of what the log does tell
-        for finding in registry.load()["PUF422"].function(facts):
+        for finding in registry.load()["PUF422"].look(facts):
             findings.append(finding)
     assert [f.severity for f in findings] == ([severity] if severity else [])
 
@@ -169,7 +169,7 @@ def test_an_agent_that_begins_anew_alone_is_shown_its_own_beginning(old, told):
     facts = facts_of(agents=3, poison=[], mirror=[mirror])
     facts.spec = SimpleNamespace(functions={}, struct="Dock")
     facts.source = SimpleNamespace(layout=None)
-    messages = [f.message for f in mirrors.behind_the_state(facts)]
+    messages = [f.message for f in behind_the_state.behind_the_state(facts)]
     assert messages == (["after an agent's own ending, element 4 of its observation still shows "
                          "the episode that is over"] if told else [])
 
@@ -266,7 +266,7 @@ def test_entries_that_replace_what_is_there(above, below, zero, cleared, told):
     names = [SimpleNamespace(name=name, length=None, line=3) for name in ("score", "perf", "n")]
     facts.spec = SimpleNamespace(log_fields=names)
     facts.source.cleared_logs = lambda: [(name, "dock.h", 9) for name in cleared]
-    assert logs._replaced(facts) == (["perf"] if told else [])
+    assert assigned.replaced(facts) == (["perf"] if told else [])
 
 
 @pytest.mark.parametrize("word, told", [
@@ -291,3 +291,74 @@ def test_an_init_that_takes_seconds_is_not_played_without_optimization(init, pla
     listed = Jobs(facts, Sizes(1, 8, 32, 1e-6, 1e-6, 1.0), Path(), 10.0).of_other_builds()
     assert [job.name for job in listed] == played
     assert ("trace-threads" in facts.skipped) == (init > 1)
+
+
+# -- detectors -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def made_rule(monkeypatch):
+    """A family of three detectors, and what they find."""
+    monkeypatch.setattr(registry, "_rules", {**registry._rules})
+    monkeypatch.setattr(registry, "_detectors", {**registry._detectors})
+    finds = {"first": 1, "second": 1, "new": 1}
+
+    @registry.family("PUF998", "made-up")
+    def page():
+        """It is made up. And more."""
+
+    def add(name, **more):
+        @registry.detector("PUF998", name, **more)
+        def look(facts):
+            """What it looks for."""
+            if finds[name] is None:
+                raise registry.NotTested("there was nothing to look at")
+            yield from (Finding("PUF998", name) for _ in range(finds[name]))
+
+    add("first", unless=("second",))
+    add("second")
+    add("new", level=registry.PREVIEW)
+    return finds
+
+
+@pytest.mark.parametrize("counts, options, told", [
+    ({}, (), ["second"]), ({"second": 0}, (), ["first"]),
+    ({}, ("--preview",), ["new", "second"]), ({"second": None}, (), ["first"])])
+def test_detectors_of_a_rule(made_rule, counts, options, told):
+    """One is silent where another says more, and one in preview unless it is asked for."""
+    made_rule.update(counts)
+    facts = facts_of()
+    facts.options = frozenset(options)
+    seen = []
+    try:
+        for finding in registry._rules["PUF998"].look(facts):
+            seen.append(finding)
+    except registry.NotTested:
+        assert None in counts.values()
+    assert [finding.detector for finding in seen] == told == [one.message for one in seen]
+
+
+def test_a_detector_in_preview_that_is_not_asked_for_leaves_its_rule_out(made_rule, monkeypatch):
+    facts = facts_of()
+    for name in ("first", "second"):
+        del registry._detectors["PUF998"][name]
+    monkeypatch.setattr(registry, "load", lambda: registry._rules)
+    assert "PUF998" not in registry.requested(facts)
+    facts.options = frozenset({"--preview"})
+    assert "PUF998" in registry.requested(facts)
+
+
+def test_every_detector_says_what_it_looks_for():
+    for rule in registry.load().values():
+        for one in rule.detectors:
+            assert one.summary.endswith("."), f"{rule.code}/{one.name}"
+            assert set(one.unless) <= {each.name for each in rule.detectors} - {one.name}
+
+
+def test_rates_are_of_detectors_that_there_are():
+    known = {f"{rule.code}/{one.name}" for rule in registry.load().values()
+             for one in rule.detectors}
+    assert set(registry.rates()) <= known
+    for key, rate in registry.rates().items():
+        assert 0 <= rate["found"] <= rate["faults"], key
+        assert len(rate.get("missed", ())) == rate["faults"] - rate["found"], key

@@ -13,7 +13,7 @@ from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.rules.contract import contract
-from puffer_sdk.checking.rules.logs import logs
+from puffer_sdk.checking.rules.logs.mismatch import drawn_otherwise
 from puffer_sdk.mutate import places
 from puffer_sdk.settings.config import resolve
 
@@ -78,7 +78,7 @@ def facts_of(folder: Path) -> Facts:
 
 
 def found(facts: Facts, code: str) -> list[Finding]:
-    return list(registry.load()[code].function(facts))
+    return list(registry.load()[code].look(facts))
 
 
 def line_of(facts: Facts, text: str, file: str = "game.h") -> int:
@@ -766,6 +766,6 @@ def test_a_sum_that_is_drawn_over_another_range(probe, first, until, passes):
     source = read.read(folder)
     found = [(mine.count, drawn.count) for mine, drawn in sums.unlike(source)]
     assert found == ([(passes, "env->limit passes")] if passes else [])
-    said = list(logs._drawn_otherwise(SimpleNamespace(source=source)))
+    said = list(drawn_otherwise.drawn_otherwise(SimpleNamespace(source=source)))
     assert [(one.code, one.severity, one.actual) for one in said] == (
         [("PUF422", "warning", passes)] if passes else [])

@@ -15,8 +15,8 @@ from helpers.places import broken, environment
 
 from puffer_sdk.checking.core import statistics
 from puffer_sdk.checking.report import terminal
-from puffer_sdk.checking.rules.masks import actions
-from puffer_sdk.checking.rules.observations import values
+from puffer_sdk.checking.rules.masks.ignored import ignored_values as ignored
+from puffer_sdk.checking.rules.observations.constant import same_things
 from puffer_sdk.env import header, row
 
 
@@ -286,7 +286,8 @@ def test_a_rover_that_is_pulled_out_is_not_stuck(changed):
 def test_values_that_seldom_matter_take_more_moments(rates, moments, found):
     fact = SimpleNamespace(rates=rates, width=len(rates), values=len(rates), head=0,
                            same=[[0, 1, moments]])
-    assert bool(list(actions._same_values(None, fact, "the action", {}))) == found
+    facts = SimpleNamespace(at_macro=lambda name: {}, at=lambda name: {}, seed=1)
+    assert bool(list(ignored._same_values(facts, fact, "the action"))) == found
 
 
 @pytest.mark.parametrize("row_of, found", [
@@ -298,12 +299,12 @@ def test_a_thing_of_a_list_that_is_always_the_same(row_of, found):
     part = row.Part("OBS_MATES", 0, 6, None, None, "dock.h", 1, "list", (2, 3), mask=0)
     rows = np.array([row_of(t) for t in range(300)], float)
     stats = SimpleNamespace(low=rows.min(axis=0), high=rows.max(axis=0), rows=rows)
-    assert values._same_things(stats, part) == found
+    assert same_things._same(stats, part) == found
 
 
 def test_numbers_that_are_told_twice():
     """The same, or in another unit; not the opposite, not alike by chance, no flags."""
-    from puffer_sdk.checking.rules.observations.duplicates import pairs
+    from puffer_sdk.checking.rules.observations.twice.obs_duplicate import pairs
 
     draw = np.random.default_rng(1)
     wind, gust = draw.normal(size=(2, 600)).astype(np.float32)

@@ -130,6 +130,21 @@ def _rule(rule: registry.Rule) -> list[str]:
         text = _linked(quote(" ".join(paragraph.split())))
         title = next((title for title in TITLES if text.startswith(title)), "")
         out += ["", f"**{title}**{text[len(title):]}" if title else text]
+    return [*out, "", *_detectors(rule)]
+
+
+def _detectors(rule: registry.Rule) -> list[str]:
+    """What sees the faults, and what each showed on games that it had not been shown."""
+    if not rule.is_family:
+        (only,) = rule.detectors
+        return [f"**Faults of unseen games that it found:** {only.rate}.",
+                *(f"\nMissed: {quote(one)}." for one in only.rate.missed)]
+    out = ["| detector | faults of unseen games that it found | what it looks for | missed |",
+           "|---|---|---|---|"]
+    for each in rule.detectors:
+        level = "" if each.level == registry.STABLE else f" (`{each.level}`)"
+        out.append(f"| {each.name}{level} | {each.rate} | {quote(each.summary)} | "
+                   f"{quote('; '.join(each.rate.missed))} |")
     return out
 
 

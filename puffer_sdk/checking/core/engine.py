@@ -40,6 +40,7 @@ def judge(judges: Iterable[Judge], seed: int | None = None) -> Verdict:
                 reasons.setdefault(code, reason)
     for finding in findings:
         finding.name = known[finding.code].name
+        finding.detector = finding.detector or finding.name
         finding.severity = finding.severity or known[finding.code].severity
         finding.seed = seed if finding.seed is None else finding.seed
         if finding.word:

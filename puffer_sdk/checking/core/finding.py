@@ -54,8 +54,10 @@ class Finding:
     beside: tuple[tuple[str, int], ...] = ()    # where it may stand: (file, line); or at `line`
     remedy: object = None                   # what the rule's `fix` needs; None: no --fix
 
-    KEYS = ("code", "name", "severity", "message", "file", "line", "env", "agent", "step",
-            "element", "expected", "actual", "seed", "repro")
+    detector: str = ""                      # that spoke; "" = the rule's only one
+
+    KEYS = ("code", "name", "detector", "severity", "message", "file", "line", "env", "agent",
+            "step", "element", "expected", "actual", "seed", "repro")
 
     @property
     def block(self) -> tuple[int, int] | None:

@@ -1,19 +1,33 @@
-"""The rules by their codes.  @rule on a function of any module of rules/ -> load()
+"""The rules by their codes, and what detects their faults.  modules of rules/ -> load()
 
     @rule("PUF312", "reward-not-finite", proof=Proof("finite", "rewards"))
     def reward_not_finite(facts):
         '''What it means. Why it ruins training. A bad and a good example. The fix.'''
         yield Finding("PUF312", "...")
+
+A rule whose faults are seen in several ways is a family: its function has the page only, and each
+way is a detector, a function in a file of its own.
+
+    @family("PUF302", "obs-stale", proof=Proof("written", "observations"))
+    def obs_stale():
+        '''The page.'''
+
+    @detector("PUF302", "left-by-reset")
+    def left_by_reset(facts):
+        '''What it looks for, in a sentence.'''
+        yield Finding("PUF302", "...")
 """
 from __future__ import annotations
 
 import inspect
+import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from .. import rules
 from ..fix.edits import Fix
@@ -23,16 +37,58 @@ from .repro_spec import Proof
 
 FixFunction = Callable[[list[Finding], Mapping[str, str]], Iterator[Fix]]
 _rules: dict[str, Rule] = {}
+_detectors: dict[str, dict[str, Detector]] = {}     # code -> by name
+PREVIEW = "--preview"       # the option, and the level of detectors that need it
+STABLE = "stable"
+
+
+@dataclass(frozen=True)
+class Detector:
+    """One way to see one kind of fault."""
+
+    name: str
+    code: str
+    function: Callable[[Facts], Iterator[Finding]]
+    level: str                  # STABLE, or PREVIEW: runs only with that option
+    unless: tuple[str, ...]     # names of detectors of this rule whose findings say more
+
+    @property
+    def summary(self) -> str:
+        return _first_sentence(inspect.cleandoc(self.function.__doc__ or ""))
+
+    @property
+    def rate(self) -> Rate:
+        """How many faults of games that it had not been shown it found."""
+        return Rate(**rates().get(f"{self.code}/{self.name}", {}))
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a detector showed on faults in games of authors who knew no rule, before it was changed
+    because of them."""
+
+    found: int = 0
+    faults: int = 0             # of its kind; those that it missed are described in `missed`
+    missed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.found} of {self.faults}" if self.faults else "unknown"
+
+
+@cache
+def rates() -> dict[str, dict]:
+    """rules/rates.json, which `make bench` writes."""
+    return json.loads((Path(rules.__path__[0]) / "rates.json").read_text())
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Everything that there is to know of a rule."""
+    """What all faults of one code have in common."""
 
     code: str
     name: str
     severity: str               # of its findings that do not say otherwise
-    function: Callable[[Facts], Iterator[Finding]]
+    page: str                   # what `puffer-sdk explain CODE` shows
     static: bool                # looks at the source only, so it is tested where nothing runs
     timed: bool                 # depends on the clock: two runs may differ
     option: str                 # of the command line, without which the rule is not tested
@@ -40,15 +96,55 @@ class Rule:
     fix: FixFunction | None     # what `--fix` does: findings, texts of files -> fixes
 
     @property
-    def page(self) -> str:
-        """What `puffer-sdk explain CODE` shows."""
-        return inspect.cleandoc(self.function.__doc__ or "")
-
-    @property
     def summary(self) -> str:
         """The page's first sentence, on one line."""
-        first = " ".join(self.page.partition("\n\n")[0].split())
-        return re.split(r"(?<=[.!?])\s", first)[0]
+        return _first_sentence(self.page)
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """In order of their names."""
+        return tuple(each for _, each in sorted(_detectors[self.code].items()))
+
+    @property
+    def is_family(self) -> bool:
+        """Whether its detectors have names of their own."""
+        return [each.name for each in self.detectors] != [self.name]
+
+    def look(self, facts: Facts) -> Iterator[Finding]:
+        """The findings of all detectors that were asked for; each names its detector.
+
+        Raises NotTested after the others' findings where one of them could not look.
+        """
+        found: dict[str, list[Finding]] = {}
+        reasons: list[NotTested] = []
+        asked = {each.name: each for each in self.detectors if is_requested(each, facts)}
+
+        def ask(one: Detector) -> list[Finding]:
+            if one.name in found:
+                return found[one.name]
+            found[one.name] = []
+            if not any([ask(asked[name]) for name in one.unless if name in asked]):
+                try:
+                    for finding in one.function(facts):
+                        finding.detector = one.name
+                        found[one.name].append(finding)
+                except NotTested as reason:
+                    reasons.append(reason)
+            return found[one.name]
+
+        for one in asked.values():
+            yield from ask(one)
+        if reasons:
+            raise reasons[0]
+
+
+def _first_sentence(text: str) -> str:
+    first = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=[.!?])\s", first)[0]
+
+
+def is_requested(one: Detector, facts: Facts) -> bool:
+    return one.level == STABLE or one.level in facts.options
 
 
 class NotTested(Exception):
@@ -85,13 +181,30 @@ def reasons(not_tested: Mapping[str, NotTested], findings: list[Finding]
     return texts, explained
 
 
-def rule(code: str, name: str, severity: str = "error", *, static: bool = False,
-         timed: bool = False, option: str = "", proof: Proof | None = None,
-         fix: FixFunction | None = None):
-    """Decorator: registers a function as a rule. Rule describes the arguments."""
+def family(code: str, name: str, severity: str = "error", *, static: bool = False,
+           timed: bool = False, option: str = "", proof: Proof | None = None,
+           fix: FixFunction | None = None):
+    """Decorator: registers a rule that has several detectors. Rule describes the arguments; the
+    function's docstring is the page."""
     def register(function):
-        _rules[code] = Rule(code, name, severity, function, static, timed, option, proof, fix)
+        _rules[code] = Rule(code, name, severity, inspect.cleandoc(function.__doc__ or ""), static,
+                            timed, option, proof, fix)
         return function
+    return register
+
+
+def detector(code: str, name: str, level: str = STABLE, *, unless: tuple[str, ...] = ()):
+    """Decorator: registers a function as a detector of a rule. Detector describes the arguments."""
+    def register(function):
+        _detectors.setdefault(code, {})[name] = Detector(name, code, function, level, unless)
+        return function
+    return register
+
+
+def rule(code: str, name: str, severity: str = "error", *, level: str = STABLE, **more):
+    """Decorator: registers a function as a rule, and as its only detector, of the same name."""
+    def register(function):
+        return family(code, name, severity, **more)(detector(code, name, level)(function))
     return register
 
 
@@ -104,9 +217,10 @@ def load() -> dict[str, Rule]:
 
 
 def requested(facts: Facts) -> dict[str, Rule]:
-    """The rules of this check: those that need an option only with it."""
+    """The rules of this check: those that need an option only with it, and with what looks."""
     return {code: rule for code, rule in load().items()
-            if not rule.option or rule.option in facts.options}
+            if (not rule.option or rule.option in facts.options)
+            and any(is_requested(each, facts) for each in rule.detectors)}
 
 
 def need(facts: Facts, *experiments: str) -> None:

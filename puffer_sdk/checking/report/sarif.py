@@ -20,8 +20,8 @@ from ..core.suppressions import Allowed
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "%SRCROOT%"
-DETAILS = ("env", "agent", "step", "element", "expected", "actual", "seed", "repro", "hint",
-           "stack")
+DETAILS = ("detector", "env", "agent", "step", "element", "expected", "actual", "seed", "repro",
+           "hint", "stack")
 
 
 def log(result: CheckResult) -> dict:

@@ -142,7 +142,7 @@ def program_folder() -> Path:
 
 def sources() -> list[Path]:
     """The harness's own C files; no two have the same name."""
-    return [*sorted(PLAY.glob("*.c")), *sorted(RULES.glob("*/*.c"))]
+    return [*sorted(PLAY.glob("*.c")), *sorted(RULES.rglob("*.c"))]
 
 
 def _objects(verbose: bool) -> list[Path]:

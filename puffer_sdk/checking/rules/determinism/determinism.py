@@ -1,11 +1,8 @@
-"""PUF501-505: the same bytes from the same seed, whoever else is stepped, wherever, and however."""
+"""PUF501, 503-505: the same bytes from the same seed, wherever and however envs are stepped."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 
-from ...collect.c.source import generators
-from ...collect.c.source.model import Source
 from ...core.facts import Difference, Facts
 from ...core.finding import Finding
 from ...core.registry import NotTested, need, rule, unless
@@ -13,9 +10,6 @@ from ...core.repro_spec import FAILED, RACE, Proof, Shows
 from ..memory.memory import undefined_behaviour, unrepeatable, unsound
 
 FIELDS = 4          # of the struct that a finding names
-PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
-_DICE = {"rand", "random", "GetRandomValue", "puffer_rand", "puffer_random_value"}
-_SEEDS = {"srand", "srandom", "puffer_srand"}
 
 
 def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -> Finding:
@@ -111,126 +105,6 @@ def _among_others(facts: Facts):
                            shows=Shows(expect),
                            hint="look for static and file-scope variables that change")
             return
-
-
-@rule("PUF502", "seed-ignored", "warning")
-def seed_ignored(facts: Facts):
-    """The env draws random numbers, but every seed gives the same ones.
-
-    Why it ruins training: thousands of envs play one and the same game. The agent learns
-    that game by heart, the batch holds no variety, and averages over seeds mean nothing.
-
-    Bad:
-
-        void c_reset(Maze* env) { env->rng = 42; build(env); }
-
-    Good:
-
-        void c_reset(Maze* env) { build(env); }         // env->rng is seeded for you
-
-    Fix: leave env->rng alone: it holds this env's seed before init, and its state
-    afterwards. A game without any chance in it may ignore the seed.
-
-    A generator that is a local variable of c_reset, or of what it calls, and begins with a constant
-    is reported as well: what it draws is the same in every episode. For a map that is meant to
-    stay, draw it once, in init. So is a copy of the env's generator that is never stored back,
-    where it often begins with the same state:
-
-        unsigned int rng = env->rng;                    // env->rng stays as it is
-        env->x = draw(&rng);
-
-    Two more kinds are reported. All episodes of an env are one game, because c_reset puts back the
-    seed of the first one. And all episodes begin with the same observation, although another seed
-    begins with another one.
-    """
-    for function, name, line in generators.begun_anew(facts.source):
-        yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",
-                      file=function.file, line=line, expected="other numbers in another episode",
-                      actual="the same in all envs and episodes",
-                      hint="draw from env->rng; what is meant to stay belongs into init")
-    copies = [(site, fact) for site, fact in facts.counted("copy", "generator")
-              if fact.again >= 3 and 4 * fact.again >= fact.count]
-    for copy, fact in copies:
-        yield Finding("PUF502", f"'{copy.target}' is a copy of the generator '{copy.text}' that is "
-                                "not stored back", file=copy.file, line=copy.line,
-                      expected="other numbers at the next call", seed=facts.seed,
-                      actual=f"the same numbers as before, {fact.again} times of {fact.count}",
-                      hint=f"pass &{copy.text}, or store '{copy.target}' back into it")
-    yield from unless(unsound(facts) or unrepeatable(facts), _same_games(facts, any(copies)))
-
-
-def _same_games(facts: Facts, told: bool):
-    """Runs and episodes that no seed changes.
-
-    told    a copy of a generator is reported: it explains openings that are alike
-    """
-    again = facts.fact("again", "again")
-    place, seed = _put_back(facts)
-    endings = facts.fact("audit", "endings")
-    drawn = seed or (endings and endings.draws)     # else the game was made once, in init
-    if again and again.kept == again.envs >= 4 and 2 * again.others >= again.envs and drawn:
-        yield Finding("PUF502", "every episode of an env is the same game, other envs play others",
-                      **(place or facts.at("c_reset")), seed=facts.seed, seen_in="again",
-                      expected="another game after c_reset",
-                      actual=f"c_reset puts {seed} back into the generator" if seed else
-                      "the same one each time, by the same actions",
-                      hint="let the generator go on from episode to episode: do not set env->rng")
-        return
-    if again and not told and again.tests >= 24 and again.same == again.tests and \
-            4 * again.by_seed > again.tests:
-        yield Finding("PUF502", "every episode of an env begins with the same observation, "
-                                "although another seed makes another episode",
-                      **facts.at("c_reset"), seed=facts.seed, seen_in="again",
-                      expected="another episode after c_reset",
-                      actual=f"the same one, {again.same} times of {again.tests}",
-                      hint="does the state of the generator move on? a copy of it does not count")
-    need(facts, "trace-base", "trace-seeded")
-    base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
-    if base.shape != other.shape or (base != other).any():
-        return
-    # generators that moved in nearly every episode, and always through the same numbers
-    moving = [(one.hash, other.hash) for one, other in zip(
-        facts.all("trace-base", "draws"), facts.all("trace-seeded", "draws"), strict=True)
-        if one.moves > 2 * base.shape[1]]
-    seeded = list(_reseeding(facts.source))
-    file, line = seeded[0][1:] if seeded else (None, None)
-    fixed = moving and all(one == other for one, other in moving) and \
-        generators.are_drawn_from(facts.source)         # and no hashes of a board
-    fixed = fixed or any(value is not None for value, *_ in seeded)
-    if not fixed and not (line and any(call.name in _DICE
-                                       for call in facts.source.calls(*PLAYING))):
-        raise NotTested("no random number is drawn: a game without chance needs no seed")
-    place = {"file": file, "line": line} if line else facts.at("c_reset")
-    yield Finding("PUF502", "different seeds give the same run", **place, seed=facts.seed,
-                  seen_in="trace-seeded", expected="another game for another seed",
-                  actual=f"the same {len(base) - 1} steps of {base.shape[1]} envs",
-                  hint="env->rng is seeded before init: do not set it")
-
-
-def _put_back(facts: Facts) -> tuple[dict, str]:
-    """Where c_reset sets the generator to a field of the author's, and which one it is."""
-    for function in facts.source.reach("c_reset"):
-        for node in function.nodes:
-            value = None
-            if node.op == "=" and node.children[0].bare().name == "rng":
-                value = node.children[1].bare()
-            elif node.kind == "call" and node.name in _SEEDS:
-                value = node.arguments[0].bare()
-            if value is not None and value.kind == "member" and value.name != "rng":
-                return {"file": function.file, "line": node.line}, f"env->{value.name}"
-    return {}, ""
-
-
-def _reseeding(source: Source) -> Iterator[tuple[int | float | None, str, int]]:
-    """(the number or None, file, line) where a generator is set to something that is not made from
-    its state."""
-    for function in source.reach(*PLAYING):
-        for node in function.nodes:
-            if node.kind == "call" and node.name in _SEEDS:
-                yield None, function.file, node.line
-            elif node.op == "=" and source.is_field(node.children[0], "rng") and not any(
-                    source.is_field(inner, "rng") for inner in node.children[1].walk()):
-                yield node.children[1].value, function.file, node.line
 
 
 @rule("PUF504", "thread-unsafe", proof=Proof("same-on-threads", envs=4, statuses=(FAILED, RACE)))

@@ -1,4 +1,4 @@
-"""PUF401-404, 406: do episodes end, does a new one begin there, only there, and anew?"""
+"""PUF402-404, 406: do episodes end, and does a new one begin only there, and anew?"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,95 +11,9 @@ from ...core.finding import Finding
 from ...core.registry import NotTested, need, rule, unless
 from ...core.repro_spec import Proof, Shows
 from ..memory.memory import unrepeatable, unsound
+from .no_reset.known import is_not_reset
 
 HORIZONS = 2            # of an episode, up to which a batch shows enough of it
-
-
-@rule("PUF401", "no-reset", proof=Proof("reset"))
-def no_reset(facts: Facts):
-    """The env goes on from a finished episode instead of resetting itself.
-
-    Why it ruins training: nobody else resets it. After its first ending the env stays in a
-    state that should not exist: off the board, out of time, dead. Nearly all of what the
-    agent learns from comes from there.
-
-    Bad:
-
-        if (won) { env->rewards[0] = 1.0f; env->terminals[0] = 1.0f; add_log(env); }
-
-    Good:
-
-        if (won) { env->rewards[0] = 1.0f; env->terminals[0] = 1.0f; add_log(env); c_reset(env); }
-
-    Fix: end c_step with c_reset(env) whenever the episode is over, and leave rewards and
-    terminals alone in c_reset: they still describe the step that ended.
-
-    A reset that comes one step late is a warning: one action an episode is ignored, or played in an
-    episode whose first observation nobody has seen, and learned from.
-
-    How it is seen: words of the struct (or of the observation) that every c_reset brings to
-    the same value, like a tick to 0, are nowhere near it after an ending, and no random
-    number was drawn although every c_reset draws one; or some endings call c_reset, and others
-    neither call it nor bring such a word back.
-    """
-    need(facts, "audit")
-    fact = facts.fact("audit", "endings")
-    place = {**facts.at("c_step"), "env": fact.env, "step": fact.step, "seed": facts.seed,
-             "seen_in": "audit"}
-    if fact.frozen:
-        yield Finding("PUF401", "after every agent's episode has ended, nothing happens any more",
-                      **place, expected="a new episode", actual="2000 steps without any change",
-                      shows=Shows("goes-on"),
-                      hint="call c_reset(env) in c_step when the last agent's episode has ended")
-        return
-    if fact.endings == 0:
-        raise NotTested("no episode ended" if not fact.part else
-                        "no step ended the episodes of all agents of an env together")
-    if fact.late >= 3 and 10 * fact.late >= 9 * fact.endings:
-        yield Finding("PUF401", "after every ending the env resets one step late",
-                      severity="warning", **{**place, **facts.at_call("c_reset"),
-                                             "env": fact.late_env, "step": fact.late_step},
-                      expected="the first observation of a new episode",
-                      actual="the last of the old one; the action that answers it is " +
-                             ("played in a new one that nobody has seen"
-                              if 2 * fact.late_played > fact.late else "ignored"),
-                      hint="call c_reset(env) on the step that ends the episode")
-        return
-    draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never
-    kept, stayed = fact.kept, fact.stayed
-    repeats = fact.stayed_next + fact.grown
-    by_draws = kept >= 3 and (draws_tell or 2 * kept > fact.endings)
-    chance_tells = draws_tell and fact.draws and 2 * fact.noisy < fact.plain
-    by_repeats = not chance_tells and stayed >= 3 and 2 * repeats >= stayed
-    by_calls = stayed >= 3 and fact.called >= 3      # some endings call c_reset, these do not
-    if by_calls or (not fact.called and (by_draws or by_repeats)):
-        count = kept if by_draws else stayed
-        how = "every ending" if count == fact.endings else \
-            f"{count} of {fact.endings} endings"
-        actual = "the next step is an ending as well" if 2 * fact.stayed_next >= stayed \
-            else "the same episode goes on"
-        yield Finding("PUF401", f"after {how} the env is not reset", **place,
-                      expected="the first observation of a new episode", actual=actual,
-                      hint="call c_reset(env) in c_step when the episode has ended")
-
-
-def is_not_reset(facts: Facts) -> bool:
-    """Whether PUF401 is found as an error: then what follows an ending is its echo. A late reset
-    begins a new episode: all but its first observation can be measured.
-    """
-    return _ends_oddly(facts, "")
-
-
-def is_reset_late(facts: Facts) -> bool:
-    """Whether PUF401 is found as a warning: an ending still shows the old episode."""
-    return _ends_oddly(facts, "warning")
-
-
-def _ends_oddly(facts: Facts, severity: str) -> bool:
-    try:
-        return any(finding.severity == severity for finding in no_reset(facts))
-    except NotTested:
-        return False
 
 
 @rule("PUF402", "never-ends", "warning")

@@ -1,13 +1,14 @@
 """Observations that hide the game.
 
-    observations    PUF301-304: not written, old, not finite, far from zero
-    values          PUF305, 306: constant, outside their bounds
+    observations    PUF301, 303, 304: not written, not finite, far from zero
+    bounds          PUF306: outside what is declared
+    stale/          PUF302: old
+    constant/       PUF305: never changing
+    wrap/           PUF307: bytes that wrap around
+    twice/          PUF308: two elements that always hold the same
+    unwritten       cells that c_reset leaves
     stores          which elements ever get another value than 0 (play/stores.c)
-    byte_wrap       PUF307: wrapped around (byte_wrap.c)
-    duplicates      PUF308: two elements that always hold the same
-    groups          PUF302: cells that one cause explains
-    copies          PUF302: things that a board shows twice (copies.c)
-    mirrors         PUF302: elements that show a word of the state (mirror.c)
+    groups          cells that one cause explains
 
 write_detection.c finds elements that nobody writes.
 """

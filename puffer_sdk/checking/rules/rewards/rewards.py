@@ -11,7 +11,6 @@ from ...fix import remedies
 from ...fix.edits import Fix
 from ..memory.origins import origin
 
-ENOUGH = 3              # rewards that are lost by no accident
 
 def _stale(facts: Facts, code: str, array: str, example: str):
     need(facts, "stale")
@@ -148,57 +147,6 @@ def reward_absent(facts: Facts):
                   expected="some reward other than 0", actual="0 on every step",
                   seed=facts.seed, seen_in="run",
                   hint="is it written after rewards were cleared? else reward the way there")
-
-
-@rule("PUF315", "reward-lost", "warning")
-def reward_lost(facts: Facts):
-    """A reward is lost: set back to 0 or replaced on the step that has paid it, or rounded away by
-    a division of whole numbers.
-
-    Why it ruins training: the agent does the right thing, and is told nothing. In a loop over
-    frames only what happens in the last one counts; in a loop over agents the first ones lose
-    what later ones earn for them, so that the same move pays or does not.
-
-    Bad:
-
-        for (int i = 0; i < env->num_agents; i++) {
-            env->rewards[i] = 0.0f;
-            act(env, i);                    // and pays its mates as well
-        }
-
-    Good:
-
-        for (int i = 0; i < env->num_agents; i++) env->rewards[i] = 0.0f;
-        for (int i = 0; i < env->num_agents; i++) act(env, i);
-
-    Fix: set all rewards to 0 once, at the top of c_step, and add to them from there on. Divide
-    floats: `(float)env->bag / (float)env->gems`.
-
-    How it is seen: rewards are 0 before each step, and every line that sets one to 0 is asked what
-    it was until then. To set another value is reported where c_step does so under no condition:
-    under one, it may be the reward of an ending. A division is reported if its results are 0 and
-    nothing else but a 1 for equal numbers.
-    """
-    for site, fact in facts.counted("replace", "rewards"):
-        if fact.outside >= ENOUGH:
-            yield Finding("PUF315", f"{site.target} is replaced after the step has paid a reward",
-                          file=site.file, line=site.line, expected="a line that adds to it: +=, -=",
-                          actual=f"{fact.outside} of {fact.count} times it was not 0 any more",
-                          seed=facts.seed, hint="= where += or -= was meant?")
-    for site, fact in facts.counted("clear", "rewards"):
-        if fact.outside >= ENOUGH:
-            yield Finding("PUF315", f"{site.target} is set back to 0 on steps that have paid a "
-                                    "reward", file=site.file, line=site.line,
-                          expected="rewards that are cleared before anything is paid",
-                          actual=f"{fact.outside} of {fact.count} times it was not 0 any more",
-                          seed=facts.seed, hint="clear the rewards once, at the top of c_step")
-    for site, fact in facts.counted("quotient", "rewards"):
-        if not fact.beyond and fact.inexact >= 10 and fact.high > fact.low:
-            yield Finding("PUF315", f"{site.text} is a division of integers: no reward until both "
-                                    "are equal", file=site.file, line=site.line,
-                          expected="a fraction",
-                          actual=f"0 for {fact.inexact} of {fact.count} numerators that are not 0",
-                          seed=facts.seed, hint="divide floats: (float)a / b")
 
 
 @rule("PUF321", "terminal-stale", proof=Proof("written", "terminals"), fix=clear_rows)

@@ -1,115 +1,18 @@
-"""PUF113, 114: what happens under other values of [env]."""
+"""PUF114: what happens under other values of [env]."""
 from __future__ import annotations
 
-import os
 import re
 
 from ....settings import inifile
 from ....settings.config import find_ini
-from ...collect.c.source.model import INTEGER
 from ...core.facts import Facts, Variant
 from ...core.finding import Finding
-from ...core.registry import NotTested, need, rule, unless
+from ...core.registry import rule, unless
 from ...core.repro_spec import Shows, dies
-from ..contract.contract import key_lines
 from ..memory.memory import array_size, asan_place, place_of, ubsan_places, unsound
+from .variants import played
 
-# env->pay = dict_get(kwargs, "pay")->value; as it is, and not in a comment
-_STORED = re.compile(r'^[^/\n]*(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?'
-                     r'dict_get\([^;"]*"(\w+)"\s*\)\s*->\s*value\s*;', re.MULTILINE)
 _INDEX = re.compile(r"index (-?\d+) out of bounds for type '([^']+)'")
-
-
-def _played(facts: Facts) -> list[Variant]:
-    """Plays under other values, none if [env] gives no key that anything reads."""
-    need(facts, "probe")
-    others = [variant for variant in facts.variants if variant.key]
-    if any(not v.outcome.ended for v in facts.variants if v.key is None):
-        raise NotTested("the environment did not survive its own settings")
-    return others
-
-
-def _ini_place(facts: Facts, key: str) -> dict:
-    ini = find_ini(facts.folder)
-    if ini is None:
-        return {}
-    return {"file": os.path.relpath(ini, facts.folder), "line": key_lines(ini).get(key)}
-
-
-@rule("PUF113", "setting-no-effect", "warning")
-def setting_no_effect(facts: Facts):
-    """Another value of an [env] key changes no observation, reward, ending or log.
-
-    Why it matters: whoever tunes this key tunes nothing. A sweep spends its budget on it,
-    and the result is noise with an explanation. Usually a constant is used where the field
-    was meant, or init overwrites the field.
-
-    Bad:
-
-        #define MAX_TICKS 200
-        if (env->tick >= MAX_TICKS) ...         (the ini gives: max_ticks = 300)
-
-    Good:
-
-        if (env->tick >= env->max_ticks) ...
-
-    Fix: use the field, or delete the key. Keys that only drawing reads are ignored. One that steps
-    read and nothing overwrites is not reported: it may matter to good play, such as a top speed.
-
-    How it is seen: each key was doubled and halved, then set to small values, then played
-    for long; every byte of every step, and of the log, was the same. A key whose value in the ini
-    is cut to a whole number wherever it is read is reported, too: `(int)env->greed * 1000` is 0 for
-    a greed of 0.7, and so is an `int greed` to which my_init stores it.
-    """
-    yield from _cut_short(facts)
-    _played(facts)
-    yield from unless(unsound(facts), _without_effect(facts))
-
-
-def _without_effect(facts: Facts):
-    run = facts.fact("run", "run")
-    if facts.without_effect and (not run or not run.rewards):
-        raise NotTested("no reward was seen: a key may be about one")
-    unreached = []
-    for key in facts.without_effect:
-        if key == "num_agents":         # stated for the reader; init has the last word
-            continue
-        if facts.source.is_only_read(key):
-            unreached.append(key)
-            continue
-        tried = sorted({v.value for v in facts.variants if v.key == key})
-        yield Finding("PUF113", f"[env] {key} changes nothing", **_ini_place(facts, key),
-                      expected="another game under another value",
-                      actual=f"the same game under {', '.join(f'{v:g}' for v in tried)}",
-                      seed=facts.seed, hint="is a constant used in its place?")
-    if unreached:
-        raise NotTested(f"c_step reads {', '.join(unreached)}, and random play never got where "
-                        "that matters")
-
-
-def _cut_short(facts: Facts):
-    """Keys with a fraction that no line of the game ever sees."""
-    values = facts.config.env if facts.config else {}
-    whole = {name: (*place, "multiply first, then cast: (int)(env->share * 1000.0f)")
-             for name, place in facts.source.cut_short().items()}
-    if facts.handwritten:
-        whole |= _bound_to_integers(facts)
-    for key, (file, line, text, hint) in whole.items():
-        value = float(values.get(key, 0))
-        if value % 1:
-            yield Finding("PUF113", f"[env] {key} = {value:g} counts as {int(value)}: it is made a "
-                                    "whole number before it is used", file=file, line=line,
-                          expected=f"{value:g}", actual=f"{text}, which is {int(value)}", hint=hint)
-
-
-def _bound_to_integers(facts: Facts) -> dict[str, tuple[str, int, str, str]]:
-    """Keys that my_init stores to fields of whole numbers, as they are."""
-    types = {field.name: field.type for field in facts.spec.settable}
-    binding = facts.source.files.get("binding.c", "")
-    return {key: ("binding.c", binding.count("\n", 0, store.start(1)) + 1,
-                  f"{types[field]} {field}", "should the field be a float?")
-            for store in _STORED.finditer(binding)
-            for field, key in [store.groups()] if INTEGER.fullmatch(types.get(field, ""))}
 
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())
@@ -133,7 +36,7 @@ def size_depends_on_setting(facts: Facts):
     or clamp the value. Where a binding is written by hand this is a warning, unless
     [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants.
     """
-    yield from unless(unsound(facts), _past_its_arrays(facts, _played(facts)))
+    yield from unless(unsound(facts), _past_its_arrays(facts, played(facts)))
 
 
 def _past_its_arrays(facts: Facts, others: list[Variant]):

@@ -1,4 +1,4 @@
-"""Elements that show a word of the state, and when they do not: a part of PUF302.
+"""PUF302: elements that show a word of the state, and when they do not.
 
 Facts -> Findings
 """
@@ -6,13 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.facts import Fact, Facts, ranges
-from ...core.finding import Elements, Finding, span
-from ...core.repro_spec import Shows
+from ....core.facts import Fact, Facts, ranges
+from ....core.finding import Elements, Finding, span
+from ....core.registry import detector, need
+from ....core.repro_spec import Shows
 
 
+@detector("PUF302", "behind-the-state")
 def behind_the_state(facts: Facts) -> Iterator[Finding]:
-    """Elements that elsewhere show a word of the state, on the steps where they do not."""
+    """Elements that elsewhere show a word of the state do not on some steps, or after endings."""
+    need(facts, "poison")
     mirrors = facts.all("mirror", "mirror")
     old = [m for m in mirrors if m.ends >= 3 and m.ends_old >= 0.9 * m.ends]
     frozen = [m for m in mirrors if m not in old and m.stuck >= 4

@@ -1,4 +1,4 @@
-"""Things that a board shows where they were as well as where they are: a part of PUF302.
+"""PUF302: what a board shows where it was as well as where it is.
 
 Facts -> Findings
 """
@@ -6,14 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.facts import Facts
-from ...core.finding import Finding
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector, need
 
 MOVES, COPIES, CLEARED = 100, 20, 50    # at least; at least; copies for each that a step cleared
 
 
+@detector("PUF302", "left-behind", unless=("behind-the-state", "old-opening"))
 def left_behind(facts: Facts) -> Iterator[Finding]:
-    """Numbers that mostly move, and sometimes stay in the cell that they leave, for good."""
+    """A number that moves from cell to cell of a board stays at times in the cell that it leaves,
+    for good."""
+    need(facts, "poison")
     found = [one for one in facts.all("copies", "copy") if one.kept >= COPIES
              and one.moves >= max(MOVES, 2 * one.kept) and CLEARED * one.cleared <= one.kept]
     for one in found[:1]:

@@ -1,0 +1,41 @@
+"""PUF502: episodes that are one game."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector, unless
+from .seed_ignored import SEEDING, explained
+
+
+@detector("PUF502", "one-game")
+def one_game(facts: Facts):
+    """Every episode of an env is the same game, and other envs play others."""
+    yield from unless(explained(facts), _one_game(facts))
+
+
+def _one_game(facts: Facts):
+    again = facts.fact("again", "again")
+    place, seed = _put_back(facts)
+    endings = facts.fact("audit", "endings")
+    drawn = seed or (endings and endings.draws)     # else the game was made once, in init
+    if again and again.kept == again.envs >= 4 and 2 * again.others >= again.envs and drawn:
+        yield Finding("PUF502", "every episode of an env is the same game, other envs play others",
+                      **(place or facts.at("c_reset")), seed=facts.seed, seen_in="again",
+                      expected="another game after c_reset",
+                      actual=f"c_reset puts {seed} back into the generator" if seed else
+                      "the same one each time, by the same actions",
+                      hint="let the generator go on from episode to episode: do not set env->rng")
+
+
+def _put_back(facts: Facts) -> tuple[dict, str]:
+    """Where c_reset sets the generator to a field of the author's, and which one it is."""
+    for function in facts.source.reach("c_reset"):
+        for node in function.nodes:
+            value = None
+            if node.op == "=" and node.children[0].bare().name == "rng":
+                value = node.children[1].bare()
+            elif node.kind == "call" and node.name in SEEDING:
+                value = node.arguments[0].bare()
+            if value is not None and value.kind == "member" and value.name != "rng":
+                return {"file": function.file, "line": node.line}, f"env->{value.name}"
+    return {}, ""

@@ -1,0 +1,25 @@
+"""PUF502: episodes that all begin alike."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector, unless
+from .seed_ignored import explained
+
+
+@detector("PUF502", "one-opening", unless=("one-game", "copied"))
+def one_opening(facts: Facts):
+    """Every episode of an env begins with the same observation, another seed with another."""
+    yield from unless(explained(facts), _one_opening(facts))
+
+
+def _one_opening(facts: Facts):
+    again = facts.fact("again", "again")
+    if again and again.tests >= 24 and again.same == again.tests and \
+            4 * again.by_seed > again.tests:
+        yield Finding("PUF502", "every episode of an env begins with the same observation, "
+                                "although another seed makes another episode",
+                      **facts.at("c_reset"), seed=facts.seed, seen_in="again",
+                      expected="another episode after c_reset",
+                      actual=f"the same one, {again.same} times of {again.tests}",
+                      hint="does the state of the generator move on? a copy of it does not count")

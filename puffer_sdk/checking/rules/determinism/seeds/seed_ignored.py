@@ -1,0 +1,45 @@
+"""The page of PUF502, and what its detectors share."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.registry import NotTested, family
+from ...memory.memory import unrepeatable, unsound
+
+SEEDING = {"srand", "srandom", "puffer_srand"}
+
+
+@family("PUF502", "seed-ignored", "warning")
+def seed_ignored():
+    """The env draws random numbers, but every seed gives the same ones.
+
+    Why it ruins training: thousands of envs play one and the same game. The agent learns
+    that game by heart, the batch holds no variety, and averages over seeds mean nothing.
+
+    Bad:
+
+        void c_reset(Maze* env) { env->rng = 42; build(env); }
+
+    Good:
+
+        void c_reset(Maze* env) { build(env); }         // env->rng is seeded for you
+
+    Fix: leave env->rng alone: it holds this env's seed before init, and its state
+    afterwards. A game without any chance in it may ignore the seed.
+
+    A generator that is a local variable of c_reset, or of what it calls, and begins with a constant
+    is reported as well: what it draws is the same in every episode. For a map that is meant to
+    stay, draw it once, in init. So is a copy of the env's generator that is never stored back,
+    where it often begins with the same state:
+
+        unsigned int rng = env->rng;                    // env->rng stays as it is
+        env->x = draw(&rng);
+
+    Two more kinds are reported. All episodes of an env are one game, because c_reset puts back the
+    seed of the first one. And all episodes begin with the same observation, although another seed
+    begins with another one.
+    """
+
+
+def explained(facts: Facts) -> NotTested | None:
+    """Memory errors, or a game that is not repeatable: they explain what any detector saw."""
+    return unsound(facts) or unrepeatable(facts)

@@ -1,0 +1,20 @@
+"""PUF323: final observations that were not written."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .final_observation import ENOUGH, truncations
+
+
+@detector("PUF323", "blank")
+def blank(facts: Facts):
+    """Truncations leave final_observations as it was."""
+    fact = truncations(facts)
+    if fact and fact.blank >= ENOUGH:
+        yield Finding("PUF323", f"{fact.blank} of {fact.cuts} truncations leave "
+                                "final_observations as it was", **facts.at("c_step"),
+                      env=fact.blank_env, agent=fact.blank_agent, step=fact.blank_step,
+                      seed=facts.seed, expected="what the agent saw last",
+                      actual="what the array held before",
+                      hint="fill the agent's row wherever its truncation is set to 1")

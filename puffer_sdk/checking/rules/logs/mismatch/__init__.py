@@ -1,0 +1,8 @@
+"""PUF422: a log that disagrees with what was measured.
+
+    episode_sums        returns and lengths that are not those of the episodes
+    omitted             endings that n does not count, or that leave no entry
+    assigned            a value that replaces those of earlier entries
+    cleared_log         a log that steps set back to 0
+    drawn_otherwise     a sum over another range than where it is drawn
+"""

@@ -1,0 +1,26 @@
+"""PUF422: entries that go before the trainer has read them."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .assigned import replaced
+
+
+@detector("PUF422", "cleared")
+def cleared(facts: Facts):
+    """A step sets the log back to 0: entries of other agents and episodes are lost.
+
+    A field that is assigned elsewhere is told of there: its 0 is one more value.
+    """
+    assigned = replaced(facts)
+    for name, file, line in facts.source.cleared_logs():
+        if name in assigned:
+            continue
+        what = "log" if name == "log" else f"log.{name}"
+        yield Finding("PUF422", f"{what} is set back to 0 while the game goes on", file=file,
+                      line=line, element=name, severity="warning",
+                      expected="entries that stay until they are collected: the caller clears them",
+                      actual="entries of other agents and episodes are lost",
+                      hint="delete the line: the log is the caller's to clear")
+        return

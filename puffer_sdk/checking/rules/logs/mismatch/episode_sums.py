@@ -1,0 +1,82 @@
+"""PUF422: returns and lengths that are not those of the episodes."""
+from __future__ import annotations
+
+import re
+
+from ....collect.c.source import counters
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.registry import NotTested, detector
+from ....core.repro_spec import Shows
+from ...episodes.no_reset.known import is_reset_late
+from .log_mismatch import entries
+
+
+@detector("PUF422", "sums", unless=("uncounted",))
+def sums(facts: Facts):
+    """Log.episode_return or episode_length are not what was paid, or how many steps were made."""
+    entries(facts)
+    judged = {fact.name: fact for fact in facts.all("run", "entries")}
+    tested = 0
+    for name in ("episode_return", "episode_length"):
+        fact = judged.get(name)
+        if fact is None or fact.judged < 3 or _is_left_out(facts, name, fact):
+            continue
+        if name == "episode_length" and is_reset_late(facts):
+            continue                    # the step between two episodes may count for either
+        tested += 1
+        wrong = fact.judged - fact.matched
+        if _is_in_frames(facts, name, fact) or _waits_between(name, fact) or \
+                _is_cut_short(name, fact):
+            continue
+        if wrong >= 3 and 100 * wrong > fact.judged:
+            if facts.spec.has_max_agents:
+                raise NotTested("agents may move to other rows when num_agents changes")
+            yield _mismatch(facts, name, fact, wrong)
+    if not tested:
+        raise NotTested("nothing fills Log.episode_return or Log.episode_length")
+
+
+def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
+    what = "the rewards add up to" if name == "episode_return" else "the steps made are"
+    share = "every entry" if wrong == fact.judged else f"{wrong} of {fact.judged} entries"
+    if name == "episode_length":
+        hint = "it is off by one: count the step before the entry is made" \
+            if fact.lag == 1.0 else "count each step once, and start from 0 in c_reset"
+    else:
+        hint = "add every reward, the last one too, before the entry is made; 0 in c_reset"
+    return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact.measured:g}",
+                   **facts.at_store(name), env=fact.env, step=fact.step, element=name,
+                   expected=f"{fact.measured:g}", actual=f"{fact.logged:g}",
+                   seed=facts.seed, hint=hint, seen_in="run", shows=Shows(field=name))
+
+
+def _is_left_out(facts: Facts, name: str, fact: Fact) -> bool:
+    """Always 0, and no line of code but its declaration names it: nobody meant to fill it."""
+    if fact.low != 0 or fact.high != 0:
+        return False
+    uses = sum(len(re.findall(rf"(?:\.|->)\s*{name}\b", text))
+               for file, text in facts.source.files.items() if file != "binding.c")
+    return uses == 0
+
+
+def _is_in_frames(facts: Facts, name: str, fact: Fact) -> bool:
+    """A length of k frames for each step, where a loop of k passes counts it."""
+    if name != "episode_length" or fact.skip < 2:
+        return False
+    settings = facts.config.env if facts.config else {}
+    for end in counters.ends(facts.source, name):
+        passes = end.value if end.value is not None else settings.get(end.bare().name)
+        if passes is None or float(passes) == fact.skip:
+            return True
+    return False
+
+
+def _waits_between(name: str, fact: Fact) -> bool:
+    """Lengths that lack the same few steps each time: an agent waits before it is back."""
+    return name == "episode_length" and fact.lag >= 2 and fact.low < fact.high
+
+
+def _is_cut_short(name: str, fact: Fact) -> bool:
+    """`if (lost || ++tick >= limit)`: some endings miss one step, the others are right."""
+    return name == "episode_length" and fact.lag == 1 and 50 * fact.matched > fact.judged

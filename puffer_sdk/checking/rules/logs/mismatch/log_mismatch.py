@@ -1,0 +1,75 @@
+"""The page of PUF422, and what its detectors share."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.registry import NotTested, family, need
+from ....core.repro_spec import Proof
+from ...episodes.no_reset.known import is_not_reset
+
+
+@family("PUF422", "log-mismatch", proof=Proof("log"))
+def log_mismatch():
+    """`episode_return` or `episode_length` of the log disagree with what was measured: the
+    rewards that were paid since the last ending, and the steps that were made.
+
+    Why it ruins training: the log is what you compare runs by. A return that forgets the last
+    reward misses the win itself; one that is not set to zero in c_reset grows for ever, which
+    looks like learning. A length that is off by one hides that something else is, too.
+
+    Bad:
+
+        if (won) { add_log(env); env->rewards[0] = 1.0f; c_reset(env); }
+
+    Good:
+
+        env->rewards[0] = won ? 1.0f : 0.0f;
+        env->episode_return += env->rewards[0];
+        if (won) { add_log(env); c_reset(env); }
+
+    A sum that c_step makes for the log, and c_render over one thing more or less, is a warning: two
+    loops that were meant to be one.
+
+    A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. It
+    is seen by large and small values in the log before entries are made: a sum, a maximum and a
+    minimum leave them. `// puffer: assigned` after the field declares that it is meant. A log that
+    steps set back to 0 is a warning, too: entries that nobody has read are lost.
+
+    Endings that leave no entry are reported as well, where the entries that follow tell of their
+    own episode only: `if (won) add_log(env);` makes a perf of 1, whatever the policy does (a
+    warning). Where the sums grow and n does not, all figures are too large (an error).
+
+    Fix: add every reward to the sum in one place, before the log entry is made, and set the
+    sum and the tick to zero in c_reset.
+
+    What counts as right, with several agents: the return of one agent, the mean or the sum
+    over all, or over those that end; one entry per env or one per agent. A length counted in
+    frames is right where a loop of so many passes counts them, and so is one without the steps that
+    an agent waits to come back; one step that only some of the endings miss is forgiven. A field
+    that the code never mentions is not tested, nor are entries that are made per goal, without
+    a terminal. Where num_agents changes, an agent may take its sums to another row:
+    then a mismatch proves nothing.
+    """
+
+
+def entries(facts: Facts) -> Fact:
+    """The facts of the run, where entries can be held against episodes. Raises NotTested."""
+    run = of_episodes(facts)
+    if run.entries == 0:
+        raise NotTested("there are no log entries", "PUF421")
+    if facts.fact("run", "reward_not_finite"):
+        raise NotTested("rewards are not finite", "PUF312")
+    if 10 * run.goals > run.entries:
+        raise NotTested("entries are logged per goal, not per episode: "
+                        f"{run.goals} of {run.entries} came without a terminal")
+    return run
+
+
+def of_episodes(facts: Facts) -> Fact:
+    """The facts of a run in which episodes ended. Raises NotTested."""
+    need(facts, "run")
+    run = facts.fact("run", "run")
+    if run.terminals == 0:
+        raise NotTested("no terminal was ever set")
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew", "PUF401")
+    return run

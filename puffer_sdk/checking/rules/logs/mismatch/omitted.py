@@ -1,0 +1,47 @@
+"""PUF422: endings that n does not count, or that leave no entry."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .log_mismatch import entries
+
+
+@detector("PUF422", "uncounted")
+def uncounted(facts: Facts):
+    """n does not count endings that other fields sum up."""
+    fact = _seen(facts)
+    if fact and fact.summed >= 3 and not fact.elsewhere:
+        yield Finding("PUF422", f"log.n does not count {_share(fact)}, although other fields of "
+                                "the log sum them up", **_place(facts, fact), severity="error",
+                      expected="n grows by 1 with each episode that the log takes in",
+                      actual="sums of more episodes than they are divided by",
+                      hint="add 1 to log.n wherever the other fields are added to")
+
+
+@detector("PUF422", "left-out")
+def left_out(facts: Facts):
+    """Some endings leave no entry, and the entries that follow tell of their own episode only."""
+    fact = _seen(facts)
+    if fact and not fact.summed and fact.own >= 3 and 10 * fact.own >= 9 * fact.after:
+        yield Finding("PUF422", f"{_share(fact)} leave no entry in the log", **_place(facts, fact),
+                      severity="warning",
+                      expected="an entry of each episode, however it ends",
+                      actual=f"{fact.endings - fact.unlogged} entries",
+                      hint="write the log wherever a terminal is set: a mean over wins only says "
+                           "nothing")
+
+
+def _seen(facts: Facts) -> Fact | None:
+    entries(facts)
+    fact = facts.fact("run", "omitted")
+    return None if fact is None or fact.partial or fact.endings < 3 else fact
+
+
+def _place(facts: Facts, fact: Fact) -> dict:
+    return {**facts.at("c_step"), "env": fact.env, "step": fact.step, "element": "n",
+            "seed": facts.seed}
+
+
+def _share(fact: Fact) -> str:
+    return f"{fact.unlogged} of {fact.endings} endings"

@@ -1,0 +1,6 @@
+"""PUF423: values of the log outside their range.
+
+    not_finite      any of them
+    perf_range      perf below 0 or above 1
+    divided_perf    perf, divided as integers
+"""

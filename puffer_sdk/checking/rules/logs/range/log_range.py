@@ -1,0 +1,28 @@
+"""The page of PUF423, and what its detectors share."""
+from __future__ import annotations
+
+from ....core.registry import family
+
+
+@family("PUF423", "log-range", "warning")
+def log_range():
+    """`perf` of the log is outside [0, 1], or any of its values is not finite.
+
+    Why it matters: perf is by convention the share of success, 1 being the best there is.
+    Sweeps over several environments and the dashboard's bar compare it; a perf of 30 wins
+    every comparison, and nobody can tell how far from done a run is.
+
+    Bad:
+
+        env->log.perf += env->score;                // 0 to 864
+
+    Good:
+
+        env->log.perf += env->score / MAX_SCORE;
+
+    A NaN in one entry makes the mean of all entries NaN, and that of the whole window. A share that
+    is divided as whole numbers is 0 for all but the best: `(float)(env->score / env->best)`.
+
+    Fix: divide by the best that can be reached; put the raw figure into `score`. Where nothing
+    was counted, add 0 instead of 0 / 0.
+    """

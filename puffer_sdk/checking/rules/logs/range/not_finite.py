@@ -1,0 +1,21 @@
+"""PUF423: values of the log that are not finite."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector, need
+from ...memory.origins import origin
+
+
+@detector("PUF423", "not-finite")
+def not_finite(facts: Facts):
+    """A field of Log became NaN or infinite in an entry."""
+    need(facts, "run")
+    odd = facts.fact("run", "log_not_finite")
+    if odd:
+        names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
+        name = names[odd.element] if odd.element < len(names) else f"[{odd.element}]"
+        yield Finding("PUF423", f"Log.{name} became {odd.value} in an entry", env=odd.env,
+                      **origin(facts, odd.value, facts.at("c_step")), step=odd.step, element=name,
+                      expected="a finite number", actual=odd.value, seed=facts.seed,
+                      severity="error")

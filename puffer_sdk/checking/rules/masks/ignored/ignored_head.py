@@ -1,0 +1,19 @@
+"""PUF411: a head that changes nothing."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .action_ignored import place, tried
+
+
+@detector("PUF411", "head")
+def head(facts: Facts):
+    """Whatever is chosen for a head changes nothing."""
+    for one in tried(facts):
+        if not one.moved and not one.moved_late:
+            yield Finding("PUF411", f"{one.name} changes nothing", **place(facts),
+                          element=one.fact.head,
+                          expected="another observation, reward or terminal",
+                          actual=f"none, at {one.tested} moments",
+                          hint="does c_step read it? at the right index?")

@@ -1,0 +1,51 @@
+"""PUF411: values of a head that never lead to different futures."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .action_ignored import ENOUGH, place, tried
+
+CHANCE = 0.01           # that values which do differ did not, at any of so many moments
+SELDOM = 4              # a head that matters at one moment of so many has rarer values
+
+
+@detector("PUF411", "values")
+def values(facts: Facts):
+    """Two values of a head never lead to different observations, rewards or terminals."""
+    for one in tried(facts):
+        if SELDOM * one.moved > one.tested and one.fact.width > 1:      # numbers may be clamped
+            yield from _same_values(facts, one.fact, one.name)
+
+
+def _same_values(facts: Facts, fact: Fact, which: str):
+    """Grouped by the first of them."""
+    groups: dict[float, list] = {}
+    for first, value, moments in fact.same:
+        chance = chance_of(fact, first, value) ** moments * fact.values ** 2
+        if moments >= ENOUGH and chance < CHANCE:
+            groups.setdefault(first, []).append((value, moments))
+    for first, members in groups.items():
+        values = ", ".join(f"{value:g}" for value, _ in members)
+        subject = "actions" if len(members) > 1 else "action"
+        of = f" of {which}" if which.startswith("head") else ""
+        yield Finding("PUF411", f"{subject} {values}{of} never "
+                                f"do{'' if len(members) > 1 else 'es'} anything but action "
+                                f"{first:g}", **place(facts), element=fact.head,
+                      expected=f"{fact.values} different actions",
+                      actual=f"no difference at {min(m for _, m in members)} moments",
+                      hint="is the value handled? can it be reached?")
+
+
+def chance_of(fact: Fact, first: float, second: float) -> float:
+    """That these two values lead to the same rows from one moment on, though they are handled.
+
+    At a given moment many values may do nothing, as most swaps of a board do. How often a value
+    matters is what its rate has beyond half the mean, for the other half is the other value's. One
+    that is not handled never does: so it is taken to matter a quarter as often as they do on
+    average, at least.
+    """
+    lowest = -1 if fact.width == 1 else 0
+    mean = sum(fact.rates) / max(len(fact.rates), 1)
+    rates = [fact.rates[int(value - lowest)] for value in (first, second)]
+    return 1 - min(1.0, max(mean / 2, sum(rates) - mean))

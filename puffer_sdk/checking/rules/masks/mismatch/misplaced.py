@@ -1,0 +1,51 @@
+"""PUF413: bytes that know when another action acts."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts, elements
+from ....core.finding import Finding, span
+from ....core.registry import detector
+from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
+from .one_legal import is_dead
+from .upside_down import is_upside_down
+
+
+@detector("PUF413", "misplaced")
+def misplaced(facts: Facts):
+    """A byte of the mask says when another action acts, and not when its own does."""
+    found = heads(facts)
+    for mine in found:
+        if not is_dead(mine) and not is_upside_down(mine):
+            yield from _of_head(facts, mine, {one.action: one for each in found for one in each})
+
+
+def _of_head(facts: Facts, mine: list[Fact], actions: dict[int, Fact]):
+    wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions]
+    wrong = [(one, owner) for one, owner in wrong if _tells(one) and _is_no_use(one)
+             and owner.forbidden_acts >= MOMENTS and 5 * owner.forbidden_acts >= forbidden(owner)]
+    if not wrong:       # each may be rare, such as a jump in one direction
+        wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions
+                 and one.forbidden_acts and not one.legal_acts and not one.twin_wrong]
+        if len(wrong) < 2 or 2 * sum(one.forbidden_acts for one, _ in wrong) < MOMENTS:
+            return
+    one, owner = max(wrong, key=lambda pair: (pair[0].twin_acts + pair[0].twin_idle,
+                                              pair[1].forbidden_acts))
+    yield Finding("PUF413", f"{elements(one.twin, one.twin)} of the mask tells when action "
+                            f"{one.value} of head {one.head} does something, and not its own "
+                            f"{elements(one.action, one.action)}",
+                  **place(facts), element=span(one.twin, one.twin),
+                  expected=f"element {owner.action} for action {owner.value} of head {owner.head}",
+                  actual=f"that action acts at {owner.forbidden_acts} of {forbidden(owner)} "
+                         "moments where it is forbidden",
+                  hint="is the index that of another action? is the head's offset added?")
+
+
+def _tells(one: Fact) -> bool:
+    """The other byte says when this action acts."""
+    both = one.twin_acts + one.twin_idle
+    return min(one.twin_acts, one.twin_idle) >= MOMENTS // 2 and 20 * one.twin_wrong <= both
+
+
+def _is_no_use(one: Fact) -> bool:
+    """Its own byte does not."""
+    wrong = one.legal_idle + one.forbidden_acts
+    return wrong >= MOMENTS // 2 and 4 * wrong >= legal(one) + forbidden(one)

@@ -1,0 +1,20 @@
+"""PUF413: a new episode with the mask of the old one."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .mask_mismatch import ENDINGS, MOMENTS, place, rows
+
+
+@detector("PUF413", "of-the-last")
+def of_the_last(facts: Facts):
+    """Every step writes the row of the mask, and the start of an episode does not."""
+    for row in rows(facts):
+        if MOMENTS <= row.written == row.steps and row.ends >= ENDINGS and not row.ends_written:
+            yield Finding("PUF413", "a new episode begins with the mask of the last one",
+                          **{**place(facts), "env": row.env, "agent": row.agent, "step": row.step},
+                          expected="a mask that c_reset writes, as each step does",
+                          actual=f"left as it was at {row.ends} endings",
+                          hint="write the mask in c_reset, where the observation is written")
+            return

@@ -1,0 +1,29 @@
+"""PUF413: a head that leaves one value alone."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
+
+
+@detector("PUF413", "one-legal")
+def one_legal(facts: Facts):
+    """The mask never allows more than one value of a head, although others act."""
+    for mine in heads(facts):
+        if is_dead(mine):
+            only = next(one for one in mine if legal(one))
+            yield Finding("PUF413", f"the mask never allows anything but action {only.value} of "
+                                    f"head {only.head}", **place(facts), element=only.head,
+                          expected="1 where an action does something",
+                          actual=f"0 at each of {max(map(forbidden, mine))} moments",
+                          hint="is the condition the wrong way round?")
+
+
+def is_dead(mine: list[Fact]) -> bool:
+    """One value alone is ever legal, and most of the others act where they are tried."""
+    never = [one for one in mine if not legal(one)]
+    if not never or len(never) != len(mine) - 1:
+        return False
+    return all(forbidden(one) >= 2 * MOMENTS for one in never) and \
+        2 * sum(2 * one.forbidden_acts > forbidden(one) for one in never) > len(never)

@@ -1,0 +1,32 @@
+"""PUF413: a legal action that is treated as a forbidden one."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .mask_mismatch import MOMENTS, forbidden, heads, place
+from .one_legal import is_dead
+from .upside_down import is_upside_down
+
+
+@detector("PUF413", "refused")
+def refused(facts: Facts):
+    """Whenever the mask allows an action, it does what forbidden ones do."""
+    for mine in heads(facts):
+        if not is_dead(mine) and not is_upside_down(mine):
+            yield from _of_head(facts, mine)
+
+
+def _of_head(facts: Facts, mine: list[Fact]):
+    """Of several, each may be what a phase of the game makes of the forbidden ones."""
+    tried = [one for one in mine if one.beside >= MOMENTS and forbidden(one) >= MOMENTS // 2]
+    same = [one for one in tried if one.like == one.beside]
+    others = [one for one in tried if one.like < one.beside]
+    if len(same) == 1 <= len(others) and all(10 * one.like <= one.beside for one in others):
+        for one in same:
+            yield Finding("PUF413", f"the mask allows action {one.value} of head {one.head}, and "
+                                    "the code treats it as it treats forbidden ones",
+                          **place(facts), element=one.action,
+                          expected="an effect of its own where it is legal",
+                          actual=f"what a forbidden action does, at {one.beside} moments",
+                          hint="is the range of the check one too small?")

@@ -1,0 +1,23 @@
+"""PUF413: rows of the mask that nothing writes."""
+from __future__ import annotations
+
+from ....core.facts import Facts, ranges
+from ....core.finding import Finding
+from ....core.registry import detector
+from .mask_mismatch import MOMENTS, place, rows
+
+
+@detector("PUF413", "unwritten")
+def unwritten(facts: Facts):
+    """Rows of some agents keep what they held, while other agents' are written."""
+    found = rows(facts)
+    if not any(row.written >= MOMENTS for row in found):
+        return
+    blank = {row.agent: row for row in found if row.steps >= 5 * MOMENTS and not row.written}
+    for first, last in ranges(blank):
+        who = f"agent {first}" if first == last else f"agents {first}-{last}"
+        yield Finding("PUF413", f"the mask of {who} is never written", **place(facts), agent=first,
+                      expected="each agent's own row, as agent "
+                               f"{next(r.agent for r in found if r.written)}'s is",
+                      actual=f"left as it was on {blank[first].steps} steps",
+                      hint="env->action_mask + i * ACT_COUNT is the row of agent i")

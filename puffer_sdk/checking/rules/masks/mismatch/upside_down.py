@@ -1,0 +1,35 @@
+"""PUF413: a mask the wrong way round."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
+from .one_legal import is_dead
+
+
+@detector("PUF413", "upside-down")
+def upside_down(facts: Facts):
+    """Actions of a head act where they are forbidden, and do nothing where they are legal."""
+    for mine in heads(facts):
+        if not is_dead(mine) and is_upside_down(mine):
+            worst = next(each for each in mine if forbidden(each) >= MOMENTS and acts_against(each))
+            yield Finding("PUF413", f"the mask of head {worst.head} forbids actions where they do "
+                                    "something, and allows them where they do nothing",
+                          **place(facts), element=worst.action,
+                          expected="1 where the action does something",
+                          actual=f"action {worst.value} acted at {worst.forbidden_acts} of "
+                                 f"{forbidden(worst)} moments where it is forbidden, and at "
+                                 f"{worst.legal_acts} of {legal(worst)} where it is legal",
+                          hint="is the condition that of another action?")
+
+
+def is_upside_down(mine: list[Fact]) -> bool:
+    """Most actions of the head that are forbidden often enough."""
+    often = [one for one in mine if forbidden(one) >= MOMENTS]
+    return bool(often) and 2 * sum(acts_against(one) for one in often) > len(often)
+
+
+def acts_against(one: Fact) -> bool:
+    return legal(one) >= MOMENTS and 10 * one.forbidden_acts >= 8 * forbidden(one) and \
+        2 * one.legal_acts <= legal(one)

@@ -1,0 +1,63 @@
+"""The page of PUF305, and what its detectors share."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.registry import NotTested, family, need
+from ....core.statistics import Statistics
+
+STEPS = 10_000      # of the run, below which a constant means little
+
+
+@family("PUF305", "obs-constant", "warning")
+def obs_constant():
+    """An element of the observation, or all of it, never changes, in any env, in a whole long
+    run.
+
+    Why it ruins training: a constant carries no information. Where a field was meant, the
+    agent does without something that it needs: it runs, learns a little, and stays worse than
+    it could be. An element that is cleared on every step and never set is a typical trace of an
+    OBS_SIZE that is too large, or of a forgotten line.
+
+    Bad:
+
+        #define OBS_SIZE 4
+        memset(obs, 0, OBS_SIZE * sizeof(float));
+        obs[0] = x;  obs[1] = y;  obs[2] = speed;       // and obs[3]?
+
+    Good:
+
+        #define OBS_SIZE 3
+
+    Fix: write what was forgotten, or lower OBS_SIZE. If it is meant, say so where the message
+    points: // puffer: constant
+
+    So is a thing of a declared list that is there, and always the same: oneself among the others.
+
+    What is left in peace: a single constant other than 0 (a bias), cells of a board of bytes, a
+    class of a one-hot that never occurred, empty slots behind others of the same kind, what a line
+    of c_step changes that the play never reached, and the observation of an env whose episodes have
+    one step. Elements named in an enum (OBS_FUEL) that promise bounds are expected to move,
+    whatever their value, and so is an element into which a quotient of two integers goes: it is 0
+    until the first is as large as the second. A quotient that is 1 then, and never more, is a
+    share that was rounded away, and reported as well, and so is one that is multiplied, `waited /
+    patience * 10`; a row, `cell / width`, is not.
+    """
+
+
+def observed(facts: Facts) -> Statistics:
+    """Of a run that is long enough. Raises NotTested."""
+    need(facts, "run")
+    if facts.statistics is None or facts.fact("run", "run").steps < STEPS:
+        raise NotTested("the run was too short")
+    return facts.statistics
+
+
+def ends_at_once(facts: Facts) -> bool:
+    """Whether each step is an episode."""
+    lengths = next((f for f in facts.all("run", "sample") if f.name == "length"), None)
+    return bool(lengths and lengths.high == 1)
+
+
+def untouched(facts: Facts) -> set[int]:
+    """Elements that nothing ever writes: PUF301's."""
+    return {c.element for c in facts.all("poison", "left") if not c.touched}

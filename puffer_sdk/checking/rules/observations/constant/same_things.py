@@ -1,0 +1,33 @@
+"""PUF305: things of a list that are always the same."""
+from __future__ import annotations
+
+import numpy as np
+
+from .....env.row import Part
+from ....core.facts import Facts
+from ....core.registry import detector
+from .obs_constant import observed
+from .still import always
+
+
+@detector("PUF305", "same-things", unless=("whole",))
+def same_things(facts: Facts):
+    """A thing of a declared list is there, and never differs in anything, as oneself does."""
+    stats = observed(facts)
+    for part in facts.row.described:
+        for first, last in _same(stats, part):
+            yield always(facts, first, last)
+
+
+def _same(stats, part: Part) -> list[tuple[int, int]]:
+    """Things that are there and never differ in anything, as other things of the list do."""
+    if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] < 2:
+        return []
+    places = part.first + np.arange(part.count).reshape(part.shape)
+    there = (stats.rows[:, places[:, part.mask]] != 0).sum(axis=0)
+    numbers = np.delete(places, part.mask, axis=1)
+    still = (stats.low == stats.high)[numbers]
+    if still.all(axis=0).any():         # a number that no thing of the list ever shows
+        return []
+    return [(int(numbers[i].min()), int(numbers[i].max()))
+            for i in range(len(numbers)) if there[i] >= 100 and still[i].all()]

@@ -1,0 +1,128 @@
+"""PUF305: elements that never change."""
+from __future__ import annotations
+
+import numpy as np
+
+from .....env import row
+from .....env.row import Part
+from ....core.facts import Facts, ranges
+from ....core.finding import CONSTANT, Finding, span
+from ....core.registry import detector
+from ..stores import Stores
+from .divided_share import divisions
+from .obs_constant import ends_at_once, observed, untouched
+
+
+@detector("PUF305", "still", unless=("whole",))
+def still(facts: Facts):
+    """An element never changes that declares bounds, or that is cleared and never set."""
+    stats = observed(facts)
+    told = {element for element, *_ in divisions(facts)}
+    for first, last in _still(facts, stats.low == stats.high, untouched(facts)):
+        if not told & set(range(first, last + 1)) and not _is_unreached(facts, first, last):
+            yield always(facts, first, last)
+
+
+def always(facts: Facts, first: int, last: int) -> Finding:
+    """These elements have one value."""
+    place = facts.at_element(first) or facts.at_macro("OBS_SIZE") or facts.at("c_step")
+    value = float(facts.statistics.low[first])
+    be = "are" if last > first else "is"
+    return Finding("PUF305", f"{row.title(facts.row.parts, first, last)} {be} always {value:g}, in "
+                             f"{facts.fact('run', 'run').steps:,} steps", **place,
+                   element=span(first, last), expected="values that tell the agent something",
+                   actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
+                   word=CONSTANT, hint="write what was forgotten, or lower OBS_SIZE")
+
+
+def _is_unreached(facts: Facts, first: int, last: int) -> bool:
+    """Whether the play never came to a line that changes what the elements show; where episodes
+    end at once, that is the fault."""
+    return not ends_at_once(facts) and any(
+        facts.lines.get(file, {}).get(line) == 0 for element in range(first, last + 1)
+        for file, line in facts.source.changes_of(element))
+
+
+def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int, int]]:
+    """Ranges of constant elements that are worth a word."""
+    stats = facts.statistics
+    found = []
+    literal = facts.source.literal_stores()
+    promised = {e for f in facts.row.parts if f.low is not None
+                and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
+    moved = [e for e in promised if stats.low[e] != 0 and e not in literal]     # a bias
+    found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
+    if not _writes_all(facts):
+        return found
+    partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
+    zero = np.flatnonzero(constant & (stats.low == 0))
+    stores = Stores(facts)
+    for first, last in _split(facts.row.parts, ranges(zero.tolist())):
+        members = set(range(first, last + 1))
+        if members & (dead | partly):
+            continue
+        if facts.shape.dtype == "u8":
+            if first != last or not stores.has_no_value(first):
+                continue
+        elif _is_rare_class(facts, first, last) or _is_slot(stats, first, last):
+            continue
+        elif last - first >= 2 and not members <= promised:
+            continue                    # slots of a kind that this game has none of
+        if first == last and not facts.fact("run", "run").rewards:
+            continue                    # the last reward, perhaps: PUF314 says more
+        found.append((first, last))
+    return sorted(found)
+
+
+def _writes_all(facts: Facts) -> bool:
+    """Whether steps write whole rows: then an element that is 0 was put there."""
+    rows = [r for r in facts.all("rewrite", "row") if r.steps >= 32]
+    return bool(rows) and all(r.full and r.full + r.blank >= 0.9 * r.steps
+                              for r in rows)
+
+
+def _split(names: list[Part], pairs):
+    """Ranges, parted where another field begins."""
+    starts = sorted(f.first for f in names) if names else []
+    for first, last in pairs:
+        for start in [s for s in starts if first < s <= last]:
+            yield first, start - 1
+            first = start
+        yield first, last
+
+
+def _is_flag(stats, element: int) -> bool:
+    """Takes 0 and 1, and nothing between."""
+    if not 0 <= element < len(stats.low):
+        return False
+    values = stats.rows[:, element]
+    return stats.low[element] == 0 and stats.high[element] == 1 and bool(
+        np.isin(values, (0, 1)).all())
+
+
+def _is_rare_class(facts: Facts, first: int, last: int) -> bool:
+    """Next to flags of the same kind: a class of a one-hot that has not occurred yet."""
+    mine = row.named(facts.row.parts, first)
+    for beside in (first - 1, last + 1):
+        other = row.named(facts.row.parts, beside)
+        apart = mine is not other and any(f and f.count > 1 for f in (mine, other))
+        if _is_flag(facts.statistics, beside) and not apart:
+            return True
+    return False
+
+
+def _is_slot(stats, first: int, last: int) -> bool:
+    """After two or more slots of the same kind that are not constant."""
+    size = last - first + 1
+    for stride in range(1, size + 1):
+        needed = 4 if stride == 1 else 2
+        begin = first - needed * stride
+        if size % stride or begin < 0 or (stride == 1 and size < 4):
+            continue
+        low = stats.low[begin:first].reshape(needed, stride)
+        high = stats.high[begin:first].reshape(needed, stride)
+        extent = (high - low).max(axis=0)
+        alike = (np.ptp(low, axis=0) <= 0.25 * extent) & (np.ptp(high, axis=0) <= 0.25 * extent)
+        if (extent > 0).all() and alike.all():
+            return True
+    return False

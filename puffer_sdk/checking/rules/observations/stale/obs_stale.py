@@ -1,0 +1,44 @@
+"""The page of PUF302, and what its detectors share."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ....core.finding import Finding
+from ....core.registry import family
+from ....core.repro_spec import Proof
+from ....fix import remedies
+from ....fix.edits import Fix
+
+
+def clear_one_hots(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
+    for finding in findings:
+        yield Fix.of([finding], "clear the one-hot before it is set",
+                     remedies.clear_one_hot(texts, *finding.remedy))
+
+
+@family("PUF302", "obs-stale", proof=Proof("written", "observations"), fix=clear_one_hots)
+def obs_stale():
+    """Some elements of the observation keep an old value: c_reset leaves them as they were,
+    a one-hot is set and never cleared, or a step forgets to write a field that has changed.
+
+    Why it ruins training: observations are not cleared between steps. The agent sees where
+    its target was, not where it is; the first observation of an episode shows the last one
+    of another. Everything runs, and the score stays lower than it could be.
+
+    Bad:
+
+        env->observations[OBS_KIND + env->kind] = 1.0f;
+
+    Good:
+
+        memset(&env->observations[OBS_KIND], 0, NUM_KINDS * sizeof(float));
+        env->observations[OBS_KIND + env->kind] = 1.0f;
+
+    Fix: write every element in one function that both c_reset and c_step call. Keeping a
+    board in the observations is fine as long as cells that become empty are cleared. What each
+    step writes anew from the state is never stale, however long it stays the same: where a step
+    that begins with the row of c_reset shows the same, nothing is reported.
+
+    A warning: a number that moves from cell to cell of a board, and on some steps stays in the
+    cell that it leaves until the episode ends, shows one thing twice.
+    """

@@ -1,0 +1,27 @@
+"""PUF302: the observation after an ending shows the episode that is over."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector, need
+from ...episodes.no_reset.known import is_not_reset, is_reset_late
+
+
+@detector("PUF302", "old-opening", unless=("behind-the-state",))
+def old_opening(facts: Facts):
+    """Observations after an ending are nothing like those after c_reset."""
+    need(facts, "poison")
+    opening = facts.fact("audit", "opening")
+    reseeded = facts.fact("reseed", "reseeded")
+    out_of_range = opening and opening.tells >= 2 and opening.old == opening.tells
+    unmoved = (reseeded and reseeded.told >= 3
+               and reseeded.blind >= 0.9 * reseeded.told)
+    if not (out_of_range or unmoved) or is_not_reset(facts) or is_reset_late(facts):
+        return
+    place = {"env": reseeded.env, "step": reseeded.step, "seen_in": "reseed"} if unmoved \
+        else {"seen_in": "audit"}
+    yield Finding("PUF302", "the observation after an ending still shows the episode that is over",
+                  **facts.at("c_step"), **place, expected="the first observation of a new episode",
+                  actual="one that does not depend on how the new episode begins" if unmoved else
+                  f"{opening.old} elements where no c_reset puts them", seed=facts.seed,
+                  hint="observe at the end of c_reset, and call c_reset(env) on an ending")

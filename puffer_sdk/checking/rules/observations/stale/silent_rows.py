@@ -1,0 +1,44 @@
+"""PUF302: rows that no step writes."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts, ranges
+from ....core.finding import Finding
+from ....core.registry import detector
+from .writes import written
+
+
+@detector("PUF302", "silent-rows", unless=("behind-the-state", "old-opening", "left-behind"))
+def silent_rows(facts: Facts):
+    """No step writes the observation of some agents, or of any although the state changes."""
+    rows = written(facts)
+    silent, loud = _silent_and_loud(facts, rows)
+    if silent and loud:
+        yield from _some(facts, silent)
+    elif rows and len(silent) == len(rows) and all(r.blank_moved > 0 for r in rows):
+        yield Finding("PUF302", "no step writes the observation, although the state changes",
+                      **facts.at("c_step"), env=rows[0].env, step=rows[0].step,
+                      seed=facts.seed, seen_in="rewrite",
+                      expected="an observation of the new state", actual="that of c_reset",
+                      hint="observe at the end of c_step, too")
+
+
+def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[Fact]]:
+    """Rows that no step writes, and rows that most steps write."""
+    blind = {c.agent for c in facts.all("poison", "left") if not c.touched}
+    long = [r for r in rows if r.steps >= 64]
+    silent = [r for r in long if r.blank == r.steps and r.agent not in blind]
+    if silent:
+        return silent, [r for r in long if r.blank < 0.5 * r.steps]
+    # An env that reads its own rows stumbles over poison: left alone, does every row change?
+    calm = [r for r in rows if r.calm >= 256 and r.agent not in blind]
+    return ([r for r in calm if r.calm_changed <= 0.001 * r.calm],
+            [r for r in calm if r.calm_changed > 0.3 * r.calm])
+
+
+def _some(facts: Facts, silent: list[Fact]):
+    for first, last in ranges(r.agent for r in silent):
+        many = f"agents {first}-{last}" if last > first else f"agent {first}"
+        yield Finding("PUF302", f"no step ever writes the observation of {many}",
+                      **facts.at("c_step"), agent=first, seed=facts.seed, seen_in="rewrite",
+                      expected="rows of all agents written", actual="written only by c_reset",
+                      hint="let the loop run to num_agents")

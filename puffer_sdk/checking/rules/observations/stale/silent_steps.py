@@ -1,0 +1,29 @@
+"""PUF302: steps that write no observation."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from ....core.repro_spec import Shows
+from .writes import BEFORE, written
+
+
+@detector("PUF302", "silent-steps", unless=(*BEFORE, "silent-rows", "silent-beginnings"))
+def silent_steps(facts: Facts):
+    """A step writes whole rows, and on some steps nothing although the game moves on.
+
+    Where later observations do not show what moved, it was not part of them: a sum of rewards, say.
+    """
+    rows = written(facts)
+    if rows and rows[0].tried and not rows[0].shown:
+        return
+    full = [r for r in rows if r.full + r.blank >= 0.9 * r.steps and r.full > 0]
+    moved = [r for r in rows if r.blank_moved > 0]
+    if len(full) == len(rows) and moved and rows:
+        r = moved[0]
+        yield Finding("PUF302", f"c_step leaves the observation as it was on {r.blank_moved} "
+                                f"of {r.steps} steps, although the state has changed",
+                      **facts.at("c_step"), env=r.env, agent=r.agent, step=r.step,
+                      expected="an observation of the new state", actual="the old one",
+                      seed=facts.seed, seen_in="rewrite", shows=Shows(agent=-1),
+                      hint="observe before every return of c_step")

@@ -1,0 +1,16 @@
+"""PUF302: elements that some steps leave."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.registry import detector
+from .writes import BEFORE, follow_from_state, kept, stale
+
+
+@detector("PUF302", "sometimes-written", unless=(*BEFORE, "silent-rows"))
+def sometimes_written(facts: Facts):
+    """A step writes whole rows, but for elements that some steps leave as they were."""
+    cells = kept(facts)
+    if cells.most_are_written:
+        wander = [c for c in cells.some if c.varied and c.fell and c.rose and not c.reverted
+                  and not follow_from_state([c])]
+        yield from stale(facts, wander, "some steps leave {} as it was", "error")

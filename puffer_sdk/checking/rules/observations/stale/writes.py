@@ -1,0 +1,56 @@
+"""What steps write, and what they leave, for detectors of PUF302."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Elements, Finding
+from ....core.registry import need
+from ....core.repro_spec import Shows
+from ..groups import grouped, whole
+
+RETOLD = 16         # times that elements which keep their values were shown anew
+BEFORE = ("behind-the-state", "old-opening", "left-behind")    # say more than what is here
+
+
+def written(facts: Facts, kind: str = "row") -> list[Fact]:
+    """How each row, or "cell", was written; [] where the env does not survive strange rows, as one
+    that counts on its own may not."""
+    need(facts, "poison")
+    return [] if facts.outcome("rewrite") is None else facts.all("rewrite", kind)
+
+
+class Kept(NamedTuple):
+    """Elements that some steps leave as they were."""
+
+    never: list[Fact]           # that no step writes
+    some: list[Fact]            # that some steps write
+    most_are_written: bool      # at least half of all rows, on every step
+    one_way: list[Fact]         # of `some`: they take one value, and keep it
+
+
+def kept(facts: Facts) -> Kept:
+    cells = [c for c in written(facts, "cell") if c.written < c.seen and c.seen >= 32]
+    some = [c for c in cells if c.written > 0]
+    return Kept([c for c in cells if c.written == 0], some,
+                2 * len(cells) <= facts.shape.obs_size * facts.shape.env_agents,
+                [c for c in some if c.changed and not c.reverted and not c.varied])
+
+
+def follow_from_state(cells: list[Fact]) -> bool:
+    """Two ways to one state: whenever such an element had kept its value, a step that began with
+    the row of c_reset showed that value, too. A cell of a board that stays set is no old value."""
+    held = sum(c.held for c in cells)
+    return held >= RETOLD and held == sum(c.retold for c in cells)
+
+
+def stale(facts: Facts, cells: list[Fact], text: str, severity: str, expect: str = "written"):
+    for group in grouped(facts, cells):
+        yield Finding("PUF302", text.format(whole(facts, group.element) + group.who),
+                      **facts.at("c_step"),
+                      agent=group.agent, element=group.element, severity=severity,
+                      expected="a value of this step", actual="a value of an earlier step",
+                      seed=facts.seed, seen_in="rewrite", shows=Shows(expect),
+                      hint="clear the block, then set what holds now",
+                      remedy=(group.element.first, group.element.last)
+                      if isinstance(group.element, Elements) else (group.element, group.element))

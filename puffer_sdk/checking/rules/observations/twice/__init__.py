@@ -1,0 +1,5 @@
+"""PUF308: elements of the observation that tell the same thing twice.
+
+    same_number         two elements, in all rows
+    of_each_agent       three or more of each agent, in places of its own
+"""

@@ -1,0 +1,33 @@
+"""PUF308: elements that always hold the same number."""
+from __future__ import annotations
+
+from .....env import row
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.registry import detector
+from .obs_duplicate import compared, pairs, sampled
+
+
+@detector("PUF308", "same-number")
+def same_number(facts: Facts):
+    """An element always holds the number of another one, or a fixed multiple."""
+    stats = sampled(facts)
+    found = pairs(stats.rows, compared(facts)) if stats else []
+    for first, second, factor in _told_twice(facts, found):
+        one = row.named(facts.row.parts, second)
+        same = "the same number as" if factor == 1 else f"{factor:.4g} times"
+        yield Finding("PUF308", f"{facts.called(second, second)} is always {same} "
+                                f"{facts.called(first, first)}", file=one.file, line=one.line,
+                      element=second, expected="a number of its own",
+                      actual=f"so in each of {len(stats.rows)} rows", seed=facts.seed,
+                      seen_in="run", hint="was a line copied, and a name in it not changed?")
+
+
+def _told_twice(facts: Facts, found: list[tuple[int, int, float]]):
+    """One pair of each two parts, and of the things of one list."""
+    seen = set()
+    for first, second, factor in found:
+        names = tuple(row.named(facts.row.parts, one).name for one in (first, second))
+        if names not in seen:
+            seen.add(names)
+            yield first, second, factor

@@ -1,0 +1,20 @@
+"""Cells that c_reset leaves, for PUF301 and PUF302.  Facts -> facts of the experiment `poison`"""
+from __future__ import annotations
+
+from ...core.facts import REPEATS, Fact, Facts, blocks
+
+
+def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
+    """Cells that c_reset leaves: those that nothing ever writes, and those that some step writes.
+
+    What a step writes for one agent, or in another place of the pattern, it would write here as
+    well: nobody stood there. But a row of which nothing was written is forgotten.
+    """
+    left = [c for c in facts.all("poison", "left") if not c.derived]
+    touched = {c.element for c in left if c.touched}
+    met = {c.agent for c in left if c.touched}
+    pattern = blocks({c.element for c in left})
+    if len(pattern) == 1 and len(touched) >= REPEATS and str(pattern[0]) == str(blocks(touched)[0]):
+        touched = {c.element for c in left}
+    written = [c for c in left if c.touched or (c.element in touched and c.agent in met)]
+    return [c for c in left if c not in written], written

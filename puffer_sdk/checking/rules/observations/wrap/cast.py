@@ -1,0 +1,26 @@
+"""PUF307: floats that do not fit into a byte."""
+from __future__ import annotations
+
+import re
+
+from ....core.facts import Facts
+from ....core.finding import WRAPS, Finding
+from ....core.registry import NotTested, detector, need
+from ...memory.memory import CAST, undefined
+
+
+@detector("PUF307", "cast")
+def cast(facts: Facts):
+    """The sanitizer saw a float that does not fit into a byte."""
+    if facts.shape.dtype != "u8":
+        return
+    need(facts, "run")
+    try:
+        found = list(undefined(facts, CAST))
+    except NotTested:
+        return
+    for where, _, text in found:
+        value = re.match(r"(\S+) is outside", text)
+        yield Finding("PUF307", "a float that does not fit is stored into a byte", **where,
+                      expected="0 to 255", actual=value[1] if value else "another value",
+                      word=WRAPS, hint="shift, scale or clamp it into 0..255")

@@ -1,0 +1,45 @@
+"""PUF307: elements that go round, where no store was counted."""
+from __future__ import annotations
+
+from .....env import row
+from ....collect.c.source import sites
+from ....core.facts import Fact, Facts, ranges
+from ....core.finding import WRAPS, Finding, span
+from ....core.registry import detector, need
+
+
+@detector("PUF307", "circle", unless=("cast", "stored"))
+def circle(facts: Facts):
+    """An element moves in small steps within episodes, through 255 and 0, again and again.
+
+    Where every store of a whole number was counted, there is nothing left to ask.
+    """
+    if facts.shape.dtype != "u8":
+        return
+    need(facts, "run")
+    if sites.sees_all_bytes(facts.source, facts.sites):
+        return
+    wrapped = [fact for fact in facts.all("run", "circle") if _wraps(fact)]
+    seen = {fact.element: fact for fact in wrapped}
+    for first, last in ranges(seen):
+        fact = min((seen[e] for e in range(first, last + 1)), key=lambda f: f.step)
+        place = facts.at_element(first) or facts.at("c_step")
+        name = row.title(facts.row.parts, first, last)
+        yield Finding("PUF307", f"{name} wrap{'s' if first == last else ''} around: "
+                                f"{fact.before} is followed by {fact.after}", **place,
+                      env=fact.env, agent=fact.agent, step=fact.step,
+                      element=span(first, last), expected="a value from 0 to 255",
+                      actual="more than 255" if not fact.under else
+                      "a negative value" if not fact.over else "a value outside",
+                      seed=facts.seed, seen_in="run", word=WRAPS,
+                      hint="shift, scale or clamp it into 0..255")
+
+
+def _wraps(fact: Fact) -> bool:
+    """Small steps round the circle of 256, or always the same step."""
+    jumps, changes = fact.over + fact.under, fact.changes
+    creeps = jumps >= 3 and jumps >= 0.9 * fact.jumps and fact.low >= 3 \
+        and fact.high >= 3 and fact.near >= 0.95 * changes
+    strides = fact.rounds >= 3 and fact.rounds >= 0.9 * fact.jumps \
+        and changes >= 16 and fact.distinct >= 8 and fact.usually >= 0.9 * changes
+    return creeps or strides

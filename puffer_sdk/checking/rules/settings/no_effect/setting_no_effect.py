@@ -1,0 +1,31 @@
+"""The page of PUF113, and what its detectors share."""
+from __future__ import annotations
+
+from ....core.registry import family
+
+
+@family("PUF113", "setting-no-effect", "warning")
+def setting_no_effect():
+    """Another value of an [env] key changes no observation, reward, ending or log.
+
+    Why it matters: whoever tunes this key tunes nothing. A sweep spends its budget on it,
+    and the result is noise with an explanation. Usually a constant is used where the field
+    was meant, or init overwrites the field.
+
+    Bad:
+
+        #define MAX_TICKS 200
+        if (env->tick >= MAX_TICKS) ...         (the ini gives: max_ticks = 300)
+
+    Good:
+
+        if (env->tick >= env->max_ticks) ...
+
+    Fix: use the field, or delete the key. Keys that only drawing reads are ignored. One that steps
+    read and nothing overwrites is not reported: it may matter to good play, such as a top speed.
+
+    How it is seen: each key was doubled and halved, then set to small values, then played
+    for long; every byte of every step, and of the log, was the same. A key whose value in the ini
+    is cut to a whole number wherever it is read is reported, too: `(int)env->greed * 1000` is 0 for
+    a greed of 0.7, and so is an `int greed` to which my_init stores it.
+    """
