@@ -4,6 +4,7 @@ from __future__ import annotations
 from ...collect.c import hidden
 from ...core.facts import Facts
 from ...core.finding import Finding
+from ...core.often import enough
 from ...core.registry import NotTested, need, rule
 
 ENOUGH = 12             # moments at which a secret must have been exchanged
@@ -41,7 +42,7 @@ def agent_leak(facts: Facts):
     for row in rows:
         place = places[row.index]
         tested = max(tested, row.tests)
-        if row.tests < ENOUGH or row.leaks < 3 or place.field in told:
+        if row.tests < ENOUGH or not enough(row.leaks) or place.field in told:
             continue
         told.add(place.field)
         yield Finding("PUF506", f"agent {row.seer} sees '{place.field}' of agent "

@@ -8,6 +8,7 @@ from ....env.syntax import Node
 from ...collect.c.source.fields import FILLS
 from ...core.facts import Facts
 from ...core.finding import Finding
+from ...core.often import enough
 from ...core.registry import NotTested, need, rule, unless
 from ...core.repro_spec import Proof, Shows
 from ..memory.memory import unrepeatable, unsound
@@ -106,7 +107,7 @@ def lockstep(facts: Facts):
     horizon = facts.config.train.horizon
     if not fact.locked or fact.length <= HORIZONS * horizon:
         return
-    if fact.ends < 2 or fact.ends * fact.envs < 64:
+    if not enough(fact.ends):
         raise NotTested(f"only {fact.ends} episodes of an env ended")
     yield Finding("PUF403", f"all {fact.ends * fact.envs} episodes of {fact.envs} envs "
                             f"have {fact.length} steps: all end together",

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...core.facts import Facts
 from ...core.finding import Finding
+from ...core.often import enough
 from ...core.registry import NotTested, rule
 from ...core.repro_spec import Proof
 from .mismatch.log_mismatch import of_episodes
@@ -35,7 +36,7 @@ def log_empty(facts: Facts):
     run = of_episodes(facts)
     if run.entries > 0:
         return
-    if run.rounds < 3:
+    if not enough(run.rounds):
         raise NotTested("the episodes of all agents of an env ended fewer than 3 times")
     yield Finding("PUF421", f"log.n is still 0 after {run.rounds} finished episodes",
                   **facts.at("c_step"), env=0, expected="log.n grows by 1 with each episode",

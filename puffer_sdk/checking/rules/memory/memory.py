@@ -186,6 +186,7 @@ def ubsan_places(facts: Facts, text: str):
             yield {"file": file, "line": int(match["line"])}, match["text"]
 
 
+FIRST_PAGES = 1 << 16       # addresses that no memory is given
 NULL, CAST, OTHER = "a null pointer", "a float that does not fit into a byte", "anything else"
 DIVISION = "a float divided by zero"        # defined, and where infinities and NaNs come from
 
@@ -258,7 +259,7 @@ def memory_error(facts: Facts):
             what = f"reads outside this env's own rows of {beside}"
         elif fact.heap:
             what, more = _of_heap(fact)
-        elif fact.address < 65536:
+        elif fact.address < FIRST_PAGES:
             what = "follows a null pointer"
         found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place, **more))
     for outcome, fact in aborts(facts):

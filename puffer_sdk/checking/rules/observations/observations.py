@@ -11,6 +11,8 @@ from ..memory.origins import origin
 from .groups import grouped, whole
 from .unwritten import unwritten
 
+HUGE = 1000         # an observation that drowns all others: an error
+
 
 @rule("PUF301", "obs-never-written", proof=Proof("determined", "observations"))
 def obs_never_written(facts: Facts):
@@ -114,5 +116,5 @@ def obs_scale(facts: Facts):
                       **facts.at("c_step"), env=fact.env, agent=fact.agent,
                       step=fact.step, element=span(first, last), expected="within [-5, 5]",
                       actual=fact.value, seed=facts.seed, seen_in="run",
-                      severity="error" if abs(largest) >= 1000 else "warning",
+                      severity="error" if abs(largest) >= HUGE else "warning",
                       hint="divide by the largest value that it can take")

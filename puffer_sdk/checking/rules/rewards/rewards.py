@@ -11,6 +11,9 @@ from ...fix import remedies
 from ...fix.edits import Fix
 from ..memory.origins import origin
 
+STEPS = 50_000      # without a reward, that mean something
+TELLING = 0.001     # a share that is told as one; a smaller one as a count
+
 
 def _stale(facts: Facts, code: str, array: str, example: str):
     need(facts, "stale")
@@ -24,7 +27,7 @@ def _stale(facts: Facts, code: str, array: str, example: str):
     yield Finding(code, left,
                   **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
                   expected=f"{array} written on every step",
-                  actual=f"left alone on {share:.1%} of steps" if share >= 0.001
+                  actual=f"left alone on {share:.1%} of steps" if share >= TELLING
                   else f"left alone on {fact.count} steps", seed=facts.seed,
                   seen_in="stale", shows=Shows(array=array), remedy=array,
                   severity="warning" if facts.handwritten else "error", hint=example)
@@ -139,7 +142,7 @@ def reward_absent(facts: Facts):
     run = facts.fact("run", "run")
     if run.rewards > 0:
         return
-    if run.steps < 50_000:
+    if run.steps < STEPS:
         raise NotTested(f"{run.steps} steps without a reward are too few to mean anything")
     ends = f"{run.terminals:,} endings" if run.terminals else "no ending"
     yield Finding("PUF314", f"no reward but 0 in {run.steps:,} steps of random, sticky and "

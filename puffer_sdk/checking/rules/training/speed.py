@@ -8,6 +8,8 @@ from ...core.registry import need, rule
 FACTOR = 100            # times the yardstick
 SECONDS = 20e-6         # of a step of one agent, below which nobody has to wait
 
+MILLISECOND = 1e-3
+
 
 @rule("PUF601", "slow-step", "warning", timed=True)
 def slow_step(facts: Facts):
@@ -50,4 +52,4 @@ def slow_step(facts: Facts):
 
 
 def _spell(seconds: float) -> str:
-    return f"{seconds * 1e6:.3g} us" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e6:.3g} us" if seconds < MILLISECOND else f"{seconds * 1e3:.3g} ms"

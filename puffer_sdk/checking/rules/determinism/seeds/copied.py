@@ -3,14 +3,17 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
+
+SHARE = 4           # one of so many copies begins with the state of the one before
 
 
 @detector("PUF502", "copied")
 def copied(facts: Facts):
     """A copy of the generator begins with the same state again and again."""
     for copy, fact in facts.counted("copy", "generator"):
-        if fact.again < 3 or 4 * fact.again < fact.count:
+        if not enough(fact.again) or SHARE * fact.again < fact.count:
             continue
         yield Finding("PUF502", f"'{copy.target}' is a copy of the generator '{copy.text}' that is "
                                 "not stored back", file=copy.file, line=copy.line,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough, half
 from ....core.registry import detector, unless
 from .seed_ignored import SEEDING, explained
 
@@ -18,7 +19,8 @@ def _one_game(facts: Facts):
     place, seed = _put_back(facts)
     endings = facts.fact("audit", "endings")
     drawn = seed or (endings and endings.draws)     # else the game was made once, in init
-    if again and again.kept == again.envs >= 4 and 2 * again.others >= again.envs and drawn:
+    if again and again.kept == again.envs and enough(again.envs) and half(
+            again.others, again.envs) and drawn:
         yield Finding("PUF502", "every episode of an env is the same game, other envs play others",
                       **(place or facts.at("c_reset")), seed=facts.seed, seen_in="again",
                       expected="another game after c_reset",

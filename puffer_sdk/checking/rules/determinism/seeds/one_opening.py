@@ -3,8 +3,11 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector, unless
 from .seed_ignored import explained
+
+TESTS = 24          # openings that are compared with others of the env
 
 
 @detector("PUF502", "one-opening", unless=("one-game", "copied"))
@@ -15,8 +18,7 @@ def one_opening(facts: Facts):
 
 def _one_opening(facts: Facts):
     again = facts.fact("again", "again")
-    if again and again.tests >= 24 and again.same == again.tests and \
-            4 * again.by_seed > again.tests:
+    if again and again.tests >= TESTS and again.same == again.tests and enough(again.by_seed):
         yield Finding("PUF502", "every episode of an env begins with the same observation, "
                                 "although another seed makes another episode",
                       **facts.at("c_reset"), seed=facts.seed, seen_in="again",

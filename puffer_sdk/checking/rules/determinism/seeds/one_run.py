@@ -28,7 +28,7 @@ def _one_run(facts: Facts):
     # generators that moved in nearly every episode, and always through the same numbers
     moving = [(one.hash, other.hash) for one, other in zip(
         facts.all("trace-base", "draws"), facts.all("trace-seeded", "draws"), strict=True)
-        if one.moves > 2 * base.shape[1]]
+        if one.moves > base.shape[1]]
     seeded = list(_reseeding(facts.source))
     file, line = seeded[0][1:] if seeded else (None, None)
     fixed = moving and all(one == other for one, other in moving) and \

@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
-from .final_observation import ENOUGH, truncations
+from .final_observation import truncations
 
 
 @detector("PUF323", "blank")
 def blank(facts: Facts):
     """Truncations leave final_observations as it was."""
     fact = truncations(facts)
-    if fact and fact.blank >= ENOUGH:
+    if fact and enough(fact.blank):
         yield Finding("PUF323", f"{fact.blank} of {fact.cuts} truncations leave "
                                 "final_observations as it was", **facts.at("c_step"),
                       env=fact.blank_env, agent=fact.blank_agent, step=fact.blank_step,

@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 from ....core.facts import Fact, Facts
+from ....core.often import enough
 from ....core.registry import NotTested, family, need
-
-ENOUGH = 3              # truncations that are no accident
 
 
 @family("PUF323", "final-observation")
@@ -37,13 +36,13 @@ def final_observation():
 
 def truncations(facts: Facts) -> Fact | None:
     """What was seen of them, as the ini has the game or with short time limits; None where the env
-    writes no final observations. Raises NotTested where there were fewer than ENOUGH."""
+    writes no final observations. Raises NotTested where there were too few."""
     if facts.spec is None or not facts.spec.writes_finals:
         return None
     need(facts, "finals")
     played = [one for one in (facts.fact("finals", "finals"),
                               facts.fact("finals-short", "finals")) if one]
-    fact = max(played, key=lambda one: (one.next >= ENOUGH or one.blank >= ENOUGH, one.cuts))
-    if fact.cuts < ENOUGH:
+    fact = max(played, key=lambda one: (enough(one.next) or enough(one.blank), one.cuts))
+    if not enough(fact.cuts):
         raise NotTested("fewer than 3 episodes were cut off")
     return fact

@@ -3,16 +3,17 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough, most
 from ....core.registry import detector
 from ..no_reset.known import is_not_reset, is_reset_late
-from .final_observation import ENOUGH, truncations
+from .final_observation import truncations
 
 
 @detector("PUF323", "next-one", unless=("blank", "partly"))
 def next_one(facts: Facts):
     """final_observations holds the first observation of the next episode."""
     fact = truncations(facts)
-    if fact and fact.next >= ENOUGH and 10 * fact.next >= 9 * fact.moved and not (
+    if fact and enough(fact.next) and most(fact.next, fact.moved) and not (
             is_not_reset(facts) or is_reset_late(facts)):
         yield Finding("PUF323", "final_observations holds the first observation of the next "
                                 "episode", **facts.at("c_step"), env=fact.env, agent=fact.agent,

@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from ....core.facts import Facts, elements
 from ....core.finding import Finding, span
+from ....core.often import enough
 from ....core.registry import detector
-from .final_observation import ENOUGH, truncations
+from .final_observation import truncations
 
 
 @detector("PUF323", "partly", unless=("blank",))
 def partly(facts: Facts):
     """Truncations leave elements of final_observations as they were."""
     fact = truncations(facts)
-    if fact and fact.left and fact.cuts - fact.blank >= ENOUGH:
+    if fact and fact.left and enough(fact.cuts - fact.blank):
         be = "is" if fact.left_first == fact.left_last else "are"
         yield Finding("PUF323", f"{elements(fact.left_first, fact.left_last)} of "
                                 f"final_observations {be} never written", **facts.at("c_step"),

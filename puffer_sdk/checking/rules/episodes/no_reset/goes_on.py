@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough, half
 from ....core.registry import detector
 from .no_reset import endings, place
 
@@ -14,15 +15,15 @@ def goes_on(facts: Facts):
     draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never
     kept, stayed = fact.kept, fact.stayed
     repeats = fact.stayed_next + fact.grown
-    by_draws = kept >= 3 and (draws_tell or 2 * kept > fact.endings)
-    chance_tells = draws_tell and fact.draws and 2 * fact.noisy < fact.plain
-    by_repeats = not chance_tells and stayed >= 3 and 2 * repeats >= stayed
-    by_calls = stayed >= 3 and fact.called >= 3      # some endings call c_reset, these do not
+    by_draws = enough(kept) and (draws_tell or half(kept, fact.endings))
+    chance_tells = draws_tell and fact.draws and not half(fact.noisy, fact.plain)
+    by_repeats = not chance_tells and enough(stayed) and half(repeats, stayed)
+    by_calls = enough(stayed) and enough(fact.called)      # some endings call c_reset, these do not
     if by_calls or (not fact.called and (by_draws or by_repeats)):
         count = kept if by_draws else stayed
         how = "every ending" if count == fact.endings else \
             f"{count} of {fact.endings} endings"
-        actual = "the next step is an ending as well" if 2 * fact.stayed_next >= stayed \
+        actual = "the next step is an ending as well" if half(fact.stayed_next, stayed) \
             else "the same episode goes on"
         yield Finding("PUF401", f"after {how} the env is not reset", **place(facts, fact),
                       expected="the first observation of a new episode", actual=actual,

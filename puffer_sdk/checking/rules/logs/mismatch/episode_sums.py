@@ -6,10 +6,13 @@ import re
 from ....collect.c.source import counters
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import NotTested, detector
 from ....core.repro_spec import Shows
 from ...episodes.no_reset.known import is_reset_late
 from .log_mismatch import entries
+
+RARE = 0.02         # of entries: what has a cause of its own
 
 
 @detector("PUF422", "sums", unless=("uncounted",))
@@ -20,7 +23,7 @@ def sums(facts: Facts):
     tested = 0
     for name in ("episode_return", "episode_length"):
         fact = judged.get(name)
-        if fact is None or fact.judged < 3 or _is_left_out(facts, name, fact):
+        if fact is None or not enough(fact.judged) or _is_left_out(facts, name, fact):
             continue
         if name == "episode_length" and is_reset_late(facts):
             continue                    # the step between two episodes may count for either
@@ -29,7 +32,7 @@ def sums(facts: Facts):
         if _is_in_frames(facts, name, fact) or _waits_between(name, fact) or \
                 _is_cut_short(name, fact):
             continue
-        if wrong >= 3 and 100 * wrong > fact.judged:
+        if enough(wrong) and wrong > RARE * fact.judged:
             if facts.spec.has_max_agents:
                 raise NotTested("agents may move to other rows when num_agents changes")
             yield _mismatch(facts, name, fact, wrong)
@@ -62,7 +65,7 @@ def _is_left_out(facts: Facts, name: str, fact: Fact) -> bool:
 
 def _is_in_frames(facts: Facts, name: str, fact: Fact) -> bool:
     """A length of k frames for each step, where a loop of k passes counts it."""
-    if name != "episode_length" or fact.skip < 2:
+    if name != "episode_length" or fact.skip <= 1:
         return False
     settings = facts.config.env if facts.config else {}
     for end in counters.ends(facts.source, name):
@@ -74,9 +77,9 @@ def _is_in_frames(facts: Facts, name: str, fact: Fact) -> bool:
 
 def _waits_between(name: str, fact: Fact) -> bool:
     """Lengths that lack the same few steps each time: an agent waits before it is back."""
-    return name == "episode_length" and fact.lag >= 2 and fact.low < fact.high
+    return name == "episode_length" and fact.lag > 1 and fact.low < fact.high
 
 
 def _is_cut_short(name: str, fact: Fact) -> bool:
     """`if (lost || ++tick >= limit)`: some endings miss one step, the others are right."""
-    return name == "episode_length" and fact.lag == 1 and 50 * fact.matched > fact.judged
+    return name == "episode_length" and fact.lag == 1 and fact.matched > RARE * fact.judged

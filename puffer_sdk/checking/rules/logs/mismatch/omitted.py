@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
+from ....core.often import enough, most
 from ....core.registry import detector
 from .log_mismatch import entries
 
@@ -11,7 +12,7 @@ from .log_mismatch import entries
 def uncounted(facts: Facts):
     """n does not count endings that other fields sum up."""
     fact = _seen(facts)
-    if fact and fact.summed >= 3 and not fact.elsewhere:
+    if fact and enough(fact.summed) and not fact.elsewhere:
         yield Finding("PUF422", f"log.n does not count {_share(fact)}, although other fields of "
                                 "the log sum them up", **_place(facts, fact), severity="error",
                       expected="n grows by 1 with each episode that the log takes in",
@@ -23,7 +24,7 @@ def uncounted(facts: Facts):
 def left_out(facts: Facts):
     """Some endings leave no entry, and the entries that follow tell of their own episode only."""
     fact = _seen(facts)
-    if fact and not fact.summed and fact.own >= 3 and 10 * fact.own >= 9 * fact.after:
+    if fact and not fact.summed and enough(fact.own) and most(fact.own, fact.after):
         yield Finding("PUF422", f"{_share(fact)} leave no entry in the log", **_place(facts, fact),
                       severity="warning",
                       expected="an entry of each episode, however it ends",
@@ -35,7 +36,7 @@ def left_out(facts: Facts):
 def _seen(facts: Facts) -> Fact | None:
     entries(facts)
     fact = facts.fact("run", "omitted")
-    return None if fact is None or fact.partial or fact.endings < 3 else fact
+    return None if fact is None or fact.partial or not enough(fact.endings) else fact
 
 
 def _place(facts: Facts, fact: Fact) -> dict:

@@ -1,10 +1,9 @@
 """PUF423: a perf that was divided as integers."""
 from __future__ import annotations
 
-import re
-
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector, need
 
 
@@ -13,8 +12,7 @@ def divided(facts: Facts):
     """perf is 0 until all is reached: it was divided as integers."""
     need(facts, "run")
     for site, fact in facts.counted("quotient", "perf"):
-        least = 1 if re.search(r"->|\.", site.text.rpartition("/")[2]) else 3   # a field: a share
-        if not fact.beyond and fact.inexact >= 3 and fact.high - fact.low >= least:
+        if not fact.beyond and enough(fact.inexact) and fact.high > fact.low:
             yield Finding("PUF423", f"Log.perf is 0 or 1 and nothing between: {site.text} is a "
                                     "division of integers", file=site.file, line=site.line,
                           element="perf", expected="a fraction",

@@ -6,7 +6,7 @@ from ....core.finding import Finding
 from ....core.registry import detector
 from .action_ignored import ENOUGH, place, tried
 
-MOSTLY = 0.5            # of moments, at which another agent's choice matters
+OFTEN = 0.5            # of moments, at which another agent's choice matters
 
 
 @detector("PUF411", "agents")
@@ -15,7 +15,7 @@ def agents(facts: Facts):
     for one in tried(facts):
         best = max(r.moved / max(r.tested, 1) for r in one.reach)
         idle = {r.agent: r.tested for r in one.reach
-                if r.moved == 0 and r.tested >= ENOUGH // 3 and best > MOSTLY}
+                if r.moved == 0 and r.tested >= ENOUGH // 3 and best > OFTEN}
         for first, last in ranges(idle):
             who = f"agent {first}" if first == last else f"agents {first}-{last}"
             yield Finding("PUF411", f"{one.name} of {who} changes nothing", **place(facts),

@@ -5,7 +5,6 @@ from ....core.facts import Fact, Facts
 from ....core.registry import family, need
 
 MOMENTS = 20            # that are no accident
-ENDINGS = 3
 
 
 @family("PUF413", "mask-mismatch", "warning")

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from ....core.facts import Fact, Facts, elements
 from ....core.finding import Finding, span
+from ....core.often import most
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
 from .one_legal import is_dead
 from .upside_down import is_upside_down
+
+WRONG = 5           # one of so many moments at which a byte is wrong: it is no exception
 
 
 @detector("PUF413", "misplaced")
@@ -21,11 +24,12 @@ def misplaced(facts: Facts):
 def _of_head(facts: Facts, mine: list[Fact], actions: dict[int, Fact]):
     wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions]
     wrong = [(one, owner) for one, owner in wrong if _tells(one) and _is_no_use(one)
-             and owner.forbidden_acts >= MOMENTS and 5 * owner.forbidden_acts >= forbidden(owner)]
+             and owner.forbidden_acts >= MOMENTS and
+             WRONG * owner.forbidden_acts >= forbidden(owner)]
     if not wrong:       # each may be rare, such as a jump in one direction
         wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions
                  and one.forbidden_acts and not one.legal_acts and not one.twin_wrong]
-        if len(wrong) < 2 or 2 * sum(one.forbidden_acts for one, _ in wrong) < MOMENTS:
+        if len(wrong) == 1 or sum(one.forbidden_acts for one, _ in wrong) < MOMENTS // 2:
             return
     one, owner = max(wrong, key=lambda pair: (pair[0].twin_acts + pair[0].twin_idle,
                                               pair[1].forbidden_acts))
@@ -42,10 +46,10 @@ def _of_head(facts: Facts, mine: list[Fact], actions: dict[int, Fact]):
 def _tells(one: Fact) -> bool:
     """The other byte says when this action acts."""
     both = one.twin_acts + one.twin_idle
-    return min(one.twin_acts, one.twin_idle) >= MOMENTS // 2 and 20 * one.twin_wrong <= both
+    return min(one.twin_acts, one.twin_idle) >= MOMENTS // 2 and most(both - one.twin_wrong, both)
 
 
 def _is_no_use(one: Fact) -> bool:
     """Its own byte does not."""
     wrong = one.legal_idle + one.forbidden_acts
-    return wrong >= MOMENTS // 2 and 4 * wrong >= legal(one) + forbidden(one)
+    return wrong >= MOMENTS // 2 and WRONG * wrong >= legal(one) + forbidden(one)

@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
-from .mask_mismatch import ENDINGS, MOMENTS, place, rows
+from .mask_mismatch import MOMENTS, place, rows
 
 
 @detector("PUF413", "of-the-last")
 def of_the_last(facts: Facts):
     """Every step writes the row of the mask, and the start of an episode does not."""
     for row in rows(facts):
-        if MOMENTS <= row.written == row.steps and row.ends >= ENDINGS and not row.ends_written:
+        if MOMENTS <= row.written == row.steps and enough(row.ends) and not row.ends_written:
             yield Finding("PUF413", "a new episode begins with the mask of the last one",
                           **{**place(facts), "env": row.env, "agent": row.agent, "step": row.step},
                           expected="a mask that c_reset writes, as each step does",

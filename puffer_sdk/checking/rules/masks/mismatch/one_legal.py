@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
+from ....core.often import half
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
 
@@ -25,5 +26,5 @@ def is_dead(mine: list[Fact]) -> bool:
     never = [one for one in mine if not legal(one)]
     if not never or len(never) != len(mine) - 1:
         return False
-    return all(forbidden(one) >= 2 * MOMENTS for one in never) and \
-        2 * sum(2 * one.forbidden_acts > forbidden(one) for one in never) > len(never)
+    return all(forbidden(one) >= MOMENTS for one in never) and \
+        half(sum(half(one.forbidden_acts, forbidden(one)) for one in never), len(never))

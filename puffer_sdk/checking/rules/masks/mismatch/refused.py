@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
+from ....core.often import most
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, forbidden, heads, place
 from .one_legal import is_dead
@@ -22,7 +23,8 @@ def _of_head(facts: Facts, mine: list[Fact]):
     tried = [one for one in mine if one.beside >= MOMENTS and forbidden(one) >= MOMENTS // 2]
     same = [one for one in tried if one.like == one.beside]
     others = [one for one in tried if one.like < one.beside]
-    if len(same) == 1 <= len(others) and all(10 * one.like <= one.beside for one in others):
+    if len(same) == 1 <= len(others) and all(most(one.beside - one.like, one.beside)
+                                             for one in others):
         for one in same:
             yield Finding("PUF413", f"the mask allows action {one.value} of head {one.head}, and "
                                     "the code treats it as it treats forbidden ones",

@@ -13,7 +13,7 @@ def unwritten(facts: Facts):
     found = rows(facts)
     if not any(row.written >= MOMENTS for row in found):
         return
-    blank = {row.agent: row for row in found if row.steps >= 5 * MOMENTS and not row.written}
+    blank = {row.agent: row for row in found if row.steps >= MOMENTS and not row.written}
     for first, last in ranges(blank):
         who = f"agent {first}" if first == last else f"agents {first}-{last}"
         yield Finding("PUF413", f"the mask of {who} is never written", **place(facts), agent=first,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
+from ....core.often import half, most
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
 from .one_legal import is_dead
@@ -27,9 +28,9 @@ def upside_down(facts: Facts):
 def is_upside_down(mine: list[Fact]) -> bool:
     """Most actions of the head that are forbidden often enough."""
     often = [one for one in mine if forbidden(one) >= MOMENTS]
-    return bool(often) and 2 * sum(acts_against(one) for one in often) > len(often)
+    return bool(often) and half(sum(map(acts_against, often)), len(often))
 
 
 def acts_against(one: Fact) -> bool:
-    return legal(one) >= MOMENTS and 10 * one.forbidden_acts >= 8 * forbidden(one) and \
-        2 * one.legal_acts <= legal(one)
+    return legal(one) >= MOMENTS and most(one.forbidden_acts, forbidden(one)) and \
+        not half(one.legal_acts, legal(one))

@@ -4,6 +4,7 @@ from __future__ import annotations
 from .....env import row
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
 from .obs_constant import observed
 
@@ -30,7 +31,8 @@ def divisions(facts: Facts) -> list[tuple[int, str, int, str]]:
 def _lost(facts: Facts, told: set[tuple[str, int]]):
     """Shares that are divided as whole numbers: 1 at the very end, and 0 all the way there."""
     for site, fact in facts.counted("quotient", "observations"):
-        if fact.beyond or fact.ones < 3 or fact.inexact < 10 or (site.file, site.line) in told:
+        if fact.beyond or not enough(min(fact.ones, fact.inexact)) or \
+                (site.file, site.line) in told:
             continue
         yield Finding("PUF305", f"{site.target} is 0 or 1 and nothing between: {site.text} is a "
                                 "division of integers", file=site.file, line=site.line,
@@ -38,7 +40,8 @@ def _lost(facts: Facts, told: set[tuple[str, int]]):
                       "numerators that are not 0, and 1 where both are equal", seed=facts.seed,
                       hint="divide floats: (float)a / b")
     for site, fact in facts.counted("product", "observations"):
-        if fact.beyond or fact.nearly < 3 or fact.inexact < 10 or (site.file, site.line) in told:
+        if fact.beyond or not enough(min(fact.nearly, fact.inexact)) or \
+                (site.file, site.line) in told:
             continue
         yield Finding("PUF305", f"{site.target} is 0 until {site.text} is 1: a division of "
                                 "integers comes before what multiplies it", file=site.file,

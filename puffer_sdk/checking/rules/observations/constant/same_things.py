@@ -9,6 +9,8 @@ from ....core.registry import detector
 from .obs_constant import observed
 from .still import always
 
+SEEN = 100          # rows of a sample in which a thing is there
+
 
 @detector("PUF305", "same-things", unless=("whole",))
 def same_things(facts: Facts):
@@ -21,7 +23,7 @@ def same_things(facts: Facts):
 
 def _same(stats, part: Part) -> list[tuple[int, int]]:
     """Things that are there and never differ in anything, as other things of the list do."""
-    if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] < 2:
+    if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] == 1:
         return []
     places = part.first + np.arange(part.count).reshape(part.shape)
     there = (stats.rows[:, places[:, part.mask]] != 0).sum(axis=0)
@@ -30,4 +32,4 @@ def _same(stats, part: Part) -> list[tuple[int, int]]:
     if still.all(axis=0).any():         # a number that no thing of the list ever shows
         return []
     return [(int(numbers[i].min()), int(numbers[i].max()))
-            for i in range(len(numbers)) if there[i] >= 100 and still[i].all()]
+            for i in range(len(numbers)) if there[i] >= SEEN and still[i].all()]

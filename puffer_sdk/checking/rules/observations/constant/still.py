@@ -8,9 +8,13 @@ from .....env.row import Part
 from ....core.facts import Facts, ranges
 from ....core.finding import CONSTANT, Finding, span
 from ....core.registry import detector
+from ..stale.writes import SEEN, writes_whole
 from ..stores import Stores
 from .divided_share import divisions
 from .obs_constant import ends_at_once, observed, untouched
+
+SLOTS, NUMBERS = 2, 4   # slots that are filled before one that is not; of one number each
+ALIKE = 0.25        # of their range, by which the ranges of slots differ
 
 
 @detector("PUF305", "still", unless=("whole",))
@@ -51,7 +55,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
     promised = {e for f in facts.row.parts if f.low is not None
                 and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
     moved = [e for e in promised if stats.low[e] != 0 and e not in literal]     # a bias
-    found += [pair for pair in ranges(moved) if pair[1] - pair[0] < 2]
+    found += [pair for pair in ranges(moved) if pair[1] - pair[0] <= 1]
     if not _writes_all(facts):
         return found
     partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
@@ -66,7 +70,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
                 continue
         elif _is_rare_class(facts, first, last) or _is_slot(stats, first, last):
             continue
-        elif last - first >= 2 and not members <= promised:
+        elif last - first > 1 and not members <= promised:
             continue                    # slots of a kind that this game has none of
         if first == last and not facts.fact("run", "run").rewards:
             continue                    # the last reward, perhaps: PUF314 says more
@@ -76,9 +80,8 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
 
 def _writes_all(facts: Facts) -> bool:
     """Whether steps write whole rows: then an element that is 0 was put there."""
-    rows = [r for r in facts.all("rewrite", "row") if r.steps >= 32]
-    return bool(rows) and all(r.full and r.full + r.blank >= 0.9 * r.steps
-                              for r in rows)
+    rows = [r for r in facts.all("rewrite", "row") if r.steps >= SEEN]
+    return bool(rows) and all(map(writes_whole, rows))
 
 
 def _split(names: list[Part], pairs):
@@ -115,14 +118,14 @@ def _is_slot(stats, first: int, last: int) -> bool:
     """After two or more slots of the same kind that are not constant."""
     size = last - first + 1
     for stride in range(1, size + 1):
-        needed = 4 if stride == 1 else 2
+        needed = NUMBERS if stride == 1 else SLOTS
         begin = first - needed * stride
-        if size % stride or begin < 0 or (stride == 1 and size < 4):
+        if size % stride or begin < 0 or (stride == 1 and size < NUMBERS):
             continue
         low = stats.low[begin:first].reshape(needed, stride)
         high = stats.high[begin:first].reshape(needed, stride)
         extent = (high - low).max(axis=0)
-        alike = (np.ptp(low, axis=0) <= 0.25 * extent) & (np.ptp(high, axis=0) <= 0.25 * extent)
+        alike = (np.ptp(low, axis=0) <= ALIKE * extent) & (np.ptp(high, axis=0) <= ALIKE * extent)
         if (extent > 0).all() and alike.all():
             return True
     return False

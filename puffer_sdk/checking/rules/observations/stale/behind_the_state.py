@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Elements, Finding, span
+from ....core.often import enough, half, most
 from ....core.registry import detector, need
 from ....core.repro_spec import Shows
 
@@ -17,9 +18,9 @@ def behind_the_state(facts: Facts) -> Iterator[Finding]:
     """Elements that elsewhere show a word of the state do not on some steps, or after endings."""
     need(facts, "poison")
     mirrors = facts.all("mirror", "mirror")
-    old = [m for m in mirrors if m.ends >= 3 and m.ends_old >= 0.9 * m.ends]
-    frozen = [m for m in mirrors if m not in old and m.stuck >= 4
-              and 0 < m.frozen < 0.4 * m.seen]
+    old = [m for m in mirrors if enough(m.ends) and most(m.ends_old, m.ends)]
+    frozen = [m for m in mirrors if m not in old and enough(m.stuck)
+              and m.frozen > 0 and not half(m.frozen, m.seen)]
     if old:
         cell, place = _first_of(facts, old)
         yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
@@ -32,7 +33,7 @@ def behind_the_state(facts: Facts) -> Iterator[Finding]:
                                   shift=cell.shift),
                       hint="observe after c_reset: the observation of an ending opens the next "
                            "episode")
-    alone = [m for m in mirrors if m.alone >= 3 and m.alone_old >= 0.9 * m.alone]
+    alone = [m for m in mirrors if enough(m.alone) and most(m.alone_old, m.alone)]
     if alone and not old:
         cell, place = _first_of(facts, alone)
         yield Finding("PUF302", f"after an agent's own ending, {place['which']} of its observation "

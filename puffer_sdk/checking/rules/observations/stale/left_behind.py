@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import half
 from ....core.registry import detector, need
 
 MOVES, COPIES, CLEARED = 100, 20, 50    # at least; at least; copies for each that a step cleared
@@ -19,7 +20,8 @@ def left_behind(facts: Facts) -> Iterator[Finding]:
     for good."""
     need(facts, "poison")
     found = [one for one in facts.all("copies", "copy") if one.kept >= COPIES
-             and one.moves >= max(MOVES, 2 * one.kept) and CLEARED * one.cleared <= one.kept]
+             and one.moves >= MOVES and half(one.moves - one.kept, one.moves)
+             and CLEARED * one.cleared <= one.kept]
     for one in found[:1]:
         yield Finding("PUF302", f"what the observation shows as {one.value:g} moves on to "
                                 f"{facts.called(one.element, one.element)} and stays in "

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough, most
 from ....core.registry import detector, need
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
 
@@ -13,9 +14,9 @@ def old_opening(facts: Facts):
     need(facts, "poison")
     opening = facts.fact("audit", "opening")
     reseeded = facts.fact("reseed", "reseeded")
-    out_of_range = opening and opening.tells >= 2 and opening.old == opening.tells
-    unmoved = (reseeded and reseeded.told >= 3
-               and reseeded.blind >= 0.9 * reseeded.told)
+    out_of_range = opening and opening.tells and opening.old == opening.tells
+    unmoved = (reseeded and enough(reseeded.told)
+               and most(reseeded.blind, reseeded.told))
     if not (out_of_range or unmoved) or is_not_reset(facts) or is_reset_late(facts):
         return
     place = {"env": reseeded.env, "step": reseeded.step, "seen_in": "reseed"} if unmoved \

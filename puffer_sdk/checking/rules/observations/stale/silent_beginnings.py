@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough, most
 from ....core.registry import detector
 from ....core.repro_spec import Shows
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
-from .writes import BEFORE, written
+from .writes import BEFORE, writes_whole, written
 
 
 @detector("PUF302", "silent-beginnings", unless=(*BEFORE, "silent-rows"))
@@ -14,12 +15,12 @@ def silent_beginnings(facts: Facts):
     """A step writes whole rows, and nothing where an agent comes or ends its episode alone."""
     rows = written(facts)
     for r in rows:
-        if not r.full or r.full + r.blank < 0.9 * r.steps:
+        if not writes_whole(r):
             continue
-        alone = r.blank_own if r.blank_own >= 0.9 * r.own and r.resumed >= 0.9 * r.blank_own else 0
+        alone = r.blank_own if most(r.blank_own, r.own) and most(r.resumed, r.blank_own) else 0
         for blank, every, what in ((r.blank_came, r.came, f"agent {r.agent} comes"),
                                    (alone, r.own, f"agent {r.agent} alone ends its episode")):
-            if blank >= 3:
+            if enough(blank):
                 yield Finding("PUF302", f"on {blank} of {every} steps on which {what}, its "
                                         "observation is not written", **facts.at("c_step"),
                               agent=r.agent, seed=facts.seed, seen_in="rewrite",
@@ -33,9 +34,7 @@ def silent_beginnings(facts: Facts):
 def silent_endings(facts: Facts):
     """A step writes whole rows, and nothing where it resets the env."""
     rows = written(facts)
-    full = [r for r in rows if r.steps and r.full + r.blank >= 0.9 * r.steps
-            and r.full > 0]
-    blank = [r for r in full if r.ends >= 3 and r.blank_ends == r.ends]
+    blank = [r for r in rows if writes_whole(r) and enough(r.ends) and r.blank_ends == r.ends]
     if not blank or is_not_reset(facts) or is_reset_late(facts):
         return                      # PUF401 says more
     yield Finding("PUF302", f"on all of {blank[0].ends} endings the observation is not "

@@ -3,8 +3,13 @@ from __future__ import annotations
 
 from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Finding
+from ....core.often import half
 from ....core.registry import detector
 from .writes import written
+
+STEPS = 64          # of a row, that write it or not
+CALM = 256          # of a row that was left alone
+SELDOM, OFTEN = 0.001, 0.3      # of these, that changed it
 
 
 @detector("PUF302", "silent-rows", unless=("behind-the-state", "old-opening", "left-behind"))
@@ -25,14 +30,14 @@ def silent_rows(facts: Facts):
 def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[Fact]]:
     """Rows that no step writes, and rows that most steps write."""
     blind = {c.agent for c in facts.all("poison", "left") if not c.touched}
-    long = [r for r in rows if r.steps >= 64]
+    long = [r for r in rows if r.steps >= STEPS]
     silent = [r for r in long if r.blank == r.steps and r.agent not in blind]
     if silent:
-        return silent, [r for r in long if r.blank < 0.5 * r.steps]
+        return silent, [r for r in long if not half(r.blank, r.steps)]
     # An env that reads its own rows stumbles over poison: left alone, does every row change?
-    calm = [r for r in rows if r.calm >= 256 and r.agent not in blind]
-    return ([r for r in calm if r.calm_changed <= 0.001 * r.calm],
-            [r for r in calm if r.calm_changed > 0.3 * r.calm])
+    calm = [r for r in rows if r.calm >= CALM and r.agent not in blind]
+    return ([r for r in calm if r.calm_changed <= SELDOM * r.calm],
+            [r for r in calm if r.calm_changed > OFTEN * r.calm])
 
 
 def _some(facts: Facts, silent: list[Fact]):

@@ -5,7 +5,7 @@ from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
 from ....core.repro_spec import Shows
-from .writes import BEFORE, written
+from .writes import BEFORE, writes_whole, written
 
 
 @detector("PUF302", "silent-steps", unless=(*BEFORE, "silent-rows", "silent-beginnings"))
@@ -17,9 +17,8 @@ def silent_steps(facts: Facts):
     rows = written(facts)
     if rows and rows[0].tried and not rows[0].shown:
         return
-    full = [r for r in rows if r.full + r.blank >= 0.9 * r.steps and r.full > 0]
     moved = [r for r in rows if r.blank_moved > 0]
-    if len(full) == len(rows) and moved and rows:
+    if moved and all(writes_whole(r) for r in rows):
         r = moved[0]
         yield Finding("PUF302", f"c_step leaves the observation as it was on {r.blank_moved} "
                                 f"of {r.steps} steps, although the state has changed",

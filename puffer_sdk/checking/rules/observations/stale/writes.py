@@ -5,10 +5,12 @@ from typing import NamedTuple
 
 from ....core.facts import Fact, Facts
 from ....core.finding import Elements, Finding
+from ....core.often import most
 from ....core.registry import need
 from ....core.repro_spec import Shows
 from ..groups import grouped, whole
 
+SEEN = 32           # steps of an element, whether they wrote it or not
 RETOLD = 16         # times that elements which keep their values were shown anew
 BEFORE = ("behind-the-state", "old-opening", "left-behind")    # say more than what is here
 
@@ -18,6 +20,11 @@ def written(facts: Facts, kind: str = "row") -> list[Fact]:
     that counts on its own may not."""
     need(facts, "poison")
     return [] if facts.outcome("rewrite") is None else facts.all("rewrite", kind)
+
+
+def writes_whole(row: Fact) -> bool:
+    """Whether most steps write the whole row, or nothing of it."""
+    return row.full > 0 and most(row.full + row.blank, row.steps)
 
 
 class Kept(NamedTuple):
@@ -30,7 +37,7 @@ class Kept(NamedTuple):
 
 
 def kept(facts: Facts) -> Kept:
-    cells = [c for c in written(facts, "cell") if c.written < c.seen and c.seen >= 32]
+    cells = [c for c in written(facts, "cell") if c.written < c.seen and c.seen >= SEEN]
     some = [c for c in cells if c.written > 0]
     return Kept([c for c in cells if c.written == 0], some,
                 2 * len(cells) <= facts.shape.obs_size * facts.shape.env_agents,

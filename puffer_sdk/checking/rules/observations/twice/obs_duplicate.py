@@ -45,7 +45,7 @@ def obs_duplicate():
 def sampled(facts: Facts) -> Statistics | None:
     """Of a run, where there are elements to compare. Raises NotTested."""
     need(facts, "run")
-    if len(compared(facts)) < 2:
+    if len(compared(facts)) <= 1:
         return None
     stats = facts.statistics
     if stats is None or len(stats.rows) < ROWS:

@@ -6,11 +6,11 @@ import numpy as np
 from .....env import row
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
 from .obs_duplicate import compared, pairs, sampled
 
 OF_AGENT = 300          # rows of one agent that are enough
-MANY = 3                # numbers of each agent that are no accident
 
 
 @detector("PUF308", "of-each-agent", unless=("same-number",))
@@ -20,13 +20,13 @@ def of_each_agent(facts: Facts):
     if stats is None:
         return
     agents, counts = np.unique(stats.agents, return_counts=True)
-    if len(agents) < 2 or counts.min() < OF_AGENT:
+    if len(agents) == 1 or counts.min() < OF_AGENT:
         return
     found = []
     for agent in agents:
         mine = [pair for pair in pairs(stats.rows[stats.agents == agent], compared(facts))
                 if pair[2] == 1]
-        if len(mine) < MANY:
+        if not enough(len(mine)):
             return
         found.append(mine)
     first, second, _ = found[0][0]

@@ -5,7 +5,10 @@ from .....env import row
 from ....collect.c.source import sites
 from ....core.facts import Fact, Facts, ranges
 from ....core.finding import WRAPS, Finding, span
+from ....core.often import enough, most
 from ....core.registry import detector, need
+
+DISTINCT = 8        # values of an element that always makes the same step
 
 
 @detector("PUF307", "circle", unless=("cast", "stored"))
@@ -38,8 +41,8 @@ def circle(facts: Facts):
 def _wraps(fact: Fact) -> bool:
     """Small steps round the circle of 256, or always the same step."""
     jumps, changes = fact.over + fact.under, fact.changes
-    creeps = jumps >= 3 and jumps >= 0.9 * fact.jumps and fact.low >= 3 \
-        and fact.high >= 3 and fact.near >= 0.95 * changes
-    strides = fact.rounds >= 3 and fact.rounds >= 0.9 * fact.jumps \
-        and changes >= 16 and fact.distinct >= 8 and fact.usually >= 0.9 * changes
+    creeps = enough(jumps) and most(jumps, fact.jumps) and enough(fact.low) \
+        and enough(fact.high) and most(fact.near, changes)
+    strides = enough(fact.rounds) and most(fact.rounds, fact.jumps) \
+        and fact.distinct >= DISTINCT and most(fact.usually, changes)
     return creeps or strides

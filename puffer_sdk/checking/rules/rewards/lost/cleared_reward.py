@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
-from .reward_lost import ENOUGH
 
 
 @detector("PUF315", "cleared")
 def cleared(facts: Facts):
     """A reward is set to 0 after the step has paid one."""
     for site, fact in facts.counted("clear", "rewards"):
-        if fact.outside >= ENOUGH:
+        if enough(fact.outside):
             yield Finding("PUF315", f"{site.target} is set back to 0 on steps that have paid a "
                                     "reward", file=site.file, line=site.line,
                           expected="rewards that are cleared before anything is paid",

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
 
 
@@ -10,7 +11,7 @@ from ....core.registry import detector
 def divided(facts: Facts):
     """A reward is 0 until it is 1: it was divided as integers."""
     for site, fact in facts.counted("quotient", "rewards"):
-        if not fact.beyond and fact.inexact >= 10 and fact.high > fact.low:
+        if not fact.beyond and enough(fact.inexact) and fact.high > fact.low:
             yield Finding("PUF315", f"{site.text} is a division of integers: no reward until both "
                                     "are equal", file=site.file, line=site.line,
                           expected="a fraction",

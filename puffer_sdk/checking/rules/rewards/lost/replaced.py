@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import detector
-from .reward_lost import ENOUGH
 
 
 @detector("PUF315", "replaced")
 def replaced(facts: Facts):
     """A reward is set to another value after the step has paid one."""
     for site, fact in facts.counted("replace", "rewards"):
-        if fact.outside >= ENOUGH:
+        if enough(fact.outside):
             yield Finding("PUF315", f"{site.target} is replaced after the step has paid a reward",
                           file=site.file, line=site.line, expected="a line that adds to it: +=, -=",
                           actual=f"{fact.outside} of {fact.count} times it was not 0 any more",

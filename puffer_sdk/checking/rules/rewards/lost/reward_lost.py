@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from ....core.registry import family
 
-ENOUGH = 3              # rewards that are lost by no accident
-
 
 @family("PUF315", "reward-lost", "warning")
 def reward_lost():
