@@ -6,42 +6,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers.rule_facts import fact, facts_of, found
 
 from puffer_sdk.checking.collect.c import hidden
 from puffer_sdk.checking.collect.c.jobs import Jobs
 from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.collect.c.source.layout import Scalar
 from puffer_sdk.checking.collect.c.source.sites import Site
-from puffer_sdk.checking.core import kinds, registry
+from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.rules.logs.mismatch import assigned
 from puffer_sdk.checking.rules.observations.stale import behind_the_state
 from puffer_sdk.checking.rules.observations.stores import Stores
-
-ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-1, 0], "LIST": [],
-        "STACK": []}
-
-
-def fact(kind: str, **values):
-    """A fact as the harness writes it, 0 where nothing is said."""
-    zeros = {one.name: ZERO[one.macro] for one in kinds.all_fields()[kind] if not one.optional}
-    return kinds.parse({"fact": kind, **zeros, **values})
-
-
-def facts_of(*, agents: int = 1, truncations: int = 0, **experiments: list) -> Facts:
-    """Experiments that came to their end, with what they found."""
-    source = SimpleNamespace(clears_observations=lambda: False, reset_only_stores=list,
-                             stepping=list)
-    facts = Facts(Path("/games/dock"), None, None, [], source, 42)
-    facts.shape = SimpleNamespace(obs_size=8, env_agents=agents, truncations=truncations)
-    facts.outcomes = {name.replace("_", "-"): Outcome(name, found, True)
-                      for name, found in experiments.items()}
-    return facts
-
-
-def found(facts: Facts, code: str) -> list[Finding]:
-    return list(registry.load()[code].look(facts))
 
 
 @pytest.mark.parametrize("endings, kept, words", [

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ....core.facts import Fact, Facts
 from ....core.finding import Elements, Finding
-from ....core.often import most
+from ....core.often import half, most
 from ....core.registry import need
 from ....core.repro_spec import Shows
 from ..groups import grouped, whole
@@ -39,8 +39,8 @@ class Kept(NamedTuple):
 def kept(facts: Facts) -> Kept:
     cells = [c for c in written(facts, "cell") if c.written < c.seen and c.seen >= SEEN]
     some = [c for c in cells if c.written > 0]
-    return Kept([c for c in cells if c.written == 0], some,
-                2 * len(cells) <= facts.shape.obs_size * facts.shape.env_agents,
+    every = facts.shape.obs_size * facts.shape.env_agents
+    return Kept([c for c in cells if c.written == 0], some, half(every - len(cells), every),
                 [c for c in some if c.changed and not c.reverted and not c.varied])
 
 

@@ -1,0 +1,319 @@
+"""Every limit of a rule, from both sides: facts with this much of it are a finding, with that much
+they are none."""
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from helpers.rule_facts import fact, facts_of
+
+from puffer_sdk.checking import rules
+from puffer_sdk.checking.collect.c.source.layout import Scalar
+from puffer_sdk.checking.collect.c.source.sites import Site
+from puffer_sdk.checking.core import often, registry
+from puffer_sdk.checking.core.facts import Facts
+from puffer_sdk.checking.core.registry import NotTested
+from puffer_sdk.env.row import Part, Row
+
+HOME = Path(rules.__path__[0])
+# what is shown, or how numbers are compared, and no limit of a fault
+SHOWN = {("determinism/determinism", "FIELDS"), ("rewards/rewards", "TELLING"),
+         ("training/speed", "MILLISECOND"), ("observations/twice/obs_duplicate", "CLOSE"),
+         ("observations/twice/obs_duplicate", "MOST")}
+
+
+def game(**experiments: list) -> Facts:
+    """Of a header without anything remarkable."""
+    facts = facts_of(**experiments)
+    facts.source = SimpleNamespace(
+        reach=lambda *roots, without=(): [], stepping=list, files={}, layout=None,
+        clears_observations=lambda: False, integer_divisions=list, changes_of=lambda element: [],
+        literal_stores=set, assigned_logs=list, cleared_logs=list)
+    facts.spec = SimpleNamespace(functions={}, macro_lines={}, struct="Dock", log_fields=(),
+                                 has_max_agents=False, binding=None,
+                                 header=SimpleNamespace(name="dock.h"))
+    facts.config = SimpleNamespace(train=SimpleNamespace(horizon=64), env={})
+    facts.shape.dtype, facts.shape.mask = "u8", 5
+    return facts
+
+
+def effect(tested=100, moved=90, others=0, horizon=64, far=0, same=(), rates=(0.9,) * 4):
+    reach = [fact("reach", tested=tested, moved=moved)]
+    if others:
+        reach.append(fact("reach", agent=1, tested=30, moved=others))
+    facts = game(effect=[fact("effect", width=4, values=4, rates=list(rates), same=list(same)),
+                         *reach], effect_far=[fact("reach", moved=far)])
+    facts.config.train.horizon = horizon
+    return facts
+
+
+def of_rows(**fields):
+    return game(poison=[], rewrite=[fact("row", env=0, **{"agent": 0, "steps": 100, **fields}),
+                                    fact("row", agent=1, steps=100, full=100, calm=1000,
+                                         calm_changed=900)])
+
+
+def of_cells(count=2, seen=64, held=0, retold=0):
+    cells = [fact("cell", element=k, seen=seen, written=9, changed=4, held=held, retold=retold)
+             for k in range(count)]
+    facts = game(poison=[], rewrite=cells)
+    facts.shape.obs_size = count
+    return facts
+
+
+def sampled(rows: np.ndarray, parts=(), agents=None, steps=20_000, **experiments) -> Facts:
+    """A long run of which this is a sample."""
+    facts = game(run=[fact("run", steps=steps, rewards=9)], poison=[], **experiments)
+    facts.shape.obs_size, facts.shape.dtype = rows.shape[1], "f32"
+    facts.statistics = SimpleNamespace(low=rows.min(axis=0), high=rows.max(axis=0), rows=rows,
+                                       agents=agents)
+    facts.row = Row(rows.shape[1], tuple(parts))
+    return facts
+
+
+def drawn(rows: int, columns: int, values: int = 0) -> np.ndarray:
+    draw = np.random.default_rng(1)
+    found = draw.random((rows, columns))
+    return np.floor(found * values) if values else found
+
+
+def named(count: int, **more) -> list[Part]:
+    return [Part(f"OBS_{k}", k, 1, None, None, "dock.h", k, **more) for k in range(count)]
+
+
+def twice(rows: int, values: int = 0) -> Facts:
+    table = drawn(rows, 2, values)
+    table[:, 1] = table[:, 0]
+    return sampled(table, named(2))
+
+
+def each_twice(rows: int) -> Facts:
+    """Agent 0 sees numbers 0 to 2 again as 3 to 5, agent 1 as 5 to 3."""
+    table, agents = drawn(4 * rows, 6), np.arange(4 * rows) % 2
+    table, agents = table[:2 * rows], agents[:2 * rows]
+    for agent, order in ((0, (3, 4, 5)), (1, (5, 4, 3))):
+        table[np.ix_(agents == agent, order)] = table[agents == agent][:, :3]
+    table = np.concatenate([table] * 2) if len(table) < 500 else table
+    agents = np.concatenate([agents] * 2)[:len(table)]
+    return sampled(table, named(6), agents)
+
+
+def things(seen: int) -> Facts:
+    """A list of two things: one is there in so many rows of 300, and never differs."""
+    table = np.zeros((300, 4))
+    table[:seen, 0] = 1
+    table[:, 2], table[:, 3] = 1, np.arange(300)
+    return sampled(table, [Part("OBS_MATES", 0, 4, None, None, "dock.h", 1, "list", (2, 2),
+                                mask=0)])
+
+
+def slots(apart: float = 0.0, count: int = 3, stride: int = 2) -> Facts:
+    """Slots of two numbers, of which the last is empty, and no part of a row has bounds."""
+    table = np.zeros((100, count * stride))
+    table[1:, :-stride] = 1 + apart * (np.arange((count - 1) * stride) >= stride)
+    table[1::2, :-stride] *= 0.5
+    return sampled(table, rewrite=[fact("row", steps=100, full=100)])
+
+
+def counted(kind: str, goes: str, **fields) -> Facts:
+    facts = game(audit=[fact("site", **fields)])
+    facts.sites = [Site(kind, "dock.h", 7, 0, 5, 2, "int", "env->rng", goes, "rng")]
+    return facts
+
+
+def secret(tests: int) -> Facts:
+    facts = game(private=[fact("secret", tests=tests, leaks=9)])
+    facts.shape.env_agents = 2
+    facts.source.files = {"dock.h": "typedef struct Hand {\n    int card;   // puffer: private\n"}
+    hands = SimpleNamespace(path="hands", count=2)
+    facts.layout = SimpleNamespace(pointees={}, scalars=[
+        Scalar(f"hands[{agent}].card", 4 * agent, 4, "int", (hands,)) for agent in range(2)])
+    return facts
+
+
+def of_mask(**fields) -> Facts:
+    rest = {"legal_acts": 90, "forbidden_idle": 60, "twin": 0, "twin_acts": 60, "twin_wrong": 90}
+    return game(masks=[fact("mask_byte", action=0, legal_acts=150),
+                       fact("mask_byte", action=1, value=1, **{**rest, **fields})])
+
+
+def entries(judged: int, wrong: int) -> Facts:
+    return game(run=[fact("run", terminals=judged, entries=judged, rounds=9),
+                     fact("entries", name="episode_return", judged=judged, matched=judged - wrong,
+                          high=1.0)], audit=[fact("endings", endings=9, called=9)])
+
+
+def circle(distinct: int) -> Facts:
+    facts = game(run=[fact("circle", rounds=9, jumps=9, changes=90, usually=90,
+                           distinct=distinct)])
+    copies = SimpleNamespace(name="memcpy", node=SimpleNamespace(
+        children=[None], arguments=[None]))
+    facts.source.reach = lambda *roots: [SimpleNamespace(library_calls=[copies])]
+    facts.source.stores = lambda function: []
+    facts.source.leads_to = lambda *asked: True         # bytes that nobody counts
+    facts.statistics = None
+    return facts
+
+
+def board(kept=30, moves=200, cleared=0) -> Facts:
+    return game(poison=[], copies=[fact("copy", kept=kept, moves=moves, cleared=cleared)])
+
+
+def scale(largest: float) -> Facts:
+    facts = game(run=[fact("obs_scale", value=largest, largest=largest)])
+    facts.shape.dtype = "f32"
+    return facts
+
+
+# (file, limit) -> detector, its facts by an amount, an amount that is a finding, one that is none
+TABLE = {
+    ("determinism/secrets", "ENOUGH"): ("PUF506/agent-leak", secret, 12, 11),
+    ("determinism/seeds/copied", "SHARE"): (
+        "PUF502/copied", lambda n: counted("copy", "generator", count=40, again=n), 10, 9),
+    ("determinism/seeds/one_opening", "TESTS"): (
+        "PUF502/one-opening", lambda n: game(again=[fact("again", tests=n, same=n, by_seed=9)]),
+        24, 23),
+    ("episodes/episodes", "HORIZONS"): (
+        "PUF403/lockstep", lambda n: game(audit=[fact("endings", endings=9, called=9)], run=[
+            fact("lockstep", locked=1, ends=9, length=n, envs=4)]), 129, 128),
+    ("logs/mismatch/episode_sums", "RARE"): (
+        "PUF422/sums", lambda n: entries(1000, n), 21, 20),
+    ("masks/ignored/action_ignored", "ENOUGH"): (
+        "PUF411/head", lambda n: effect(tested=n, moved=0), 40, 39),
+    ("masks/ignored/action_ignored", "AHEAD"): (
+        "PUF411/late", lambda n: effect(moved=0, far=9, horizon=n), 64, 65),
+    ("masks/ignored/ignored_agents", "OFTEN"): (
+        "PUF411/agents", lambda n: effect(tested=30, moved=0, others=n), 16, 15),
+    ("masks/ignored/ignored_values", "CHANCE"): (
+        "PUF411/values", lambda n: effect(same=[[0, 1, n]], rates=(0.1, 0.1, 0.1, 0.1)), 72, 68),
+    ("masks/ignored/ignored_values", "SELDOM"): (
+        "PUF411/values", lambda n: effect(same=[[0, 1, 99]], moved=n), 26, 25),
+    ("masks/mismatch/mask_mismatch", "MOMENTS"): (
+        "PUF413/one-legal", lambda n: of_mask(legal_acts=0, forbidden_acts=n, forbidden_idle=0),
+        20, 19),
+    ("masks/mismatch/misplaced", "WRONG"): (
+        "PUF413/misplaced", lambda n: game(masks=[
+            fact("mask_byte", action=0, legal_acts=150),
+            fact("mask_byte", action=1, value=1, legal_acts=150 - n, legal_idle=n - 20,
+                 forbidden_acts=20, twin=2, twin_acts=75, twin_idle=75),
+            fact("mask_byte", action=2, value=2, legal_acts=110, forbidden_acts=40)]), 30, 29),
+    ("observations/constant/obs_constant", "STEPS"): (
+        "PUF305/whole", lambda n: sampled(np.full((9, 2), 3.0), steps=n), 10_000, 9_999),
+    ("observations/constant/same_things", "SEEN"): ("PUF305/same-things", things, 100, 99),
+    ("observations/constant/still", "ALIKE"): ("PUF305/still", slots, 0.8, 0.05),
+    ("observations/constant/still", "SLOTS"): (
+        "PUF305/still", lambda n: slots(count=n), 2, 3),
+    ("observations/constant/still", "NUMBERS"): (
+        "PUF305/still", lambda n: slots(count=5, stride=n), 1, 4),
+    ("observations/observations", "HUGE"): ("PUF304/obs-scale", scale, 1000.0, 999.0),
+    ("observations/stale/left_behind", "COPIES"): (
+        "PUF302/left-behind", lambda n: board(kept=n), 20, 19),
+    ("observations/stale/left_behind", "MOVES"): (
+        "PUF302/left-behind", lambda n: board(moves=n), 100, 99),
+    ("observations/stale/left_behind", "CLEARED"): (
+        "PUF302/left-behind", lambda n: board(kept=50, cleared=n), 1, 2),
+    ("observations/stale/never_cleared", "FEW"): (
+        "PUF302/never-cleared", of_cells, 32, 33),
+    ("observations/stale/silent_rows", "STEPS"): (
+        "PUF302/silent-rows", lambda n: of_rows(steps=n, blank=n), 64, 63),
+    ("observations/stale/silent_rows", "CALM"): (
+        "PUF302/silent-rows", lambda n: of_rows(calm=n), 256, 255),
+    ("observations/stale/silent_rows", "SELDOM"): (
+        "PUF302/silent-rows", lambda n: of_rows(calm=1000, calm_changed=n), 1, 2),
+    ("observations/stale/silent_rows", "OFTEN"): (
+        "PUF302/silent-rows", lambda n: game(poison=[], rewrite=[
+            fact("row", steps=9, calm=1000), fact("row", agent=1, calm=1000, calm_changed=n)]),
+        301, 300),
+    ("observations/stale/writes", "SEEN"): (
+        "PUF302/never-cleared", lambda n: of_cells(seen=n), 32, 31),
+    ("observations/stale/writes", "RETOLD"): (
+        "PUF302/never-cleared", lambda n: of_cells(count=1 + 1, held=n, retold=n), 7, 8),
+    ("observations/twice/obs_duplicate", "ROWS"): ("PUF308/same-number", twice, 500, 499),
+    ("observations/twice/obs_duplicate", "VALUES"): (
+        "PUF308/same-number", lambda n: twice(600, n), 8, 7),
+    ("observations/twice/of_each_agent", "OF_AGENT"): (
+        "PUF308/of-each-agent", each_twice, 300, 299),
+    ("observations/wrap/circle", "DISTINCT"): ("PUF307/circle", circle, 8, 7),
+    ("rewards/rewards", "STEPS"): (
+        "PUF314/reward-absent", lambda n: game(run=[fact("run", steps=n)]), 50_000, 49_999),
+    ("training/speed", "FACTOR"): (
+        "PUF601/slow-step", lambda n: game(probe=[fact("cost", seconds=n * 1e-6, yardstick=1e-6)]),
+        101, 100),
+    ("training/speed", "SECONDS"): (
+        "PUF601/slow-step", lambda n: game(probe=[fact("cost", seconds=n, yardstick=1e-9)]),
+        2.1e-5, 2e-5),
+}
+
+
+def limits() -> set[tuple[str, str]]:
+    """Numbers that modules of rules of C environments name."""
+    found = set()
+    for path in sorted(HOME.rglob("*.py")):
+        if "python_envs" in path.parts:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.Assign):
+                continue
+            (target,) = node.targets
+            pairs = zip(target.elts, node.value.elts) if isinstance(target, ast.Tuple) and \
+                isinstance(node.value, ast.Tuple) else [(target, node.value)]
+            found |= {(str(path.relative_to(HOME).with_suffix("")), name.id)
+                      for name, value in pairs if isinstance(name, ast.Name)
+                      and isinstance(value, ast.Constant) and type(value.value) in (int, float)}
+    return found
+
+
+def severities(key: str, facts: Facts) -> list[str]:
+    code, _, name = key.partition("/")
+    rule = registry.load()[code]
+    (one,) = (each for each in rule.detectors if each.name == name)
+    try:
+        return [finding.severity for finding in one.function(facts)]
+    except NotTested:
+        return []
+
+
+@pytest.mark.parametrize("limit", TABLE, ids="-".join)
+def test_a_limit_from_both_sides(limit):
+    key, facts_with, told, silent = TABLE[limit]
+    assert severities(key, facts_with(told)) != severities(key, facts_with(silent))
+    assert severities(key, facts_with(told))
+
+
+def test_every_limit_is_in_the_table():
+    """What is a limit has a name, and is tried from both sides."""
+    assert limits() - SHOWN == set(TABLE)
+
+
+def test_no_limit_stands_without_a_name():
+    """Numbers that something is compared with, or multiplied by for that, but for 0 and 1."""
+    wrong = []
+    for path in sorted(HOME.rglob("*.py")):
+        if "python_envs" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Compare):
+                continue
+            sides = [node.left, *node.comparators]
+            if any(isinstance(side, ast.Call) and getattr(side.func, "id", "") == "len"
+                   for side in sides):
+                continue
+            for side in sides:
+                parts = [side.left, side.right] if isinstance(side, ast.BinOp) and isinstance(
+                    side.op, ast.Mult) else [side]
+                wrong += [f"{path.name}:{part.lineno}: {part.value}" for part in parts
+                          if isinstance(part, ast.Constant) and type(part.value) in (int, float)
+                          and part.value not in (0, 1)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("count, of, words", [
+    (2, 3, {"half"}), (3, 3, {"enough", "most", "half"}), (3, 6, {"enough", "half"}),
+    (3, 7, {"enough"}), (90, 100, {"enough", "most", "half"}), (89, 100, {"enough", "half"})])
+def test_the_words_for_how_often(count, of, words):
+    said = {"enough": often.enough(count), "most": often.most(count, of),
+            "half": often.half(count, of)}
+    assert {word for word, holds in said.items() if holds} == words
