@@ -16,13 +16,14 @@ from puffer_sdk.checking.collect.c.source.sites import Site
 from puffer_sdk.checking.core import often, registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.registry import NotTested
+from puffer_sdk.checking.rules.python_envs import endings, numbers
 from puffer_sdk.env.row import Part, Row
 
 HOME = Path(rules.__path__[0])
 # what is shown, or how numbers are compared, and no limit of a fault
 SHOWN = {("determinism/determinism", "FIELDS"), ("rewards/rewards", "TELLING"),
          ("training/speed", "MILLISECOND"), ("observations/twice/obs_duplicate", "CLOSE"),
-         ("observations/twice/obs_duplicate", "MOST")}
+         ("observations/twice/obs_duplicate", "MOST"), ("python_envs/numbers", "ROUNDING")}
 
 
 def game(**experiments: list) -> Facts:
@@ -248,12 +249,123 @@ TABLE = {
 }
 
 
+# -- environments in Python ------------------------------------------------------------------------
+
+
+def episode(length: int = 9, **more) -> SimpleNamespace:
+    return SimpleNamespace(**{"length": length, "terminated": True, "truncated": False,
+                              "both": False, "cut": False, "stale_first": False,
+                              "stale_last": False, "as_before": False, "rewards": np.zeros(length),
+                              **more})
+
+
+def played(rows: np.ndarray | None = None, episodes=None, shape=None, dtype="float32", **more):
+    """A play that showed these rows, and nothing else that is odd."""
+    rows = np.array([[0.0], [1.0]]) if rows is None else rows
+    size = rows.shape[1]
+    play = {"low": rows.min(axis=0), "high": rows.max(axis=0),
+            "episodes": [episode()] if episodes is None else episodes, "steps": 5000, "moves": 0, "changes": 0, "still": [], "moving": False, "timed": [],
+            "quiet_actions": False, "printed": 0, "slept": 0, "opened": [], "outside": [],
+            "grown": {}, "flags": np.zeros(size, bool), "wraps": np.zeros(0), "smooth": None,
+            "reward": (0.0, 1.0), "reward_step": 1, "nonzero": 9, "terminals": 0,
+            "truncations": 0}
+    leaf = ("", "Box", 0, shape or (size,), dtype, None, None)
+    facts = {"play": SimpleNamespace(**{**play, **{key: more.pop(key) for key in play
+                                                   if key in more}}),
+             "shape": SimpleNamespace(leaves=[leaf], sizes=[3], agents=[], parallel=False),
+             "at": lambda what: {}, "compared": {}, "oddities": {}, "long": None, "effects": []}
+    return SimpleNamespace(**{**facts, **more})
+
+
+def held(columns: int, of: int) -> np.ndarray:
+    """Rows of which the last so many numbers never change from 0, behind two times as many."""
+    rows = np.zeros((2, of))
+    rows[1, :of - columns] = 1.0
+    return rows
+
+
+def frames(apart: float) -> np.ndarray:
+    """Slots of three numbers of which the second reaches so much further, and an empty one."""
+    slot = np.array([1.0, 5.0, 20.0])
+    return np.stack([np.zeros(9), np.concatenate([slot, slot * (1 + apart), np.zeros(3)])])
+
+
+def bytes_that_wrap(high: int = 200, smooth: int = 90):
+    rows = np.array([[0.0], [high]])
+    return played(rows, dtype="uint8", wraps=np.array([9]), smooth=np.array([smooth]))
+
+
+def sums(length: int = 9, kinds: int = 1, last: float = 2.0):
+    steps = np.resize(np.arange(1, kinds + 1, dtype=float), length - 1)
+    rewards = 1 + np.concatenate([[0.0], np.cumsum(steps)])
+    if last != 2.0:
+        rewards = np.linspace(1, last, length)
+    return played(episodes=[episode(length, rewards=rewards)] * 5)
+
+
+def in_effect(moments: int):
+    again = SimpleNamespace(difference=None)
+    return played(compared={"again": again}, effects=[SimpleNamespace(
+        head=0, value=None, agent="", moments=moments, differs=False)])
+
+
+def long(longest: int = 0, steps: int = 0):
+    return SimpleNamespace(endings=0, longest=longest, steps=steps, nonzero=0)
+
+
+E = "python_envs/endings"
+N = "python_envs/numbers"
+PYTHON = {
+    (E, "ENDLESS"): (endings.never_ends, lambda n: played(long=long(longest=n)), 10_000, 9_999),
+    (E, "ENDINGS"): (endings.kinds_of_endings,
+                     lambda n: played(episodes=[episode(both=True)] * n), 5, 4),
+    (E, "LIMIT"): (endings.kinds_of_endings,
+                   lambda n: played(episodes=[episode(n)] * 9), 20, 19),
+    (E, "MOVES"): (endings.stale, lambda n: played(still=["a"], moves=n), 50, 49),
+    (E, "PRINTED"): (endings.beyond_the_game, lambda n: played(printed=n), 625, 624),
+    (E, "GROWN"): (endings.beyond_the_game,
+                   lambda n: played(grown={"seen": (0, n)}, episodes=[episode()] * 20), 20, 19),
+    (N, "OBS_LARGE"): (numbers.scale, lambda n: played(np.array([[0.0], [n]])), 51.0, 50.0),
+    (N, "OBS_HUGE"): (numbers.scale, lambda n: played(np.array([[0.0], [n]])), 1000.0, 999.0),
+    (N, "REWARD_LARGE"): (numbers.rewards,
+                          lambda n: played(episodes=[episode()], reward=(0.0, n)), 101.0, 100.0),
+    (N, "ENOUGH"): (numbers.constant, lambda n: played(np.zeros((2, 2)), steps=n), 400, 399),
+    (N, "EPISODES"): (numbers.constant, lambda n: played(
+        np.zeros((2, 2)), steps=9, episodes=[episode()] * n), 3, 2),
+    (N, "MANY"): (numbers.constant, lambda n: played(held(1, 9), steps=n), 2000, 1999),
+    (N, "REWARDLESS"): (numbers.no_reward,
+                        lambda n: played(nonzero=0, long=long(steps=n)), 30_000, 29_999),
+    (N, "MOMENTS"): (numbers.ignored, in_effect, 40, 39),
+    (N, "SLOTS"): (numbers.constant, lambda n: played(held(n, 9)), 2, 3),
+    (N, "ALIKE"): (numbers.constant, lambda n: played(frames(n)), 0.5, 0.1),
+    (N, "SMOOTH"): (numbers.wraps, lambda n: bytes_that_wrap(smooth=n), 72, 71),
+    (N, "HALF_A_BYTE"): (numbers.wraps, lambda n: bytes_that_wrap(high=n), 129, 128),
+    (N, "REWARDS"): (numbers.rewards, lambda n: sums(length=n), 8, 7),
+    (N, "KINDS"): (numbers.rewards, lambda n: sums(length=30, kinds=n), 4, 5),
+    (N, "GROWTH"): (numbers.rewards, lambda n: sums(last=n), 2.1, 1.9)}
+
+
+@pytest.mark.parametrize("limit", PYTHON, ids="-".join)
+def test_a_limit_of_python_environments_from_both_sides(limit):
+    judge, facts_with, told, silent = PYTHON[limit]
+
+    def found(amount) -> list[str]:
+        try:
+            return [finding.severity for finding in judge(facts_with(amount))]
+        except NotTested:
+            return []
+
+    assert found(told) != found(silent)
+    assert found(told)
+
+
+# -- all of them -----------------------------------------------------------------------------------
+
+
 def limits() -> set[tuple[str, str]]:
-    """Numbers that modules of rules of C environments name."""
+    """Numbers that modules of rules name."""
     found = set()
     for path in sorted(HOME.rglob("*.py")):
-        if "python_envs" in path.parts:
-            continue
         for node in ast.parse(path.read_text()).body:
             if not isinstance(node, ast.Assign):
                 continue
@@ -285,15 +397,13 @@ def test_a_limit_from_both_sides(limit):
 
 def test_every_limit_is_in_the_table():
     """What is a limit has a name, and is tried from both sides."""
-    assert limits() - SHOWN == set(TABLE)
+    assert limits() - SHOWN == {*TABLE, *PYTHON}
 
 
 def test_no_limit_stands_without_a_name():
     """Numbers that something is compared with, or multiplied by for that, but for 0 and 1."""
     wrong = []
     for path in sorted(HOME.rglob("*.py")):
-        if "python_envs" in path.parts:
-            continue
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Compare):
                 continue

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 
 from ...collect.python.python_facts import Episode, Play, PythonFacts
 from ...core.finding import Finding
+from ...core.often import enough, half, most
 from ...core.registry import NotTested
 from .judging import agent_of, judgement
 
 ENDLESS = 10_000        # steps of one episode after which it looks endless
 ENDINGS = 5             # that tell something
 LIMIT = 20              # steps: a shorter episode of fixed length is a game of so many rounds
+
+MOVES = 50              # steps within episodes that tell how observations change
+PRINTED = 8             # steps for each byte that is printed
+GROWN = 20              # entries of what grows for ever
 
 
 def _ended(play: Play) -> list[Episode]:
@@ -51,7 +56,7 @@ def kinds_of_endings(facts: PythonFacts) -> Iterator[Finding]:
     longest = max(lengths)
     same = [episode for episode in ended if episode.length == longest]
     counts = any(play.timed) if len(play.timed) else False
-    if len(same) >= ENDINGS and longest >= LIMIT and 2 * len(same) >= len(ended) and not counts \
+    if len(same) >= ENDINGS and longest >= LIMIT and half(len(same), len(ended)) and not counts \
             and all(episode.terminated and not episode.truncated for episode in same):
         yield Finding("PUF322", f"{len(same)} of {len(ended)} episodes end as terminated after "
                       f"exactly {longest} steps: a time limit is a truncation", **place,
@@ -99,26 +104,26 @@ def stale(facts: PythonFacts) -> Iterator[Finding]:
                       hint="observe every agent in step()")
     if (play.low == play.high).all():
         return                          # PUF305 says more
-    if play.still and not play.moving and play.moves >= 100:
+    if play.still and not play.moving and play.moves >= MOVES:
         yield Finding("PUF302", "step() never changes the observation; only reset() does",
                       **facts.at("step"), expected="an observation of the new state",
                       actual="that of reset()", seen_in="play",
                       hint="observe in step(), after the state has changed")
         return
-    lively = play.moves >= 50 and play.changes >= 0.95 * play.moves
-    long = [episode for episode in play.episodes if episode.length >= 3]
+    lively = play.moves >= MOVES and most(play.changes, play.moves)
+    long = [episode for episode in play.episodes if enough(episode.length)]
     if lively and len(long) >= ENDINGS and all(episode.stale_first for episode in long):
         yield _late(facts, "the first step of every episode returns the observation of reset() "
                     "again", "observe after the state has changed, not before")
-    ended = [episode for episode in _ended(play) if episode.length >= 2]
+    ended = [episode for episode in _ended(play) if episode.length > 1]
     if lively and len(ended) >= ENDINGS and play.quiet_actions \
             and all(episode.stale_last for episode in ended):
         yield _late(facts, "the last step of every episode returns the observation of the step "
                     "before", "observe before every return of step()")
     after = [episode for before, episode in zip(play.episodes, play.episodes[1:])
-             if not before.cut and before.length >= 2]
-    if len(after) >= ENDINGS and play.moves >= 50 and play.changes >= 0.5 * play.moves \
-            and sum(episode.as_before for episode in after) >= 0.9 * len(after):
+             if not before.cut and before.length > 1]
+    if len(after) >= ENDINGS and play.moves >= MOVES and half(play.changes, play.moves) \
+            and most(sum(episode.as_before for episode in after), len(after)):
         yield Finding("PUF302", "reset() returns the last observation of the episode before",
                       **facts.at("reset"), expected="the first observation of a new episode",
                       actual="that of the old one", seen_in="play",
@@ -134,24 +139,24 @@ def _late(facts: PythonFacts, message: str, hint: str) -> Finding:
 def beyond_the_game(facts: PythonFacts) -> Iterator[Finding]:
     """Prints, files, programs; and what is kept for ever."""
     play, place = facts.play, facts.at("step")
-    if play.printed >= play.steps // 8:
+    if enough(play.printed) and PRINTED * play.printed >= play.steps:
         yield Finding("PUF111", "the environment prints while it is played", **place,
                       expected="silence", actual=f"{play.printed:,} bytes in {play.steps:,} steps",
                       seen_in="play", hint="put it into info, or behind render_mode")
-    if play.slept >= 3:
+    if enough(play.slept):
         yield Finding("PUF111", "the environment sleeps while it is played", **place,
                       expected="no pause", actual=f"{play.slept:,} calls of time.sleep",
                       seen_in="play", hint="wait in render(), for a person who watches")
-    if len(play.opened) >= 3:
+    if enough(len(play.opened)):
         yield Finding("PUF111", "the environment writes files while it is played", **place,
                       expected="none", actual=", ".join(dict.fromkeys(play.opened[:6])),
                       seen_in="play", hint="put it into info")
-    if len(play.outside) >= 3:
+    if enough(len(play.outside)):
         yield Finding("PUF115", "the environment starts programs or connects to others while it is "
                       "played", **place, expected="neither", actual=play.outside[0],
                       seen_in="play")
     for name, (first, last) in sorted(play.grown.items()):
-        if last >= first + 2 * len(play.episodes) // 3 and last >= 20:
+        if half(last - first, len(play.episodes)) and last >= GROWN:
             yield Finding("PUF206", f"'{name}' grows with every episode, and is never cleared",
                           **facts.at("reset"), expected="as many entries after each reset()",
                           actual=f"{first:,}, and {last:,} after {len(play.episodes)} episodes",

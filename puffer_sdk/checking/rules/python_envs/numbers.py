@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...collect.python.python_facts import Effect, Play, PythonFacts
+from ...core import often
 from ...core.facts import ranges
 from ...core.finding import Elements, Finding, span
+from ...core.often import enough, half, most
 from ...core.registry import NotTested
 from .judging import agent_of, judgement
 
@@ -19,6 +21,11 @@ EPISODES = 3
 REWARDLESS = 30_000     # steps without a reward that say something
 MOMENTS = 40            # replaced choices without any effect that say something
 SLOTS = 3               # constant zeros in a row that may be empty slots
+SMOOTH, HALF_A_BYTE = 8, 128    # small changes for each jump of a byte that goes round
+REWARDS = 8             # of an episode that is long enough to see a sum grow
+GROWTH, KINDS = 2, 4    # times the first reward; sizes of the steps by which a sum grows
+ALIKE = 0.25            # of their range, by which the ranges of slots differ
+ROUNDING = 1e-9
 
 
 def _leaf_of(facts: PythonFacts, element: int) -> tuple:
@@ -47,7 +54,7 @@ def _is_image(leaf: tuple) -> bool:
 @judgement("PUF305", needs=("play",))
 def constant(facts: PythonFacts) -> Iterator[Finding]:
     play = facts.play
-    if play.steps < ENOUGH and len(play.episodes) < EPISODES * 4:
+    if play.steps < ENOUGH and len(play.episodes) < EPISODES:
         raise NotTested(f"{play.steps} steps are too few")
     if all(episode.length == 1 for episode in play.episodes):
         raise NotTested("episodes have one step")
@@ -72,7 +79,7 @@ def constant(facts: PythonFacts) -> Iterator[Finding]:
         elif _is_image(leaf):
             yield from _frames(facts, leaf, mine.reshape(leaf[3]))
         elif leaf[1] == "Box" and len(leaf[3]) == 1 and not mine.all() and (
-                play.steps >= MANY or len(play.episodes) >= 2 * EPISODES):
+                play.steps >= MANY or len(play.episodes) >= EPISODES):
             for pair in _worth_a_word(play, first, last):
                 yield _constant(facts, leaf, *pair)
 
@@ -92,12 +99,12 @@ def _frames(facts: PythonFacts, leaf: tuple, still: np.ndarray) -> Iterator[Find
     """A frame of a stack that never changes, although the others do, and alike."""
     for axis in {0, len(leaf[3]) - 1}:
         count = leaf[3][axis]
-        if not 4 <= count <= 16 or max(leaf[3]) == count:
+        if not enough(count) or max(leaf[3]) == count:
             continue
         moving = [float(1 - np.take(still, index, axis).mean()) for index in range(count)]
         dead = [index for index in range(count) if moving[index] == 0]
         others = [share for share in moving if share]
-        if len(dead) == 1 and min(others) > 0.8 * max(others):
+        if len(dead) == 1 and most(min(others), max(others)):
             where = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
             yield Finding("PUF305", f"frame {dead[0]} of {count} of {where} never changes",
                           **facts.at("step"), expected="a frame like the others",
@@ -132,8 +139,8 @@ def _alike(play: Play, first: int, begin: int, end: int) -> bool:
         low = play.low[start:begin].reshape(2, stride)
         high = play.high[start:begin].reshape(2, stride)
         extent = (high - low).max(axis=0)
-        if (extent > 0).all() and (np.ptp(low, axis=0) <= 0.25 * extent).all() \
-                and (np.ptp(high, axis=0) <= 0.25 * extent).all():
+        if (extent > 0).all() and (np.ptp(low, axis=0) <= ALIKE * extent).all() \
+                and (np.ptp(high, axis=0) <= ALIKE * extent).all():
             return True
     return False
 
@@ -175,8 +182,8 @@ def wraps(facts: PythonFacts) -> Iterator[Finding]:
     play = facts.play
     if len(play.low) != len(play.wraps):
         return
-    gone = np.flatnonzero((play.wraps >= 3) & (play.smooth >= 8 * play.wraps)
-                          & (play.high - play.low > 128))
+    gone = np.flatnonzero((play.wraps >= often.ENOUGH) & (play.smooth >= SMOOTH * play.wraps)
+                          & (play.high - play.low > HALF_A_BYTE))
     for first, last in ranges(gone.tolist()):
         leaf = _leaf_of(facts, first)
         yield Finding("PUF307", f"{_named(leaf, first, last)} wraps around", **facts.at("step"),
@@ -223,19 +230,19 @@ def _longest(play: Play) -> np.ndarray:
 
 def _piles_up(play: Play) -> bool:
     """In all longer episodes of any play, rewards only grow away from 0, in few sizes of steps."""
-    long = [episode.rewards for episode in play.episodes if len(episode.rewards) >= 8]
-    if len(long) < 4:
+    long = [episode.rewards for episode in play.episodes if len(episode.rewards) >= REWARDS]
+    if not enough(len(long)):
         return False
     grown = 0
     for rewards in long:
         jumps = np.diff(np.abs(rewards))
-        if not np.isfinite(rewards).all() or (jumps < -1e-9).any() \
+        if not np.isfinite(rewards).all() or (jumps < -ROUNDING).any() \
                 or len(np.unique(np.sign(rewards[rewards != 0]))) > 1:
             return False
         kinds = np.unique(np.round(jumps, 6))
-        grown += len(np.unique(rewards)) >= 3 and len(kinds) <= 4 and (
-            abs(rewards[-1]) >= 2 * np.abs(rewards[rewards != 0][:1]).sum() > 0)
-    return grown >= max(3, 0.5 * len(long))
+        grown += enough(len(np.unique(rewards))) and len(kinds) <= KINDS and (
+            abs(rewards[-1]) >= GROWTH * np.abs(rewards[rewards != 0][:1]).sum() > 0)
+    return enough(grown) and half(grown, len(long))
 
 
 @judgement("PUF411", needs=("effects", "traces"))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ...collect.python.python_facts import Compared, PythonFacts
 from ...core.finding import Finding
+from ...core.often import half, most
 from ...core.registry import NotTested
 from .judging import agent_of, judgement
 
@@ -112,7 +113,7 @@ def seed_ignored(facts: PythonFacts) -> Iterator[Finding]:
                       actual=f"the same {seeded.steps} steps" + (
                           f", with numbers from {', '.join(drawn)}" if drawn else ""),
                       hint="draw from self.np_random, which super().reset(seed=seed) seeds")
-    elif chance.varied <= resets // 3 and different >= resets - 2:
+    elif not half(chance.varied, resets) and most(different, resets):
         yield Finding("PUF502", f"{resets} seeds begin only {chance.varied} different games",
                       **place, expected=f"about {different}, as resets without a seed do",
                       actual=chance.varied, hint="hand the seed on as it is")
