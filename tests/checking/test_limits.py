@@ -264,7 +264,8 @@ def played(rows: np.ndarray | None = None, episodes=None, shape=None, dtype="flo
     rows = np.array([[0.0], [1.0]]) if rows is None else rows
     size = rows.shape[1]
     play = {"low": rows.min(axis=0), "high": rows.max(axis=0),
-            "episodes": [episode()] if episodes is None else episodes, "steps": 5000, "moves": 0, "changes": 0, "still": [], "moving": False, "timed": [],
+            "episodes": [episode()] if episodes is None else episodes, "steps": 5000,
+            "moves": 0, "changes": 0, "still": [], "moving": False, "timed": [],
             "quiet_actions": False, "printed": 0, "slept": 0, "opened": [], "outside": [],
             "grown": {}, "flags": np.zeros(size, bool), "wraps": np.zeros(0), "smooth": None,
             "reward": (0.0, 1.0), "reward_step": 1, "nonzero": 9, "terminals": 0,
