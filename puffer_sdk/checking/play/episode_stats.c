@@ -68,6 +68,8 @@ struct Ledger {
     int* first;           // (E) of each env
     Envelope* envs;       // (E)
     int64_t lived, rewards, terminals, truncations, rounds, entries, goals;
+    int64_t later, running;    // goals after other entries of the episode; with its sums so far
+    Sighting first_running;
     double logged;
     Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf,
         empty_mask, odd_alive, odd_agents, odd_rows, odd_log;
@@ -268,6 +270,18 @@ static void compare_entry(Entries* s, const Ledger* l, int e, double logged, dou
     }
 }
 
+// Of an episode that has had entries: is it of the time since the last one, or of all so far?
+static void compare_goal(Ledger* l, int e, float length) {
+    const Account* a = &l->accounts[l->first[e]];
+    if (a->since[ENTRY] > a->since[OWN]) {
+        l->later++;
+        if (fabsf(length - (float)(watch.step - a->since[OWN])) < 0.5f) {
+            l->running++;
+            sight(&l->first_running, e, 0, length);
+        }
+    }
+}
+
 static void read_log(Ledger* l, int e, bool any_ended) {
     char* at = env_struct(l->b, e) + layout.log;
     size_t count = layout.log_size / sizeof(float);
@@ -302,6 +316,9 @@ static void read_log(Ledger* l, int e, bool any_ended) {
         if (length >= 0) {
             compare_entry(&l->length, l, e, log[length] / n, n, true);
         }
+    }
+    if (!any_ended && n > 0.0f && length >= 0 && l->b->count[e] == 1) {
+        compare_goal(l, e, log[length] / n);
     }
     l->envs[e].since = watch.step;
     l->envs[e].absolute = 0.0;
@@ -472,6 +489,8 @@ void ledger_close(Ledger* l, FILE* samples) {
     report_entries("episode_length", &l->length);
     report_silence(l);
     omitted_close(l->omitted, l->b);
+    fact(goals, .later = l->later, .running = l->running, .env = l->first_running.env,
+         .step = l->first_running.step);
     fact(lockstep, .locked = l->lockstep && l->lock_ends > 0, .ends = l->lock_ends,
          .length = l->lock_length, .envs = l->b->envs);
     fact(run, .envs = l->b->envs, .agents = l->b->agents, .steps = options.steps * l->b->envs,

@@ -279,6 +279,12 @@ class Source(Fields):
                     found.setdefault(node.children[0].key, set()).add((function.file, node.line))
         return found
 
+    def sets_column(self, field: str) -> bool:
+        """Whether any function stores to a field of that name, of any struct."""
+        return any((node.writes or node.op == "&") and node.children and any(
+            inner.kind == "member" and inner.name == field for inner in node.children[0].walk())
+            for function in self.functions.values() for node in function.nodes)
+
     def assigned_logs(self) -> list[tuple[str, str, int]]:
         """(field, file, line) of each env->log.field = ... that steps run."""
         return [(node.children[0].name, function.file, node.children[0].line)

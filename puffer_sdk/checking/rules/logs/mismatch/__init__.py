@@ -2,6 +2,7 @@
 
     episode_sums        returns and lengths that are not those of the episodes
     omitted             endings that n does not count, or that leave no entry
+    running_sums        entries that hold what is summed up so far, again and again
     assigned            a value that replaces those of earlier entries
     cleared_log         a log that steps set back to 0
     drawn_otherwise     a sum over another range than where it is drawn

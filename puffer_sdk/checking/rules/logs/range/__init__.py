@@ -1,6 +1,7 @@
 """PUF423: values of the log outside their range.
 
-    not_finite      any of them
-    perf_range      perf below 0 or above 1
-    divided_perf    perf, divided as integers
+    not_finite          any of them
+    perf_range          perf below 0 or above 1
+    divided_perf        perf, divided as integers
+    unwritten_column    a field that no line of code stores to
 """

@@ -23,6 +23,8 @@ def log_range():
     A NaN in one entry makes the mean of all entries NaN, and that of the whole window. A share that
     is divided as whole numbers is 0 for all but the best: `(float)(env->score / env->best)`.
 
+    A field that nothing writes is 0 in every figure that is drawn from it.
+
     Fix: divide by the best that can be reached; put the raw figure into `score`. Where nothing
     was counted, add 0 instead of 0 / 0.
     """

@@ -1,0 +1,23 @@
+"""PUF422: entries that hold what is summed up so far, again and again."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.often import enough, most
+from ....core.registry import detector, need
+
+
+@detector("PUF422", "running-sums")
+def running_sums(facts: Facts):
+    """An episode has several entries, and each holds the sums since its beginning."""
+    need(facts, "run")
+    fact = facts.fact("run", "goals")
+    if fact and enough(fact.running) and most(fact.running, fact.later):
+        yield Finding("PUF422", "an entry for each part of an episode holds the sums of the whole "
+                                "episode so far", **facts.at_store("n"), env=fact.env,
+                      step=fact.step, element="episode_length", seed=facts.seed,
+                      expected="sums of the part, or one entry for each episode",
+                      actual=f"the length since the last terminal in {fact.running} of "
+                             f"{fact.later} entries after the first", severity="warning",
+                      hint="set the sums to 0 after each entry, or write the log where the "
+                           "terminal is set")
