@@ -502,7 +502,16 @@ def shared(facts: Facts) -> list[str]:
     return [finding.message.split("'")[1] for finding in found(facts, "PUF108")]
 
 
+ATOMIC = ("static int ready; static float count[9]; static void put(float* at, int i) { at[i] = i; }"
+          " static void fill(%s) { if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) == 2) return;"
+          " int none = 0; if (__atomic_compare_exchange_n(&ready, &none, 1, 0, 4, 2)) {"
+          " for (int i = 0; i < 9; i++) { count[i] = 0.5f * i; put(count, i); %s }"
+          " __atomic_store_n(&ready, 2, __ATOMIC_RELEASE); } }")
+
+
 @pytest.mark.parametrize("parts", [
+    dict(helpers=ATOMIC % ("Game* g", "count[i] = g->tick;"), reset="fill(env);"),
+    dict(helpers=ATOMIC % ("Game* g", "put(count, g->tick);"), reset="fill(env);"),
     dict(helpers="int count;", step="count++;"),
     dict(helpers="static float count;", step="count = env->speed;"),
     dict(helpers="extern int count;", reset="count = 0;"),
@@ -556,6 +565,7 @@ def test_mutable_global(game, parts):
     dict(helpers="static int table[3]; int sum(const int* p) { return p[0]; }",
          step='env->tick = sum(table); printf("%d", table[1]);'),
     dict(helpers="static int unused; void lonely(void) { unused++; }"),
+    dict(helpers=ATOMIC % ("void", ""), reset="fill();", step="env->speed = count[env->tick % 9];"),
 ])
 def test_state_that_may_be_shared(game, parts):
     facts = game(**parts)

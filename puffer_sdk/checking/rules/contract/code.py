@@ -134,7 +134,8 @@ def mutable_global(facts: Facts):
     Left alone: constants, tables that nothing stores to, what only c_render, c_close or main
     use, what MY_VEC_INIT makes once for all envs, and a table that init fills with values that
     do not depend on the env (envs are made one after the other). The same table filled on
-    demand in c_reset or c_step is reported: there threads race to fill it.
+    demand in c_reset or c_step is reported: there threads race to fill it, unless an atomic flag
+    keeps all but one of them out.
 
     Fix: move it into the env struct; make a table `static const`, or fill it in init.
     """

@@ -5,7 +5,7 @@ like. init runs for one env after the other, so what it fills alike each time is
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .....env.syntax import Node
@@ -33,7 +33,7 @@ def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
     stepping = source.reach("c_reset", "c_step", *source.batch_steps(), without=_LEFT_OUT)
     making = [f for f in source.reach("init", "my_init", without=_LEFT_OUT) if f not in stepping]
     closing = source.reach("c_close")
-    tables = _Tables(source, making, {id(call.node) for call in dice})
+    tables = _Tables(source, making + stepping, {id(call.node) for call in dice})
     found = []
     by_variable: dict[Variable, list[Access]] = {}
     for access in accesses(source, stepping + making):
@@ -42,7 +42,8 @@ def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
         writes = [access for access in mentions if access.is_write]
         if not variable.is_mutable or not writes or _is_lock(variable) or _is_seed(mentions):
             continue
-        late = [access for access in writes if access.function in stepping]
+        late = [access for access in writes if access.function in stepping
+                and not tables.is_once(access)]
         if not late:
             counted = _is_count(source, variable, writes, closing)
             late = [] if counted else [w for w in writes if not tables.is_alike(w)]
@@ -73,18 +74,23 @@ def _is_count(source: Source, variable: Variable, writes: list[Access],
 
 
 class _Tables:
-    """Whether init stores the same values for every env."""
+    """Whether the same values are stored for every env."""
 
-    def __init__(self, source: Source, making: list[Function], dice: set[int]):
-        self.source, self.making, self.dice = source, making, dice
+    def __init__(self, source: Source, functions: list[Function], dice: set[int]):
+        self.source, self.functions, self.dice = source, functions, dice
         self.known: dict[str, set[int]] = {}
+
+    def is_once(self, write: Access) -> bool:
+        """A store of what does not depend on the env, after a test of an atomic flag."""
+        return self.is_guarded(write.function, write.node, self.is_atomic) and not self.depends(
+            write.function, write.node)
 
     def is_alike(self, write: Access) -> bool:
         """A store of what does not depend on the env, nor on what was there before."""
         node = write.node
         if node.op == "=" or node.kind == "call":
             return not self.depends(write.function, node)
-        return self.is_guarded(write.function, node, frozenset()) and not self.depends(
+        return self.is_guarded(write.function, node, self.is_shared) and not self.depends(
             write.function, node)
 
     def depends(self, function: Function, node: Node) -> bool:
@@ -94,11 +100,16 @@ class _Tables:
                    for n in node.walk())
 
     def tainted(self, function: Function) -> set[int]:
-        """Parameters that point to a struct, and locals made from them."""
+        """Parameters that are handed the env, and locals made from them."""
         if function.name in self.known:
             return self.known[function.name]
+        self.known[function.name] = set()
+        calls = self.calls(function)
         found = self.known[function.name] = {
-            each.key for each in function.parameters if each.points_to_struct}
+            each.key for number, each in enumerate(function.parameters)
+            if (any(self.depends(caller, argument) for caller, call in calls
+                    for argument in call.arguments[number:number + 1])
+                if calls else each.points_to_struct)}
         for _ in range(3):                  # a local of a local of a local
             before = len(found)
             for node in function.nodes:
@@ -115,8 +126,15 @@ class _Tables:
                 break
         return found
 
-    def is_guarded(self, function: Function, node: Node, seen: frozenset[str]) -> bool:
-        """Whether a test of shared state comes first: `if (!ready) { fill(); ready = 1; }`."""
+    def calls(self, function: Function) -> list[tuple[Function, Node]]:
+        """(caller, call)"""
+        return [(caller, n) for caller in self.functions for n in caller.nodes
+                if n.kind == "call" and n.name == function.name]
+
+    def is_guarded(self, function: Function, node: Node, holds: Callable[[Node], bool],
+                   seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a test comes first of which some node `holds`, as that of shared state does in
+        `if (!ready) { fill(); ready = 1; }`."""
         inner = node
         for up in node.up():
             tests = []
@@ -128,13 +146,18 @@ class _Tables:
                         break
                     if before.kind == "if" and any(n.kind == "return" for n in before.walk()):
                         tests.append(before.children[0])
-            if any(self.is_shared(n) for test in tests for n in test.walk()):
+            if any(holds(n) for test in tests for n in test.walk()):
                 return True
             inner = up
-        calls = [(caller, n) for caller in self.making for n in caller.nodes
-                 if n.kind == "call" and n.name == function.name]
+        calls = self.calls(function)
         return bool(calls) and function.name not in seen and all(
-            self.is_guarded(caller, n, seen | {function.name}) for caller, n in calls)
+            self.is_guarded(caller, n, holds, seen | {function.name}) for caller, n in calls)
+
+    def is_atomic(self, node: Node) -> bool:
+        """__atomic_load_n(&ready, ...): an expression with the address of shared state."""
+        return node.kind == "unexposed_expr" and any(
+            self.is_shared(inner) for child in node.children[:1] if child.op == "&"
+            for inner in child.walk())
 
     def is_shared(self, node: Node) -> bool:
         return node.kind == "name" and (node.key in self.source.globals or
