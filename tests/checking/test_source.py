@@ -502,7 +502,8 @@ def shared(facts: Facts) -> list[str]:
     return [finding.message.split("'")[1] for finding in found(facts, "PUF108")]
 
 
-ATOMIC = ("static int ready; static float count[9]; static void put(float* at, int i) { at[i] = i; }"
+ATOMIC = ("static int ready; static float count[9];"
+          " static void put(float* at, int i) { at[i] = i; }"
           " static void fill(%s) { if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) == 2) return;"
           " int none = 0; if (__atomic_compare_exchange_n(&ready, &none, 1, 0, 4, 2)) {"
           " for (int i = 0; i < 9; i++) { count[i] = 0.5f * i; put(count, i); %s }"

@@ -20,8 +20,12 @@ def fact(kind: str, **values):
 
 def facts_of(*, agents: int = 1, truncations: int = 0, **experiments: list) -> Facts:
     """Experiments that came to their end, with what they found."""
-    source = SimpleNamespace(clears_observations=lambda: False, reset_only_stores=list,
-                             stepping=list)
+    def none(*asked, without=()) -> list:
+        return []
+
+    source = SimpleNamespace(
+        clears_observations=lambda: False, reset_only_stores=list, stepping=list, files={},
+        reach=none, calls=none, batch_steps=list, functions={}, globals={}, statics={})
     facts = Facts(Path("/games/dock"), None, None, [], source, 42)
     facts.shape = SimpleNamespace(obs_size=8, env_agents=agents, truncations=truncations)
     facts.outcomes = {name.replace("_", "-"): Outcome(name, found, True)

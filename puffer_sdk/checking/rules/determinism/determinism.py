@@ -7,6 +7,7 @@ from ...core.facts import Difference, Facts
 from ...core.finding import Finding
 from ...core.registry import NotTested, need, rule, unless
 from ...core.repro_spec import FAILED, RACE, Proof, Shows
+from ..contract.code import mutable_global, shared_rng
 from ..memory.memory import undefined_behaviour, unrepeatable, unsound
 
 FIELDS = 4          # of the struct that a finding names
@@ -58,15 +59,24 @@ def _two_runs(facts: Facts):
     if moved:
         yield _finding(facts, "PUF501", "a second process gives another run", moved,
                        seen_in="trace-moved",
-                       hint="look for clocks, entropy, uninitialised memory, and addresses" + (
-                           "" if "--deep" in facts.options else
-                           "; check --deep names memory that nobody wrote"))
+                       hint=_cause(facts) or (
+                           "look for clocks, entropy, uninitialised memory, and addresses" + (
+                               "" if "--deep" in facts.options else
+                               "; check --deep names memory that nobody wrote")))
     elif again:
         yield _finding(facts, "PUF501", "a second run in the same process differs", again,
                        seen_in="trace-again", shows=Shows("same-again"),
-                       hint="look for static and file-scope variables")
+                       hint=_cause(facts) or "look for static and file-scope variables")
     elif not {"trace-moved", "trace-again"} <= set(facts.traces):
         raise NotTested("the environment did not survive a second run")
+
+
+def _cause(facts: Facts) -> str:
+    """What the source shows that makes runs differ, where it shows something."""
+    found = next((finding for look in (shared_rng, mutable_global) for finding in look(facts)
+                  if finding.severity != "warning"), None)
+    return f"{found.file}:{found.line} may explain it: {found.message} ({found.code})" \
+        if found else ""
 
 
 @rule("PUF503", "env-crosstalk", proof=Proof("same-alone", envs=2))
@@ -102,8 +112,8 @@ def _among_others(facts: Facts):
         if name in facts.differences:
             expect = "same-in-any-order" if name == "trace-reversed" else "same-alone"
             yield _finding(facts, "PUF503", message, facts.differences[name], seen_in=name,
-                           shows=Shows(expect),
-                           hint="look for static and file-scope variables that change")
+                           shows=Shows(expect), hint=_cause(facts) or
+                           "look for static and file-scope variables that change")
             return
 
 

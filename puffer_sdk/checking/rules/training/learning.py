@@ -6,6 +6,8 @@ from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.registry import NotTested, rule
 
+RARE = 0.01         # of steps: rewards that are hard to come by
+
 
 def _probed(facts: Facts) -> dict:
     found = facts.learning or {"skipped": "there was no training"}
@@ -90,20 +92,24 @@ def not_learning(facts: Facts):
         raise NotTested("there was no reward to learn from")
     scores = found["scores"]
     constant = best_constant(scores)
-    message, other = {
-        "random": ("training found nothing better than random play", RANDOM),
+    share = run.rewards / max(run.steps * facts.shape.env_agents, 1) if run else 1.0
+    message, other, hint = {
+        "random": ("training found nothing better than random play", RANDOM,
+                   f"random play met a reward on {share:.2%} of the steps: reward the way there, "
+                   "or give it --learn-seconds 60" if share < RARE else
+                   "do some actions earn more than others? a hard game needs --learn-seconds 60"),
         "constant": ("training found nothing better than "
                      + ("doing nothing" if constant == IDLE else f"always choosing {constant}"),
-                     constant),
+                     constant, "is that all that the reward asks for? then change the reward; a "
+                     "hard game needs --learn-seconds 60"),
         "blind": ("the observations carry nothing that helps: a policy that sees another env "
-                  "does as well", BLIND), "learns": ("", "")}[verdict(found)]
+                  "does as well", BLIND, "show what the reward depends on, as it is when the next "
+                  "action is chosen"), "learns": ("", "", "")}[verdict(found)]
     if other:
         yield Finding("PUF702", message, **facts.at("c_step"),
                       expected=f"a {found['unit']} above {_mean(scores[other]):.4g}",
                       actual=f"{_mean(scores[TRAINED]):.4g} after {found['steps']:,} steps",
-                      seed=facts.seed,
-                      hint="do the observations show what the reward depends on? "
-                           "a hard game needs --learn-seconds 60")
+                      seed=facts.seed, hint=hint)
 
 
 def _mean(values: list[float]) -> float:

@@ -10,7 +10,6 @@
 typedef struct Log {
     float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

@@ -9,9 +9,7 @@
 #include "raylib.h"
 #endif
 typedef struct Log {
-    float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

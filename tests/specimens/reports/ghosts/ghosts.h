@@ -5,7 +5,7 @@
 #define VIEW 5
 #define OBS_SIZE (VIEW * VIEW * 3)
 #define ACT_SIZES {5}
-typedef struct Log { float perf; float score; float episode_return; float episode_length; float n; } Log;
+typedef struct Log { float score; float episode_return; float episode_length; float n; } Log;
 typedef struct Ghosts {
     Log log;
     unsigned char* observations;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #define OBS_SIZE 2
 #define ACT_SIZES {2}
-typedef struct Log { float perf, score, episode_return, episode_length, n; } Log;
+typedef struct Log { float n; } Log;
 typedef struct Spills {
     Log log;
     float* observations;

@@ -39,8 +39,9 @@ def log_mismatch():
     own episode only: `if (won) add_log(env);` makes a perf of 1, whatever the policy does (a
     warning). Where the sums grow and n does not, all figures are too large (an error).
 
-    Where an episode has several entries, one for each life, each has to tell of its own part: entries
-    that hold the running sums of the episode are neither a life's nor an episode's (a warning).
+    Where an episode has several entries, one for each life, each has to tell of its own part:
+    entries that hold the running sums of the episode are neither a life's nor an episode's (a
+    warning).
 
     Fix: add every reward to the sum in one place, before the log entry is made, and set the
     sum and the tick to zero in c_reset.

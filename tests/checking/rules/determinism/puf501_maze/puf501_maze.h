@@ -9,7 +9,6 @@
 #define ACT_SIZES {4}
 typedef struct Log {
     float perf;
-    float score;
     float episode_return;
     float episode_length;
     float n;

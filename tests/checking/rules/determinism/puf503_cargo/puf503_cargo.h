@@ -5,9 +5,7 @@
 #define OBS_SIZE 4
 #define ACT_SIZES {3}
 typedef struct Log {
-    float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

@@ -6,8 +6,6 @@
 #define ACT_SIZES {3, 2}
 typedef struct Log {
     float perf;
-    float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

@@ -13,8 +13,6 @@ enum { OBS_X, OBS_FLOWER, OBS_AGE, OBS_COUNT };     // all [-1, 1]
 typedef struct Log {
     float perf;
     float score;
-    float episode_return;
-    float episode_length;
     float n;
 } Log;
 

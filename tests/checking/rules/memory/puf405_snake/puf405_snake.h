@@ -10,9 +10,7 @@
 #define OBS_SIZE CELLS
 #define ACT_SIZES {4}
 typedef struct Log {
-    float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

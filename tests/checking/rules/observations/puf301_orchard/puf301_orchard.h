@@ -5,9 +5,7 @@
 #define OBS_SIZE (TREES + 4)
 #define ACT_SIZES {3}           // left, pick, right
 typedef struct Log {
-    float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

@@ -6,7 +6,6 @@
 #define OBS_SIZE 4
 #define ACT_SIZES {1}
 typedef struct Log {
-    float perf;
     float score;
     float episode_return;
     float episode_length;

@@ -8,9 +8,7 @@ enum { OBS_QUEUE_NS, OBS_QUEUE_EW, OBS_CLOCK, OBS_WAIT, OBS_RAIN, OBS_PHASE, OBS
 #define OBS_SIZE OBS_SIZE
 #define ACT_SIZES {2}
 typedef struct Log {
-    float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

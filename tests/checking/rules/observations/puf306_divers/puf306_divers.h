@@ -10,7 +10,7 @@ enum { OBS_DEPTH /* [0, 11] */, OBS_BAG /* [0, 6] */, OBS_AIR /* [0, 40] */, OBS
 #define OBS_SIZE OBS_END
 #define ACT_SIZES {4}
 
-typedef struct Log { float perf, score, episode_return, episode_length, n; } Log;
+typedef struct Log { float perf, score, episode_return, n; } Log;
 
 typedef struct Divers {
     Log log;

@@ -8,9 +8,7 @@
 #define OBS_SIZE 4
 #define ACT_SIZES {5}
 typedef struct Log {
-    float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

@@ -6,9 +6,7 @@
 #define OBS_SIZE 3
 #define ACT_SIZES {3}
 typedef struct Log {
-    float perf;
     float score;
-    float episode_return;
     float episode_length;
     float n;
 } Log;

@@ -14,8 +14,6 @@ enum { OBS_LIVES, OBS_HEARD, OBS_HOUR, OBS_COUNT };         // all [0, 1]
 typedef struct Log {
     float perf;
     float score;
-    float episode_return;
-    float episode_length;
     float n;
 } Log;
 
