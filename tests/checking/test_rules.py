@@ -11,6 +11,7 @@ from helpers.rule_facts import fact, facts_of, found
 from puffer_sdk.checking.collect.c import hidden
 from puffer_sdk.checking.collect.c.jobs import Jobs
 from puffer_sdk.checking.collect.c.sizes import Sizes
+from puffer_sdk.checking.collect.c.source import fractions
 from puffer_sdk.checking.collect.c.source.layout import Scalar
 from puffer_sdk.checking.collect.c.source.sites import Site
 from puffer_sdk.checking.core import registry
@@ -114,9 +115,10 @@ def test_a_perf_that_is_divided_as_whole_numbers(fields, told):
 
 @pytest.mark.parametrize("greed, told", [(0.7, ["[env] greed = 0.7 counts as 0: it is made a whole "
                                                 "number before it is used"]), (2.0, [])])
-def test_a_setting_whose_fraction_nothing_sees(greed, told):
+def test_a_setting_whose_fraction_nothing_sees(greed, told, monkeypatch):
     facts = facts_of(probe=[])
-    facts.source = SimpleNamespace(cut_short=lambda: {"greed": ("dock.h", 9, "(int)greed")})
+    monkeypatch.setattr(fractions, "cut_short", lambda source: {
+        "greed": ("dock.h", 9, "(int)greed")})
     facts.spec = SimpleNamespace(struct="Dock", binding=None)
     facts.config = SimpleNamespace(env={"greed": greed})
     assert [f.message for f in found(facts, "PUF113")] == told
@@ -129,7 +131,7 @@ def test_a_setting_that_my_init_stores_as_a_whole_number(kind, value, line):
     facts = facts_of(probe=[])
     text = f'void my_init(Env* env, Dict* kwargs) {{\n    env->pay = dict_get(kwargs, "greed")' \
            f"->value{value};\n}}\n"
-    facts.source = SimpleNamespace(cut_short=lambda: {}, files={"binding.c": text})
+    facts.source.files = {"binding.c": text}
     facts.spec = SimpleNamespace(struct="Dock", binding=Path("binding.c"),
                                  settable=[SimpleNamespace(name="pay", type=kind)])
     facts.config = SimpleNamespace(env={"greed": 0.7})
@@ -339,3 +341,14 @@ def test_rates_are_of_detectors_that_there_are():
     for key, rate in registry.rates().items():
         assert 0 <= rate["found"] <= rate["faults"], key
         assert len(rate.get("missed", ())) == rate["faults"] - rate["found"], key
+
+
+@pytest.mark.parametrize("fields, told", [
+    ({}, True), ({"forbidden_acts": 4}, False), ({"legal_idle": 4}, False),     # chance; stricter
+    ({"legal_idle": 99}, False)])                   # actions that seldom do anything
+def test_a_mask_of_another_moment(fields, told):
+    one = {"legal_acts": 400, "legal_idle": 15, "forbidden_acts": 12, "forbidden_idle": 500}
+    facts = masks(actions=[FREE, {**one, **fields}])
+    (seen,) = (each for each in registry.load()["PUF413"].detectors
+               if each.name == "of-another-moment")
+    assert bool(list(seen.function(facts))) == told

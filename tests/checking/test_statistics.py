@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from puffer_sdk.checking.core import statistics
 from puffer_sdk.checking.report import terminal
 from puffer_sdk.checking.rules.masks.ignored import ignored_values as ignored
 from puffer_sdk.checking.rules.observations.constant import same_things
+from puffer_sdk.checking.rules.observations.twice import same_part
 from puffer_sdk.env import header, row
 
 
@@ -315,3 +317,19 @@ def test_numbers_that_are_told_twice():
     assert pairs(rows, list(range(8))) == [(0, 3, 4.0), (1, 7, 1)]
     rows[7, 2] = np.nan
     assert pairs(rows, [0, 2]) == []
+
+
+@pytest.mark.parametrize("values, same, told", [(9, True, True), (7, True, False),
+                                                (9, False, False)])
+def test_a_part_that_is_told_twice(values, same, told):
+    """Of as many contents as tell more than chance."""
+    rows = np.zeros((600, 2 * values))
+    at = np.arange(600)
+    rows[at, at % values] = 1
+    rows[at, values + (at if same else at + at // 300) % values] = 1
+    part = row.Part("OBS_MINE", 0, values, None, None, "dock.h", 1)
+    facts = SimpleNamespace(
+        outcome=lambda name: True, seed=1, statistics=SimpleNamespace(rows=rows),
+        row=SimpleNamespace(parts=(part, replace(part, name="OBS_FOE", first=values))))
+    assert [finding.message for finding in same_part.same_part(facts)] == (
+        ["OBS_FOE always holds what OBS_MINE holds"] if told else [])

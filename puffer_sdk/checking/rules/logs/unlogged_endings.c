@@ -41,13 +41,14 @@ static bool is_near(double logged, double measured) {
 }
 
 // An entry of a single episode, and one of all since the last entry, by length or by return
-static void judge_entry(Omitted* o, const Book* k, const char* log, double n) {
+static void judge_entry(Omitted* o, const Book* k, const char* log, double n, int ended) {
     int at = options.log_length >= 0 ? options.log_length : options.log_return;
-    if (at < 0 || n != 1.0) {
-        return;
+    if (at < 0 || (n != 1.0 && (options.log_length < 0 || n != ended))) {
+        return;    // of all that ended, lengths alone have a mean that is each one's
     }
-    float logged;
-    memcpy(&logged, log + sizeof(float) * (size_t)at, sizeof logged);
+    float sum;
+    memcpy(&sum, log + sizeof(float) * (size_t)at, sizeof sum);
+    double logged = sum / n;
     bool length = options.log_length >= 0;
     double own = length ? (double)(watch.step - k->ended) : k->since_ending;
     double all = length ? (double)(watch.step - k->entered) : k->since_entry;
@@ -79,7 +80,7 @@ void omitted_step(Omitted* o, const Batch* b, int env, int ended, int lived, dou
     } else if (moved && !over) {
         o->elsewhere++;
     } else if (over && k->skipped) {
-        judge_entry(o, k, log, n);
+        judge_entry(o, k, log, n, ended);
     }
     if (n != 0.0f) {    // the ledger clears it
         memset(k->log, 0, layout.log_size);

@@ -34,7 +34,8 @@ def size_depends_on_setting(facts: Facts):
     Fix: derive the size from the setting (OBS_SIZE may be an expression over `env`, arrays
     may be allocated in init), or refuse what does not fit: in init, set `num_agents` to 0,
     or clamp the value. Where a binding is written by hand this is a warning, unless
-    [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants.
+    [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants. So it is of
+    num_agents: a game for two is no game for one.
     """
     yield from unless(unsound(facts), _past_its_arrays(facts, played(facts)))
 
@@ -50,7 +51,8 @@ def _past_its_arrays(facts: Facts, others: list[Variant]):
             told.add(variant.key)
             what, where = found
             was = facts.config.env[variant.key]
-            lent = facts.handwritten and not _is_swept(facts, variant)
+            lent = (facts.handwritten or variant.key == "num_agents") and not _is_swept(
+                facts, variant)
             maker = "my_init" if facts.handwritten else "init"
             yield Finding("PUF114", f"with {variant.key} = {variant.value:g} {what}",
                           **{**where, "seen_in": "setting"}, severity="warning" if lent else "",

@@ -319,28 +319,14 @@ class Source(Fields):
                    for function in self.stepping() for node in function.nodes)
         return read and not any(
             node.writes and self.is_field(node.children[0], field)
+            and (function in self.stepping() or not self._bounds(node, field))
             for function in self.reach("init", "c_reset", "c_step") for node in function.nodes)
 
-    def cut_short(self) -> dict[str, tuple[str, int, str]]:
-        """Float fields of the env struct that are made whole numbers wherever the game reads them.
-
-        name -> (file, line, text) of the first place
-        """
-        found, kept = {}, set()
-        for function in self.reach("init", "c_reset", "c_step"):
-            for node in function.nodes:
-                if node.type not in ("float", "double") or not self.is_field(node, node.name):
-                    continue
-                above = node.parent
-                if above.op == "=" and above.children[0] is node:
-                    continue                    # written, as in init
-                whole = above.kind in ("cast", "variable") or above.op == "="
-                if whole and INTEGER.fullmatch(above.type):
-                    found.setdefault(node.name, (function.file, node.line,
-                                                 self.text(function.file, above)))
-                else:
-                    kept.add(node.name)
-        return {name: place for name, place in found.items() if name not in kept}
+    def _bounds(self, store: Node, field: str) -> bool:
+        """Whether a store only bounds a field: what it stores, or the test before it, is of it."""
+        tests = [up.children[0] for up in store.up() if up.kind == "if"]
+        return any(self.is_field(node, field) for part in (*store.children[1:], *tests)
+                   for node in part.walk())
 
     def integer_divisions(self) -> Iterator[tuple[int, str, int, str]]:
         """(element, file, line, text) of stores to one element that divide integers."""

@@ -1,5 +1,6 @@
 """PUF308: elements of the observation that tell the same thing twice.
 
     same_number         two elements, in all rows
+    same_part           two named parts of several elements
     of_each_agent       three or more of each agent, in places of its own
 """

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 
+from ....collect.c.source import fractions
 from ....collect.c.source.model import INTEGER
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -15,10 +16,10 @@ _STORED = re.compile(r'^[^/\n]*(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?'
 
 @detector("PUF113", "cut-short")
 def cut_short(facts: Facts):
-    """The value in the ini has a fraction that no line of the game ever sees."""
+    """The value in the ini has a fraction that no line of the game ever sees, or becomes 0."""
     values = facts.config.env if facts.config else {}
     whole = {name: (*place, "multiply first, then cast: (int)(env->share * 1000.0f)")
-             for name, place in facts.source.cut_short().items()}
+             for name, place in fractions.cut_short(facts.source).items()}
     if facts.handwritten:
         whole |= _bound_to_integers(facts)
     for key, (file, line, text, hint) in whole.items():
@@ -27,6 +28,13 @@ def cut_short(facts: Facts):
             yield Finding("PUF113", f"[env] {key} = {value:g} counts as {int(value)}: it is made a "
                                     "whole number before it is used", file=file, line=line,
                           expected=f"{value:g}", actual=f"{text}, which is {int(value)}", hint=hint)
+    for key, divisor, file, line, text in fractions.divided(facts.source):
+        value = float(values.get(key, 0))
+        if 0 < value < divisor:
+            yield Finding("PUF113", f"[env] {key} = {value:g} counts as 0: it is divided as an "
+                                    "integer", file=file, line=line,
+                          expected=f"{value / divisor:g}", actual=f"{text}, which is 0",
+                          hint=f"divide floats: (float)env->{key} / {divisor}")
 
 
 def _bound_to_integers(facts: Facts) -> dict[str, tuple[str, int, str, str]]:

@@ -27,5 +27,6 @@ def setting_no_effect():
     How it is seen: each key was doubled and halved, then set to small values, then played
     for long; every byte of every step, and of the log, was the same. A key whose value in the ini
     is cut to a whole number wherever it is read is reported, too: `(int)env->greed * 1000` is 0 for
-    a greed of 0.7, and so is an `int greed` to which my_init stores it.
+    a greed of 0.7, and so is an `int greed` to which my_init stores it; `env->percent / 100` of an
+    int is 0 for a percent of 60.
     """
