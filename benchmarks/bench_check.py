@@ -4,6 +4,7 @@
     python benchmarks/bench_check.py --field DIR        another collection of games; writes nothing
     python benchmarks/bench_check.py --only GAME        one game of the field; writes nothing
     python benchmarks/bench_check.py --no-mutants       the field; keeps the figures of mutants
+    python benchmarks/bench_check.py --rates            rates.json, from docs/data/unseen.json
     python benchmarks/bench_check.py --renew NAME ...   these games, or single faults of games, of
                                                         the field; keeps all other figures
 
@@ -52,6 +53,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 FIELD = ROOT / "benchmarks" / "field"
+RATES = ROOT / "puffer_sdk" / "checking" / "rules" / "rates.json"
 MUTANTS = 60            # of each environment
 FOUND, OTHER, MISSED, REFUSED = "found", "other", "missed", "refused"
 
@@ -64,10 +66,15 @@ def main() -> int:
                         help="measure the field alone, and keep what was measured of mutants")
     parser.add_argument("--renew", metavar="NAME", nargs="+", help="games, or faults of games "
                         "(mower-03), to measure again; keeps the other figures of the field")
+    parser.add_argument("--rates", action="store_true", help="write what explain shows of each "
+                        "detector, from what is known of unseen faults; measures nothing")
     parser.add_argument("--jobs", type=int, default=2, help="checks at a time")
     options = parser.parse_args()
     if options.renew and (options.only or options.field != FIELD):
         parser.error("--renew is for the own field, and does not go with --only")
+    if options.rates:
+        RATES.write_text(json.dumps(rates(), indent=1, ensure_ascii=False) + "\n")
+        return 0
     games = [folder for folder in sorted(options.field.resolve().glob("*"))
              if (folder / "faults.toml").is_file() and options.only in (None, folder.name)]
     if options.only and not games:
@@ -98,6 +105,17 @@ def main() -> int:
             "machine": before["machine"] if options.renew else bench.machine(),
             "lots": before["lots"], **figures})
     return int(any(fault["result"] == REFUSED for g in figures["field"] for fault in g["faults"]))
+
+
+def rates() -> dict[str, dict]:
+    """What each detector found of faults that it had not been shown."""
+    found: dict[str, dict] = {}
+    for fault in json.loads((ROOT / "docs" / "data" / "unseen.json").read_text())["faults"]:
+        row = found.setdefault(fault["detector"], {"found": 0, "faults": 0, "missed": []})
+        row["faults"] += 1
+        row["found"] += fault["found"]
+        row["missed"] += [] if fault["found"] else [f"{fault['id']}: {fault['what']}"]
+    return dict(sorted(found.items()))
 
 
 # -- the field -----------------------------------------------------------------------
@@ -247,10 +265,12 @@ def lots_table(figures: dict) -> str:
         mine = [game for game in games if game["game"] in lot["games"]]
         alarms = "; ".join(f"{one['code']} ({one['severity']}): {one['of']}"
                            for one in lot["alarms"])
-        now = ", ".join(f"{code} in {game['game']}" for game in mine for code in game["alarms"])
+        now = ", ".join(f"{code} in {game['game']}" for game in mine
+                        for code in game["alarms"])
         lines.append(f"| {lot['lot']} | {len(lot['games'])} | {lot['faults']} | "
                      f"{shares(Counter({key: lot[key] for key in (FOUND, OTHER, REFUSED)}))} | "
-                     f"{alarms or 'none'} | {shares(counted(mine))} | {now or 'none'} |")
+                     f"{alarms or 'none'} | " + (f"{shares(counted(mine))} | {now or 'none'} |"
+                                                if mine else "not measured again | |"))
     every = counted(games)
     unlabelled = counted(games, without="PUF702")
     labelled = every.total() - unlabelled.total()

@@ -334,6 +334,13 @@ def test_every_detector_says_what_it_looks_for():
             assert set(one.unless) <= {each.name for each in rule.detectors} - {one.name}
 
 
+def test_a_stable_detector_found_four_of_five():
+    for rule in registry.load().values():
+        for one in rule.detectors:
+            few = one.rate.faults < 5 or 5 * one.rate.found >= 4 * one.rate.faults
+            assert few or one.level == registry.PREVIEW, f"{rule.code}/{one.name}: {one.rate}"
+
+
 def test_rates_are_of_detectors_that_there_are():
     known = {f"{rule.code}/{one.name}" for rule in registry.load().values()
              for one in rule.detectors}
