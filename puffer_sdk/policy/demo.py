@@ -53,7 +53,8 @@ def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | No
     if not source.is_file():
         raise UsageError(f"there is no {source.name}: a demo is made of it", where=spec.folder)
     old = files.read(source).decode()
-    new, weights = rewritten(old, policy, source, masked=spec.has_mask and not spec.mask_at)
+    new, weights = rewritten(old, policy, source, masked=spec.has_mask,
+                             seen=(spec.struct, spec.mask_at) if spec.mask_at else None)
     target = files.below(paths.working_dir(spec.folder), weights, "the file of the weights",
                          where=source)
     kept = source.with_name(f"{source.name}.orig")
@@ -72,11 +73,12 @@ def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | No
     return Demo(source, target, policy, list(diff))
 
 
-def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: bool = False
-              ) -> tuple[str, str]:
+def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: bool = False,
+              seen: tuple[str, str] | None = None) -> tuple[str, str]:
     """The program with PufferNet's calls, and the file that it loads weights from.
 
-    masked  the environment has a field action_mask
+    masked  the environment has an action mask
+    seen    its struct and ACTION_MASK_AT, where the observation holds the mask
     """
     bare = hide(text)
     loads = [arguments(bare, found.end()) for found in LOAD.finditer(bare)]
@@ -107,8 +109,10 @@ def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: 
                                  actual=text[found.start():inside[1] + 1])
             changes.append((*inside, _of_make(found[2], words, policy)))
         elif found[1] == "forward" and len(words) == 3:
-            changes.append((*inside, _of_forward(words, masked)))
+            changes.append((*inside, _of_forward(words, masked, bool(seen))))
             changes += _clearing(text, inside[1] + 1, words[2], agents)
+    if seen:
+        changes.append(_legal(text, policy, source, *seen))
     for kind, name in TYPES.items():
         if any(found[2] == kind for found, _ in makes):
             changes += [(*found.span(), "PufferNet")
@@ -128,14 +132,35 @@ def _of_make(kind: str, words: list[str], policy: export.TrainedPolicy) -> str:
             f"{sizes}, {len(policy.act_sizes)}")
 
 
-def _of_forward(words: list[str], masked: bool) -> str:
+def _legal(text: str, policy: export.TrainedPolicy, source: Path, struct: str,
+           mask_at: str) -> tuple[int, int, str]:
+    """A function behind the includes: the bytes that the observation holds as numbers."""
+    included = list(re.finditer(r"(?m)^[ \t]*#[ \t]*include\b.*$", text))
+    if not included:
+        raise UsageError(f"{source.name} includes no header", where=source,
+                         expected=f'#include "{source.stem}.h"', actual="no #include")
+    end, count = included[-1].end(), sum(policy.act_sizes)
+    row = f"i / {count} * {policy.obs_size}"
+    return end, end, f"""
+
+static unsigned char* puffer_legal({struct}* env) {{     // what the next actions may be
+    static unsigned char* mask;
+    mask = realloc(mask, (size_t)env->num_agents * {count});
+    for (int i = 0; i < env->num_agents * {count}; i++)
+        mask[i] = env->observations[{row} + ({mask_at}) + i % {count}] != 0;
+    return mask;
+}}"""
+
+
+def _of_forward(words: list[str], masked: bool, seen: bool) -> str:
     """Policies of ours forget at the end of an episode, and choose what the mask allows: the call
     with five arguments says both."""
     net, observations, actions = words
     env = _owner(actions)
     if not env:
         return f"{net}, {observations}, {actions}"
-    mask = f"{env}action_mask" if masked else "NULL"
+    where = f"&{env[:-1]}" if env.endswith(".") else env.removesuffix("->")
+    mask = f"puffer_legal({where})" if seen else f"{env}action_mask" if masked else "NULL"
     return f"{net}, {observations}, {actions}, {mask}, {env}terminals"
 
 

@@ -1,6 +1,7 @@
 """`export --demo`: an Ocean demo of another network plays what was trained here."""
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import subprocess
 
@@ -124,6 +125,45 @@ def test_sizes_come_from_the_policy(runs_dir, kind, line, folder):
     assert new.endswith("e->terminals);\nmemset(e->terminals, 0, n * sizeof(float));\n")
     masked, _ = demo.rewritten(text, policy, folder / "drum.c", masked=True)
     assert "forward_puffernet(net, net->obs, e->actions, e->action_mask, e->terminals);" in masked
+
+
+SEEN = """#include <stdio.h>
+#include <stdlib.h>
+#include "drum.h"
+int main(void) {
+    Weights* w = load_weights("a.bin");
+    Default* net = make_default(w, 2, 2, 64, 4);
+    forward_default(net, net->obs, env.actions);
+    for (int i = 0; i < 8; i++) printf("%d", puffer_legal(&env)[i]);
+}
+"""
+STUBS = """typedef struct Drum {
+    float *observations, *actions, *terminals;
+    int num_agents;
+} Drum;
+enum { OBS_LEGAL = 1 };
+typedef int Weights; typedef struct { float* obs; } PufferNet;
+static PufferNet made; static float rows[] = {1, 0, 1, 1, 0, 9, 0.5f, 0, 0, 1};
+static Drum env = {rows, rows, rows, 2};
+static Weights* load_weights(const char* f) { (void)f; return 0; }
+static void* make_puffernet() { return &made; }
+static void forward_puffernet(PufferNet* n, float* o, float* a, unsigned char* mask, float* t) {
+    (void)n; (void)o; (void)a; (void)t; printf("%d%d ", mask[0], mask[1]);
+}
+"""
+
+
+def test_a_mask_in_the_observation_is_handed_on(runs_dir, folder, tmp_path):
+    """Of two agents, from element OBS_LEGAL of their rows of five."""
+    policy = demo.export.read_policy(demo.export.find_model(runs_dir / "drum", "best"))
+    policy = dataclasses.replace(policy, obs_size=5)
+    new, _ = demo.rewritten(SEEN, policy, folder / "drum.c", masked=True,
+                            seen=("Drum", "OBS_LEGAL"))
+    (tmp_path / "drum.h").write_text("#include <string.h>\n" + STUBS)
+    (tmp_path / "played.c").write_text(new)
+    subprocess.run(["gcc", "-w", "-o", "played", "played.c"], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "played"], capture_output=True, text=True, check=True)
+    assert done.stdout == "01 01101001"
 
 
 def test_functions_of_the_authors_keep_their_names(tmp_path):
