@@ -1,7 +1,7 @@
 """Train with a loop of your own: stop as soon as the policy is good enough, and keep the best.
 
     puffer-sdk new my_env
-    python own_loop.py my_env 0.9
+    python own_loop.py my_env 0.97
     puffer-sdk eval my_env --load-model-path own_loop.safetensors
 
 The pieces are those of `puffer-sdk train`: envs, trainer, settings. Between rollout and update
@@ -14,11 +14,11 @@ import time
 import puffer_sdk
 
 if len(sys.argv) != 3:
-    sys.exit("usage: python own_loop.py ENV GOAL    (GOAL is a perf, such as 0.9)")
+    sys.exit("usage: python own_loop.py ENV GOAL    (GOAL is a perf, such as 0.97)")
 name, goal = sys.argv[1], float(sys.argv[2])
 
 vec = puffer_sdk.make(name, num_envs=1024, seed=1)
-trainer = puffer_sdk.Trainer(vec, {"train.learning_rate": 0.03, "train.anneal_lr": False})
+trainer = puffer_sdk.Trainer(vec)
 began, perf, shown = time.perf_counter(), 0.0, 0.0
 
 while perf < goal and not trainer.finished:
