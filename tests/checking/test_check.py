@@ -282,13 +282,3 @@ def test_a_misspelt_setting_is_named_even_where_the_env_cannot_run(tmp_path):
     assert set(found) == {"PUF105", "PUF112"} and result.exit_status == 1
     assert "siez" in found["PUF105"].message and found["PUF105"].file == "board.ini"
     assert "OBS_SIZE is 0" in found["PUF112"].message
-
-
-@pytest.mark.parametrize("clears, codes", [
-    ("if (env->y < HEIGHT - 1)", ["PUF302"]), ("", []), ("if (env->eaten < 0)", [])])
-def test_what_moves_on_and_stays(clears, codes, copy):
-    """Sometimes, never, and always: a trail is another game."""
-    beavers = copy(broken("puf302_beavers"), ("if (env->y < HEIGHT - 1)", clears))
-    found = short_check(beavers).findings
-    assert [finding.code for finding in found] == codes
-    assert all("stays in element" in f.message and f.severity == "warning" for f in found)

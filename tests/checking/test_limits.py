@@ -160,10 +160,6 @@ def circle(distinct: int) -> Facts:
     return facts
 
 
-def board(kept=30, moves=200, cleared=0) -> Facts:
-    return game(poison=[], copies=[fact("copy", kept=kept, moves=moves, cleared=cleared)])
-
-
 def scale(largest: float) -> Facts:
     facts = game(run=[fact("obs_scale", value=largest, largest=largest)])
     facts.shape.dtype = "f32"
@@ -211,12 +207,6 @@ TABLE = {
     ("observations/constant/still", "NUMBERS"): (
         "PUF305/still", lambda n: slots(count=5, stride=n), 1, 4),
     ("observations/observations", "HUGE"): ("PUF304/obs-scale", scale, 1000.0, 999.0),
-    ("observations/stale/left_behind", "COPIES"): (
-        "PUF302/left-behind", lambda n: board(kept=n), 20, 19),
-    ("observations/stale/left_behind", "MOVES"): (
-        "PUF302/left-behind", lambda n: board(moves=n), 100, 99),
-    ("observations/stale/left_behind", "CLEARED"): (
-        "PUF302/left-behind", lambda n: board(kept=50, cleared=n), 1, 2),
     ("observations/stale/never_cleared", "FEW"): (
         "PUF302/never-cleared", of_cells, 32, 33),
     ("observations/stale/silent_rows", "STEPS"): (

@@ -83,8 +83,6 @@ class Jobs:
                      Job("finals-short", FAST, "finals", {**long, "settings": self.clocks()})]
         jobs.append(Job("mirror", FAST, "mirror", dict(
             envs=few, steps=s.steps(few, 4096, 0.3, touched=4, least=256))))
-        jobs.append(Job("copies", FAST, "copies", dict(
-            envs=few, steps=s.steps(few, 4096, 0.3, touched=3))))
         if whole:
             self.facts.skipped["packed"] = WHOLE
         else:

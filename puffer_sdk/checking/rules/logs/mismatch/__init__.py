@@ -5,5 +5,4 @@
     running_sums        entries that hold what is summed up so far, again and again
     assigned            a value that replaces those of earlier entries
     cleared_log         a log that steps set back to 0
-    drawn_otherwise     a sum over another range than where it is drawn
 """

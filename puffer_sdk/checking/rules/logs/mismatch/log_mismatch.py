@@ -27,9 +27,6 @@ def log_mismatch():
         env->episode_return += env->rewards[0];
         if (won) { add_log(env); c_reset(env); }
 
-    A sum that c_step makes for the log, and c_render over one thing more or less, is a warning: two
-    loops that were meant to be one.
-
     A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. It
     is seen by large and small values in the log before entries are made: a sum, a maximum and a
     minimum leave them. `// puffer: assigned` after the field declares that it is meant. A log that

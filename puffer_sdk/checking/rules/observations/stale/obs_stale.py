@@ -38,7 +38,4 @@ def obs_stale():
     board in the observations is fine as long as cells that become empty are cleared. What each
     step writes anew from the state is never stale, however long it stays the same: where a step
     that begins with the row of c_reset shows the same, nothing is reported.
-
-    A warning: a number that moves from cell to cell of a board, and on some steps stays in the
-    cell that it leaves until the episode ends, shows one thing twice.
     """

@@ -5,14 +5,14 @@ from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Finding
 from ....core.often import half
 from ....core.registry import detector
-from .writes import written
+from .writes import BEFORE, written
 
 STEPS = 64          # of a row, that write it or not
 CALM = 256          # of a row that was left alone
 SELDOM, OFTEN = 0.001, 0.3      # of these, that changed it
 
 
-@detector("PUF302", "silent-rows", unless=("behind-the-state", "old-opening", "left-behind"))
+@detector("PUF302", "silent-rows", unless=BEFORE)
 def silent_rows(facts: Facts):
     """No step writes the observation of some agents, or of any although the state changes."""
     rows = written(facts)

@@ -12,7 +12,7 @@ from ..groups import grouped, whole
 
 SEEN = 32           # steps of an element, whether they wrote it or not
 RETOLD = 16         # times that elements which keep their values were shown anew
-BEFORE = ("behind-the-state", "old-opening", "left-behind")    # say more than what is here
+BEFORE = ("behind-the-state", "old-opening")    # say more than what is here
 
 
 def written(facts: Facts, kind: str = "row") -> list[Fact]:
