@@ -19,7 +19,8 @@ codes of which check must report one:
     edits = [{file = "mower.h", old = "y < SIDE", new = "y < SIDE - 1"}]
 
 The games came in lots. What check found of a lot when it first met it can be measured only once: it
-stands in checker.json and is kept; what it finds of the lot now is counted from the field.
+stands in checker.json and is kept. Of the games, the field keeps what each detector needs: two
+faults of its kind, where there were two.
 
 Every row of the figures names the commit at which it was measured, with a + where files had changed
 since. To renew a fault renews what is said of its game without faults as well.
@@ -257,34 +258,15 @@ def table(figures: dict) -> str:
 
 
 def lots_table(figures: dict) -> str:
-    """What was found of each lot of games at first, and now."""
-    lots, games = figures["lots"], figures["field"]
-    lines = ["| lot | games | faults | found at first | false alarms at first | found now | false "
-             "alarms now |", "|---|---|---|---|---|---|---|"]
-    for lot in lots:
-        mine = [game for game in games if game["game"] in lot["games"]]
+    """What was found of each lot of games at first."""
+    lines = ["| lot | games | faults | found | false alarms |", "|---|---|---|---|---|"]
+    for lot in figures["lots"]:
         alarms = "; ".join(f"{one['code']} ({one['severity']}): {one['of']}"
                            for one in lot["alarms"])
-        now = ", ".join(f"{code} in {game['game']}" for game in mine
-                        for code in game["alarms"])
         lines.append(f"| {lot['lot']} | {len(lot['games'])} | {lot['faults']} | "
                      f"{shares(Counter({key: lot[key] for key in (FOUND, OTHER, REFUSED)}))} | "
-                     f"{alarms or 'none'} | " + (f"{shares(counted(mine))} | {now or 'none'} |"
-                                                if mine else "not measured again | |"))
-    every = counted(games)
-    unlabelled = counted(games, without="PUF702")
-    labelled = every.total() - unlabelled.total()
-    lines += ["", f"**Of all {every.total()} faults {every[FOUND]} are found "
-              f"({every[FOUND] / every.total():.0%}).** {labelled} are labelled PUF702, which "
-              "needs `--learn`, and these figures are of `check` without it; of the other "
-              f"{unlabelled.total()} it finds {unlabelled[FOUND] / unlabelled.total():.0%}."]
+                     f"{alarms or 'none'} |")
     return "\n".join(lines)
-
-
-def counted(games: list[dict], without: str = "") -> Counter:
-    """Results of the faults, but for those that are labelled with this code first."""
-    return Counter(fault["result"] for game in games for fault in game["faults"]
-                   if fault["expect"][0] != without)
 
 
 def shares(counts: Counter) -> str:
