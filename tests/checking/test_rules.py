@@ -17,6 +17,7 @@ from puffer_sdk.checking.collect.c.source.sites import Site
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.core.finding import Finding
+from puffer_sdk.checking.rules.episodes import episodes
 from puffer_sdk.checking.rules.logs.mismatch import assigned
 from puffer_sdk.checking.rules.observations.stale import behind_the_state
 from puffer_sdk.checking.rules.observations.stores import Stores
@@ -359,3 +360,19 @@ def test_a_mask_of_another_moment(fields, told):
     (seen,) = (each for each in registry.load()["PUF413"].detectors
                if each.name == "of-another-moment")
     assert bool(list(seen.function(facts))) == told
+
+
+@pytest.mark.parametrize("seeds, told", [(["seed", "tick"], False), (["seed"], True)])
+def test_a_seed_that_is_made_of_what_was_kept_explains_it(seeds, told, monkeypatch):
+    facts = facts_of(fresh=[fact("not_fresh", array="observations"),
+                            fact("old_words", known=1, words=[[-1, 0], [-1, 4]])])
+    facts.layout = SimpleNamespace(path_at=lambda at: ("seed", "tick")[at // 4],
+                                   find=lambda path: None)
+    facts.spec = SimpleNamespace(functions={})
+    monkeypatch.setattr(episodes, "seeded_from", lambda source: seeds)
+    if told:
+        (finding,) = found(facts, "PUF404")
+        assert "seed, tick kept an old value" in finding.message
+    else:
+        with pytest.raises(registry.NotTested, match="the seed that c_reset makes"):
+            found(facts, "PUF404")

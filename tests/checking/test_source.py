@@ -12,6 +12,7 @@ from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.rules.contract import contract
+from puffer_sdk.checking.rules.determinism.seeds import seed_ignored
 from puffer_sdk.mutate import places
 from puffer_sdk.settings.config import resolve
 
@@ -751,3 +752,10 @@ def test_impossible_ids_are_not_asked_of_continuous_heads_or_drawing(game):
     assert ids(facts) == []
     facts = game(render="if (env->actions[0] == 30) env->tick++;")
     assert ids(facts) == []
+
+
+@pytest.mark.parametrize("reset, fields", [
+    ("srand(env->size + env->tick);", ["size", "tick"]), ("srand(env->rng);", []),
+    ("env->tick = rand();", [])])
+def test_what_a_seed_is_made_of(game, reset, fields):
+    assert seed_ignored.seeded_from(game(reset=reset).source) == fields

@@ -11,6 +11,7 @@ from ...core.finding import Finding
 from ...core.often import enough
 from ...core.registry import NotTested, need, rule, unless
 from ...core.repro_spec import Proof, Shows
+from ..determinism.seeds.seed_ignored import seeded_from
 from ..memory.memory import unrepeatable, unsound
 from .no_reset.known import is_not_reset
 
@@ -164,6 +165,8 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
     outside = old is not None and old.known and not words
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
               if field and not facts.is_address(field)]
+    if fields and set(fields) <= set(seeded_from(facts.source)):
+        raise NotTested("the seed that c_reset makes of them explains it", "PUF502")
     kept = ", ".join(fields[:3])
     array = fact.array.rstrip("s")
     part = row.named(facts.row.parts, fact.element) if fact.array == "observations" else None

@@ -8,7 +8,7 @@ from ....collect.c.source.model import Source
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import NotTested, detector, need, unless
-from .seed_ignored import SEEDING, explained
+from .seed_ignored import SEEDING, explained, seeded_from
 
 PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
 _DICE = {"rand", "random", "GetRandomValue", "puffer_rand", "puffer_random_value"}
@@ -38,10 +38,12 @@ def _one_run(facts: Facts):
                                        for call in facts.source.calls(*PLAYING))):
         raise NotTested("no random number is drawn: a game without chance needs no seed")
     place = {"file": file, "line": line} if line else facts.at("c_reset")
+    made_of = ", ".join(f"env->{name}" for name in seeded_from(facts.source))
     yield Finding("PUF502", "different seeds give the same run", **place, seed=facts.seed,
                   seen_in="trace-seeded", expected="another game for another seed",
                   actual=f"the same {len(base) - 1} steps of {base.shape[1]} envs",
-                  hint="env->rng is seeded before init: do not set it")
+                  hint=f"c_reset makes its seed of {made_of}: draw from env->rng instead"
+                  if made_of else "env->rng is seeded before init: do not set it")
 
 
 def _reseeding(source: Source) -> Iterator[tuple[int | float | None, str, int]]:

@@ -1,6 +1,7 @@
 """The page of PUF502, and what its detectors share."""
 from __future__ import annotations
 
+from ....collect.c.source.model import Source
 from ....core.facts import Facts
 from ....core.registry import NotTested, family
 from ...memory.memory import unrepeatable, unsound
@@ -43,3 +44,12 @@ def seed_ignored():
 def explained(facts: Facts) -> NotTested | None:
     """Memory errors, or a game that is not repeatable: they explain what any detector saw."""
     return unsound(facts) or unrepeatable(facts)
+
+
+def seeded_from(source: Source) -> list[str]:
+    """Fields of the env struct that c_reset, or what it calls, makes the seed of a generator of."""
+    calls = [node for function in source.reach("c_reset") for node in function.nodes
+             if node.kind == "call" and node.name in SEEDING]
+    return list(dict.fromkeys(
+        inner.name for call in calls for argument in call.arguments for inner in argument.walk()
+        if inner.name != "rng" and source.is_field(inner, inner.name)))
