@@ -29,6 +29,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from ...base import files
 from .. import rules
 from ..fix.edits import Fix
 from .facts import Facts
@@ -78,7 +79,7 @@ class Rate:
 @cache
 def rates() -> dict[str, dict]:
     """rules/rates.json, which `make bench` writes."""
-    return json.loads((Path(rules.__path__[0]) / "rates.json").read_text())
+    return json.loads(files.read(Path(rules.__path__[0]) / "rates.json"))
 
 
 @dataclass(frozen=True)
