@@ -23,7 +23,8 @@ from .pages import Page
                                "mutate", "mutants"],
             "The report": ["stats", "output"]},
     statuses={0: "no errors", 1: "errors, or with --strict warnings",
-              2: "a refused option or setting", 4: "check itself could not run"})
+              2: "a refused option or setting", 3: "the header cannot be read, or does not compile",
+              4: "check itself could not run"})
 @env_argument
 @takes_settings
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")

@@ -171,6 +171,8 @@ def _print(place: Path, format_: str, ini: bool) -> None:
         ui.out(json.dumps(results.as_json(found), indent=1))
     else:
         ui.out_renderable(results.table(found))
+        for line in results.failures(found):
+            ui.out(line, style="yellow")
         _say_verdict(found)
 
 

@@ -166,5 +166,13 @@ def table(found: SweepResult):
     return made
 
 
+def failures(found: SweepResult) -> list[str]:
+    """A line for each trial that failed, up to ten: "trial 3 failed: its record is damaged"."""
+    failed = [trial for trial in found.trials if trial.state == FAILED]
+    lines = [f"trial {trial.number} failed: {trial.facts.get('error', 'no reason is known')}"
+             for trial in failed[:10]]
+    return lines + [f"and {len(failed) - 10} more failed"] * (len(failed) > 10)
+
+
 def _short(value) -> str:
     return f"{value:.4g}" if isinstance(value, float) else show(value) if value is not None else ""

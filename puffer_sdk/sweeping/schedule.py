@@ -54,7 +54,10 @@ class Schedule:
     # ---- what comes next -----------------------------------------------------------------------
 
     def closes(self, trials: list[Stored]) -> bool:
-        """Whether the search ends, so that there is time for what comes after it."""
+        """Whether the search ends, so that there is time for what comes after it. Without a trial
+        that has ended, nothing comes after it but its end."""
+        if not any(trial.state == DONE for trial in trials):
+            return self.left <= min(self._for_files(trials), self.plan.seconds / 4)
         return self.left <= (self._for_contenders(trials) + self._for_verdict(trials)
                              + 2 * self._writing(trials) + self._for_files(trials))
 

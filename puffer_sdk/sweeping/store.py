@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import files, records, trust
-from ..base.errors import RunError, UsageError
+from ..base.errors import Damaged, RunError, UsageError
 from ..settings import torch_class
 from ..training.alive import is_alive, this_process
 from .formats import Study, read_trial
@@ -320,18 +320,27 @@ def connect(address: str):
                        detail=error.strerror or str(error)) from None
     except UsageError:
         raise
-    except ValueError as error:
-        raise RunError("the journal cannot be read", where=address, detail=str(error),
-                       hint="its last whole lines can be kept: remove the one that is not "
-                            "JSON") from None
     except Exception as error:          # each driver has errors of its own
         if "://" not in address:
-            raise RunError("the journal is damaged", where=address,
-                           detail=f"{type(error).__name__}: {error}") from None
+            raise _damaged(address, error) from None
         raise RunError("the storage cannot be reached", where=shown(address),
                        detail=str(error).strip().partition("\n")[0],
                        expected="journal file, postgresql://USER@HOST/NAME or "
                                 "grpc://HOST:PORT") from None
+
+
+def _damaged(journal: str, error: Exception) -> Damaged:
+    """What is wrong with a journal that Optuna cannot read: its first line that is no JSON, or
+    what a record lacks. A record that is left out would give all later trials other numbers."""
+    for number, line in enumerate(files.read(journal).splitlines(), 1):
+        try:
+            records.parse(line, f"{journal}:{number}", "the sweep's journal")
+        except Damaged as damage:
+            damage.hint = "restore the journal from a copy; the runs of its trials are beside it"
+            return damage
+    return Damaged("the sweep's journal is damaged", where=journal,
+                   expected="the records of a sweep", actual=f"{type(error).__name__}: {error}",
+                   hint="restore the journal from a copy; the runs of its trials are beside it")
 
 
 class Guarded:
@@ -357,9 +366,9 @@ class Guarded:
                 ours = isinstance(error, (optuna.exceptions.OptunaError, KeyError))
                 if ours and not isinstance(error, optuna.exceptions.StorageInternalError):
                     raise
-                if "://" not in self.address and not isinstance(error, RuntimeError):
-                    raise RunError("the journal is damaged", where=self.address,
-                                   detail=f"{type(error).__name__}: {error}") from None
+                if "://" not in self.address and (isinstance(error, RecursionError)
+                                                  or not isinstance(error, RuntimeError)):
+                    raise _damaged(self.address, error) from None
                 raise RunError("the storage does not answer any more", where=shown(self.address),
                                detail=str(error.__cause__ or error).partition("\n")[0],
                                hint="finished trials are kept: go on with --resume, or --join "

@@ -76,7 +76,7 @@ class Supervisor:
         try:
             return write_results(self.place, self.store, self.plan, trials)
         except UsageError as error:
-            if self.schedule.ends(trials):
+            if self.plan.seconds:
                 error.hint = f"{self.plan.seconds:g} s are too few for a run; go on with: " \
                              f"{self.again} --seconds {10 * self.plan.seconds:g}"
             raise

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..base import files
 from ..base.errors import PufferError
 from . import checkpoint
 
@@ -24,9 +25,12 @@ class Best:
         self.is_new = False             # not yet written
 
     def load(self) -> str:
-        """Take what an earlier part of the run kept. Returns why it cannot be read, or ""."""
+        """Take what an earlier part of the run kept. Returns why it cannot be read, or "". Raises
+        Refused where something else than a file is in its place: it could not be written either.
+        """
         if not self.leads or not os.path.lexists(self.path):
             return ""
+        files.open(self.path).close()           # refuses what is no file
         try:
             found = checkpoint.load(self.path)
         except PufferError as error:            # the next best weights replace them

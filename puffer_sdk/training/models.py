@@ -1,9 +1,10 @@
 """Find a trained policy.  --load-model-path -> a checkpoint file, and its run's folder"""
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from ..base import files
+from ..base import files, paths, ui
 from ..base.errors import PufferError, UsageError
 from ..scoring.words import claimed
 from . import checkpoint, runs
@@ -42,10 +43,15 @@ def find_model(home: Path, which: str | Path) -> Path:
 
 
 def has_best(run: runs.Run) -> bool:
-    """Whether evaluations have chosen weights. Format 1 chose them by the episodes that ended."""
+    """Whether evaluations have chosen weights. Format 1 chose them by the episodes that ended. A
+    warning says that those of a file are left out, because it is damaged."""
+    if not os.path.lexists(run.best_path):
+        return False
     try:
         return checkpoint.load(run.best_path).facts["format_version"] > 1
-    except PufferError:
+    except PufferError as error:
+        ui.warn_once(f"{paths.shown(run.best_path)} is left out: {error.message}",
+                     hint="the last weights of the run are taken")
         return False
 
 

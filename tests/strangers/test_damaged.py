@@ -20,7 +20,7 @@ from puffer_sdk.policy import export
 from puffer_sdk.sweeping import results
 from puffer_sdk.sweeping.store import FAILED
 from puffer_sdk.sweeping.sweep import open_sweep
-from puffer_sdk.training import checkpoint, plotting, resuming, runs
+from puffer_sdk.training import checkpoint, models, plotting, resuming, runs
 
 pytest_plugins = ["helpers.strangers_fixtures"]
 
@@ -237,6 +237,25 @@ def test_damaged_best_weights_do_not_keep_a_run_from_going_on(project, capsys):
     assert status == 0 and "best.safetensors is left out" in said
 
 
+@pytest.mark.parametrize("place", ["pipe", "link"])
+def test_what_is_no_file_in_place_of_best_is_refused_before_the_first_step(project, capsys, place):
+    """It could not be written at the end either, nor the checkpoint after it."""
+    best = run_of(project) / "best.safetensors"
+    best.unlink(missing_ok=True)
+    os.mkfifo(best) if place == "pipe" else best.symlink_to(project.parent / "outside")
+    status, said, told = puffer(capsys, "train", "--resume", "--train.total-timesteps", "131072")
+    assert status == 2 and "best.safetensors" in told and "%" not in said + told
+
+
+def test_damaged_best_weights_are_named_where_others_are_taken(project, capsys, monkeypatch):
+    monkeypatch.setattr("puffer_sdk.base.ui._warned", set())
+    best = run_of(project) / "best.safetensors"
+    best.write_bytes(b"damaged")
+    assert models.find_model(run_of(project).parent, "best") == last(project)
+    said = capsys.readouterr().err
+    assert "best.safetensors is left out" in said and "the last weights" in said
+
+
 # ---- sweeps ------------------------------------------------------------------------------------
 
 def shown(place) -> results.SweepResult | None:
@@ -305,6 +324,27 @@ def test_a_damaged_trial_is_in_its_place_and_hides_no_other(tmp_path, facts):
     found = shown(tmp_path / "0001")
     assert [each.state for each in found.trials] == ["done"] * 3 + [FAILED]
     assert "damaged" in found.trials[3].facts["error"] and found.best_trial.number < 3
+
+
+def test_a_failed_trial_has_a_line(tmp_path):
+    store = make_sweep(tmp_path / "0001", trials=2)
+    trial = store.add({"train.gamma": 0.97}, "running", seed=1)
+    store.storage.set_trial_user_attr(trial.id, "puffer", json.dumps({**trial.facts, "cost": "x"}))
+    store.storage.set_trial_state_values(trial.id, store.codes["done"], [99.0])
+    (line,) = results.failures(shown(tmp_path / "0001"))
+    assert line.startswith("trial 2 failed: its record is damaged (puffer, cost)")
+
+
+@pytest.mark.parametrize("line, actual", [("{", "line 1 column 2"), (DEEP, "too deep to read")])
+def test_the_line_of_a_journal_that_is_no_json_is_named(project, line, actual):
+    journal = sweep_of(project) / "journal"
+    lines = journal.read_text().splitlines()
+    lines.insert(2, line)
+    journal.write_text("\n".join(lines) + "\n")
+    with pytest.raises(Damaged) as damage:
+        open_sweep(sweep_of(project))[0].trials()
+    assert str(damage.value.where).endswith("journal:3") and damage.value.expected == "JSON"
+    assert actual in damage.value.actual
 
 
 def test_a_verdict_on_a_trial_that_is_not_there_is_damaged(tmp_path):

@@ -214,6 +214,14 @@ def test_the_time_that_files_take_is_counted():
     assert schedule.ends(trials * 3)                # the models' share grows with its cube
 
 
+def test_before_a_trial_has_ended_no_time_is_kept_for_what_comes_after():
+    now = [0.0]
+    schedule = Schedule(plan_for(10, 2), 5, clock=lambda: now[0])
+    ended = [Stored(0, DONE, {"settings": {}, "cost": 1.0, "wall": 1.0}, 0, 0.0)]
+    for now[0], trials, closes in ((4.0, [], False), (4.0, ended, True), (8.0, [], True)):
+        assert schedule.closes(trials) == closes
+
+
 def test_a_default_that_was_cut_off_is_judged_at_equal_compute(begin):
     """Its rate is known from what it had done."""
     machine = Machine(1.0)
