@@ -207,6 +207,12 @@ TABLE = {
     ("observations/constant/still", "NUMBERS"): (
         "PUF305/still", lambda n: slots(count=5, stride=n), 1, 4),
     ("observations/observations", "HUGE"): ("PUF304/obs-scale", scale, 1000.0, 999.0),
+    ("observations/stale/behind_the_state", "STUCK"): (
+        "PUF302/behind-the-state", lambda n: game(poison=[], mirror=[
+            fact("mirror", seen=900, frozen=30, stuck=n)]), 4, 3),
+    ("observations/stale/old_opening", "TELLS"): (
+        "PUF302/old-opening", lambda n: game(poison=[], audit=[
+            fact("opening", tells=n, old=n), fact("endings", endings=9, called=9)]), 2, 1),
     ("observations/stale/never_cleared", "FEW"): (
         "PUF302/never-cleared", of_cells, 32, 33),
     ("observations/stale/silent_rows", "STEPS"): (

@@ -12,6 +12,8 @@ from ....core.often import enough, half, most
 from ....core.registry import detector, need
 from ....core.repro_spec import Shows
 
+STUCK = 4           # steps on end: three were seen of an index of -1 that changed a word
+
 
 @detector("PUF302", "behind-the-state")
 def behind_the_state(facts: Facts) -> Iterator[Finding]:
@@ -19,7 +21,7 @@ def behind_the_state(facts: Facts) -> Iterator[Finding]:
     need(facts, "poison")
     mirrors = facts.all("mirror", "mirror")
     old = [m for m in mirrors if enough(m.ends) and most(m.ends_old, m.ends)]
-    frozen = [m for m in mirrors if m not in old and enough(m.stuck)
+    frozen = [m for m in mirrors if m not in old and m.stuck >= STUCK
               and m.frozen > 0 and not half(m.frozen, m.seen)]
     if old:
         cell, place = _first_of(facts, old)

@@ -7,6 +7,8 @@ from ....core.often import enough, most
 from ....core.registry import detector, need
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
 
+TELLS = 2           # elements that tell an old episode from a new one
+
 
 @detector("PUF302", "old-opening", unless=("behind-the-state",))
 def old_opening(facts: Facts):
@@ -14,7 +16,7 @@ def old_opening(facts: Facts):
     need(facts, "poison")
     opening = facts.fact("audit", "opening")
     reseeded = facts.fact("reseed", "reseeded")
-    out_of_range = opening and opening.tells and opening.old == opening.tells
+    out_of_range = opening and opening.tells >= TELLS and opening.old == opening.tells
     unmoved = (reseeded and enough(reseeded.told)
                and most(reseeded.blind, reseeded.told))
     if not (out_of_range or unmoved) or is_not_reset(facts) or is_reset_late(facts):
