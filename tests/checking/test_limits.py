@@ -210,6 +210,9 @@ TABLE = {
     ("observations/stale/behind_the_state", "STUCK"): (
         "PUF302/behind-the-state", lambda n: game(poison=[], mirror=[
             fact("mirror", seen=900, frozen=30, stuck=n)]), 4, 3),
+    ("observations/stale/behind_the_state", "FROZEN"): (
+        "PUF302/behind-the-state", lambda n: game(poison=[], mirror=[
+            fact("mirror", seen=900, frozen=n, stuck=9)]), 359, 360),
     ("observations/stale/old_opening", "TELLS"): (
         "PUF302/old-opening", lambda n: game(poison=[], audit=[
             fact("opening", tells=n, old=n), fact("endings", endings=9, called=9)]), 2, 1),

@@ -54,6 +54,8 @@ void c_step(Rally* env) {
         serve(env);
         if (env->points + env->misses == env->most) {
             env->terminals[0] = 1;
+            env->log.perf += env->points > env->misses;
+            env->log.score += env->points;
             env->log.episode_length += env->tick;
             env->log.n += 1;
             c_reset(env);

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Elements, Finding, span
-from ....core.often import enough, half, most
+from ....core.often import enough, most
 from ....core.registry import detector, need
 from ....core.repro_spec import Shows
 
 STUCK = 4           # steps on end: three were seen of an index of -1 that changed a word
+FROZEN = 0.4        # of the steps, from which an element does not show that word at all
 
 
 @detector("PUF302", "behind-the-state")
@@ -22,7 +23,7 @@ def behind_the_state(facts: Facts) -> Iterator[Finding]:
     mirrors = facts.all("mirror", "mirror")
     old = [m for m in mirrors if enough(m.ends) and most(m.ends_old, m.ends)]
     frozen = [m for m in mirrors if m not in old and m.stuck >= STUCK
-              and m.frozen > 0 and not half(m.frozen, m.seen)]
+              and 0 < m.frozen < FROZEN * m.seen]
     if old:
         cell, place = _first_of(facts, old)
         yield Finding("PUF302", f"after an ending, {place['which']} of the observation still "
