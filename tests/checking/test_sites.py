@@ -5,7 +5,7 @@ import pytest
 
 from puffer_sdk.checking.collect.c import probing
 from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
-from puffer_sdk.checking.collect.c.source import generators, read, sites
+from puffer_sdk.checking.collect.c.source import fractions, generators, read, sites
 from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
@@ -118,7 +118,7 @@ def test_a_copy_of_a_generator_that_is_not_stored_back(probe, code, told):
 def test_a_setting_that_is_cut_to_a_whole_number(probe, code, told):
     folder = probe(("    int limit;\n", "    int limit;\n    float speed;\n"),
                    ("    env->tick++;\n", f"    env->tick++;\n    {code} (void)n;\n"))
-    assert list(read.read(folder).cut_short()) == told
+    assert list(fractions.cut_short(read.read(folder))) == told
 
 
 @pytest.mark.parametrize("moves", [False, True])
