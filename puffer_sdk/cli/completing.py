@@ -106,8 +106,8 @@ def repros(ctx, param, incomplete: str) -> Iterator:
 def rules() -> dict[str, str]:
     """{"PUF312": "reward-not-finite"}, from the rules' source: reading is faster than importing."""
     folder = paths.PACKAGE / "checking" / "rules"
-    return {code: name for path in sorted(folder.glob("*/*.py"))
-            for code, name in re.findall(rf'^@rule\("({CODE})", "([\w-]+)"',
+    return {code: name for path in sorted(folder.rglob("*.py"))
+            for code, name in re.findall(rf'^@(?:rule|family)\("({CODE})", "([\w-]+)"',
                                          path.read_text(encoding="utf-8"), re.MULTILINE)}
 
 

@@ -102,9 +102,10 @@ def test_a_program_shows_obeys_and_closes(name, target, make_program, display):
     program = make_program(name, target)
     assert program.warnings == "" and program.path.name == f"{name}-{target}"
     with display.running(program.path, cwd=program.path.parents[1]) as window:
-        first = window.appear().pixels()
+        window.appear().wait_for(       # for the games' common background
+            lambda pixels: (pixels == NIGHT).all(-1).mean() > .05)
+        first = window.pixels()
         assert first.shape[:2] == SIZES[name][::-1]
-        assert (first == NIGHT).all(-1).mean() > .05            # the games' common background
         window.wait_for(lambda pixels: (pixels != first).any())         # dice play
         for keys, effect in PLAY[name]:
             window.hold("Shift_L", *keys)
