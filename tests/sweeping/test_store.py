@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.base.errors import Damaged, RunError, UsageError
 from puffer_sdk.sweeping.plan import Plan
 from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Lock, Store, shown
 
@@ -163,8 +163,9 @@ def test_a_damaged_line_in_the_middle_is_named(journal, store):
     lines = Path(journal).read_bytes().splitlines(keepends=True)
     with open(journal, "wb") as file:
         file.writelines([lines[0], b"no json\n", *lines[1:]])
-    with pytest.raises(RunError, match="journal cannot be read"):
+    with pytest.raises(Damaged, match="journal is damaged") as damage:
         Store(journal, "toy-0001").open()
+    assert damage.value.where == f"{journal}:2"
 
 
 def test_storages_that_do_not_answer(tmp_path):
