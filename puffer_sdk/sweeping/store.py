@@ -121,8 +121,7 @@ class Store:
         except self.optuna.exceptions.DuplicatedStudyError:
             raise UsageError(f"the storage has a sweep '{self.name}' already",
                              where=shown(self.address),
-                             hint="go on with it: --resume or --join; or name another "
-                                  "--runs-dir") from None
+                             hint="go on: --resume or --join; or name another --runs-dir") from None
         self.note_plan(plan, **facts)
         return self
 
@@ -133,9 +132,8 @@ class Store:
         except KeyError:
             names = [str(study.study_name) for study in self.storage.get_all_studies()]
             raise UsageError(f"the storage has no sweep '{self.name}'",
-                             where=shown(self.address),
-                             expected="one of " + ", ".join(names) if names else "a sweep in it",
-                             actual=self.name) from None
+                             where=shown(self.address), actual=self.name, expected="one of "
+                             + ", ".join(names) if names else "a sweep in it") from None
         return self
 
     @property
@@ -312,35 +310,34 @@ def connect(address: str):
         return optuna.storages.JournalStorage(JournalFileBackend(address, lock_obj=Lock(address)))
     except ImportError as error:
         missing = error.__cause__ or error
-        raise UsageError("this storage needs a package that is not installed",
-                         where=shown(address), expected=getattr(missing, "name", None),
-                         actual="not installed", hint="pip install 'puffer-sdk[sweep]'") from None
+        raise UsageError("this storage needs a package that is not installed", hint=
+                         "pip install 'puffer-sdk[sweep]'", where=shown(address), expected=getattr(
+                             missing, "name", None), actual="not installed") from None
+    except UsageError:
+        raise
     except OSError as error:
         raise RunError("the journal cannot be opened", where=address,
                        detail=error.strerror or str(error)) from None
-    except UsageError:
-        raise
     except Exception as error:          # each driver has errors of its own
         if "://" not in address:
             raise _damaged(address, error) from None
         raise RunError("the storage cannot be reached", where=shown(address),
-                       detail=str(error).strip().partition("\n")[0],
-                       expected="journal file, postgresql://USER@HOST/NAME or "
-                                "grpc://HOST:PORT") from None
+                       detail=str(error).strip().partition("\n")[0], expected="journal file, "
+                       "postgresql://USER@HOST/NAME or grpc://HOST:PORT") from None
 
 
 def _damaged(journal: str, error: Exception) -> Damaged:
     """What is wrong with a journal that Optuna cannot read: its first line that is no JSON, or
     what a record lacks. A record that is left out would give all later trials other numbers."""
-    for number, line in enumerate(files.read(journal).splitlines(), 1):
-        try:
+    found = Damaged("the sweep's journal is damaged", where=journal, expected="a sweep's records",
+                    actual=f"{type(error).__name__}: {error}")
+    try:
+        for number, line in enumerate(files.read(journal).splitlines(), 1):
             records.parse(line, f"{journal}:{number}", "the sweep's journal")
-        except Damaged as damage:
-            damage.hint = "restore the journal from a copy; the runs of its trials are beside it"
-            return damage
-    return Damaged("the sweep's journal is damaged", where=journal,
-                   expected="the records of a sweep", actual=f"{type(error).__name__}: {error}",
-                   hint="restore the journal from a copy; the runs of its trials are beside it")
+    except Damaged as damage:
+        found = damage
+    found.hint = "restore it from a copy; the runs of its trials are beside it"
+    return found
 
 
 class Guarded:
@@ -359,20 +356,18 @@ class Guarded:
                 return method(*words, **options)
             except OSError as error:
                 raise RunError("the sweep's journal cannot be written", where=self.address,
-                               detail=error.strerror or str(error),
-                               hint="finished trials are kept: free some space, and go on with "
-                                    "--resume") from None
+                               detail=error.strerror or str(error), hint="finished trials are "
+                               "kept: free some space, and go on with --resume") from None
             except Exception as error:
                 ours = isinstance(error, (optuna.exceptions.OptunaError, KeyError))
                 if ours and not isinstance(error, optuna.exceptions.StorageInternalError):
                     raise
-                if "://" not in self.address and (isinstance(error, RecursionError)
-                                                  or not isinstance(error, RuntimeError)):
+                if "://" not in self.address and type(error) is not RuntimeError:
                     raise _damaged(self.address, error) from None
                 raise RunError("the storage does not answer any more", where=shown(self.address),
-                               detail=str(error.__cause__ or error).partition("\n")[0],
-                               hint="finished trials are kept: go on with --resume, or --join "
-                                    "again") from None
+                               detail=str(error.__cause__ or error).partition("\n")[0], hint=
+                               "finished trials are kept: go on with --resume, or --join again"
+                               ) from None
 
         return call
 
