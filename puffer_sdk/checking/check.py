@@ -40,8 +40,7 @@ SEED = 42
 def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
           ini: Path | None = None, strict: bool = False, seed: int = SEED,
           budget: float = 1.0, prove: bool = True, preview: bool = False, deep: bool = False,
-          learn: bool = False,
-          learn_seconds: float = learning_probe.SECONDS,
+          learn: bool = False, learn_seconds: float = learning_probe.SECONDS,
           memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
@@ -53,7 +52,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     strict      warnings count as well
     budget      factor on the length of every experiment
     prove       write build/check/repro_PUFnnn.c for the first finding of each error
-    preview     with detectors that are not known to be right yet
+    preview     with detectors that are new
     deep        with MemorySanitizer and valgrind as well, where they are installed
     memory      GiB that all experiments together may use
     learn       train for about learn_seconds, to see whether there is anything to learn

@@ -31,7 +31,7 @@ from .pages import Page
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=42, show_default=True,
               help="Seed of the environments and of the actions.")
 @click.option("--preview", is_flag=True,
-              help="Also use detectors of which it is not known yet how often they are right.")
+              help="Also use detectors that are new.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), metavar="F",
               default=1.0, show_default=True,
               help="Factor on the length of every experiment.")

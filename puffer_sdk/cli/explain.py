@@ -40,7 +40,7 @@ def command(code):
         paragraph if paragraph.startswith("    ") else
         textwrap.fill(paragraph, WIDEST, break_on_hyphens=False)
         for paragraph in found.page.split("\n\n")))
-    ui.out("\nFaults that it found in games which it had not been shown"
+    ui.out("\nFaults found in games that it had not been shown"
            + (", by detector:\n" if found.is_family else ":\n"))
     for each in found.detectors:
         name = f"{each.name}: " if found.is_family else ""

@@ -9,7 +9,8 @@ sampler     finished and running trials -> the next settings to try, and why
 sections    [sweep] of inis, options -> what they say
 plan        [sweep] of the inis and the command line -> what is searched, and how
 compute     settings, steps -> modelled CPU seconds
-store       a journal, a database or a proxy -> trials that any worker can take
+storages    a journal, a database or a proxy, and what its errors mean
+store       a storage -> trials that any worker can take
 stopping    a curve so far, whole runs -> whether the trial is worth its end
 trial       settings -> a run in a warm child: score and cost
 calibration an environment, a space -> the weights of that model

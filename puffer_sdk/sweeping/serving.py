@@ -7,7 +7,7 @@ from pathlib import Path
 from ..base import ui
 from ..base.errors import RunError, UsageError
 from ..env.child import Signals
-from .store import connect, shown
+from .storages import connect, shown
 from .sweep import address_of
 
 

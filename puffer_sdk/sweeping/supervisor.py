@@ -20,7 +20,7 @@ from ..env.child import Signals
 from . import verdict as judging
 from .results import SweepResult, write_results
 from .schedule import Schedule
-from .store import DONE, RUNNING, WAITING, Store, Stored
+from .store import DONE, FAILED, RUNNING, WAITING, Store, Stored
 from .worker import is_full, is_searched
 
 TICK = 0.25             # seconds between two looks at the store
@@ -76,7 +76,10 @@ class Supervisor:
         try:
             return write_results(self.place, self.store, self.plan, trials)
         except UsageError as error:
-            if self.plan.seconds:
+            failed = [trial for trial in trials if trial.state == FAILED]
+            if failed:
+                error.hint = f"trial {failed[-1].number} failed: {failed[-1].facts['error']}"
+            elif self.plan.seconds:
                 error.hint = f"{self.plan.seconds:g} s are too few for a run; go on with: " \
                              f"{self.again} --seconds {10 * self.plan.seconds:g}"
             raise

@@ -30,7 +30,8 @@ from .formats import Folder
 from .plan import Plan, read
 from .results import SweepResult, plan_ini
 from .schedule import Schedule
-from .store import Store, journal_of
+from .storages import journal_of
+from .store import Store
 from .supervisor import Supervisor
 
 SEEDS = 5               # of the verdict, unless somebody says

@@ -317,7 +317,7 @@ def test_explain_fits_a_terminal(capsys):
         assert main(["explain", code]) == 0
         shown = capsys.readouterr().out
         assert all(len(line) < 80 for line in shown.splitlines() if not line.startswith("    "))
-        page, _, detectors = " ".join(shown.split()).partition(" Faults that it found in games ")
+        page, _, detectors = " ".join(shown.split()).partition(" Faults found in games ")
         assert page.endswith(" ".join(registry.load()[code].page.split()))
         assert all(each.name in detectors or not registry.load()[code].is_family
                    for each in registry.load()[code].detectors)

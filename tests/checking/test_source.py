@@ -4,15 +4,17 @@ from __future__ import annotations
 import struct
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from puffer_sdk.checking.collect.c.source import actions, counters, demo, effects, read
+from puffer_sdk.checking.collect.c.source import actions, counters, demo, effects, read, sums
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.rules.contract import contract
 from puffer_sdk.checking.rules.determinism.seeds import seed_ignored
+from puffer_sdk.checking.rules.logs.mismatch import drawn_otherwise
 from puffer_sdk.mutate import places
 from puffer_sdk.settings.config import resolve
 
@@ -752,6 +754,33 @@ def test_impossible_ids_are_not_asked_of_continuous_heads_or_drawing(game):
     assert ids(facts) == []
     facts = game(render="if (env->actions[0] == 30) env->tick++;")
     assert ids(facts) == []
+
+
+LOOPS = """
+    int birds_left = 0;
+    for (int i = {first}; {until}; i++) birds_left += i & env->limit;
+"""
+
+
+@pytest.mark.parametrize("first, until, passes", [
+    ("1", "i < env->limit", "env->limit - 1 passes"),
+    ("env->limit + 1", "i < env->limit + env->tick + env->limit", None),    # of another length
+    ("0", "i <= env->limit", "env->limit + 1 passes"),
+    ("1", "i <= env->limit", None), ("start", "i < start + env->limit", None)])
+def test_a_sum_that_is_drawn_over_another_range(probe, first, until, passes):
+    """A constant apart: else it may be the same range, said in another way."""
+    folder = probe(("    env->tick++;\n", "    env->tick++;\n    int start = 2 * env->tick;\n"
+                    + LOOPS.format(first=first, until=until)
+                    + "    env->log.score += birds_left + start;\n"),
+                   ("c_render(Probe* env) { (void)env; }", "c_render(Probe* env) {\n"
+                    + LOOPS.format(first="0", until="i < env->limit")
+                    + "    (void)birds_left;\n}"))
+    source = read.read(folder)
+    found = [(mine.count, drawn.count) for mine, drawn in sums.unlike(source)]
+    assert found == ([(passes, "env->limit passes")] if passes else [])
+    said = list(drawn_otherwise.drawn_otherwise(SimpleNamespace(source=source)))
+    assert [(one.code, one.severity, one.actual) for one in said] == (
+        [("PUF422", "warning", passes)] if passes else [])
 
 
 @pytest.mark.parametrize("reset, fields", [

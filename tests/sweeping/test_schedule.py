@@ -11,7 +11,8 @@ from puffer_sdk.sweeping import supervisor as supervising
 from puffer_sdk.sweeping.board import Board
 from puffer_sdk.sweeping.plan import Plan
 from puffer_sdk.sweeping.schedule import Schedule
-from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, Store, Stored, journal_of
+from puffer_sdk.sweeping.storages import journal_of
+from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, Store, Stored
 from puffer_sdk.sweeping.supervisor import Supervisor
 from puffer_sdk.sweeping.verdict import untried
 from puffer_sdk.sweeping.worker import Worker, is_cut
@@ -160,6 +161,16 @@ def test_what_has_no_limit_is_judged_on_all_seeds(begin):
 def test_why_there_is_no_verdict(begin, wall, seeds, fails, says):
     found, _ = begin(Machine(wall, fails=fails or (lambda facts: False)), 100, seeds=seeds)
     assert found.verdict is None and re.search(says, found.unjudged), found.unjudged
+
+
+@pytest.mark.parametrize(("fails", "hint"), [
+    (lambda facts: True, r"trial \d+ failed: it crashed"),
+    (lambda facts: False, r"10 s are too few for a run; go on with: .* --seconds 100")])
+def test_why_no_trial_has_finished(begin, fails, hint):
+    """Those that failed are the reason; else the time was too short."""
+    with pytest.raises(UsageError, match="no trial has finished") as refused:
+        begin(Machine(2.0 if fails({}) else 60.0, fails=fails), 10)
+    assert re.fullmatch(hint, refused.value.hint)
 
 
 def test_a_sweep_that_goes_on_is_judged_then(begin):

@@ -14,7 +14,8 @@ from puffer_sdk.sweeping import store as storing
 from puffer_sdk.sweeping import sweep as sweeping
 from puffer_sdk.sweeping import trial as trialing
 from puffer_sdk.sweeping.plan import Plan
-from puffer_sdk.sweeping.store import Store, journal_of
+from puffer_sdk.sweeping.storages import journal_of
+from puffer_sdk.sweeping.store import Store
 from puffer_sdk.training import backends
 
 PLAN = Plan(env="probe", rows={"train.gamma": {"distribution": "uniform", "min": 0.5, "max": 0.9}},

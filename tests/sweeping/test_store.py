@@ -15,7 +15,8 @@ import pytest
 
 from puffer_sdk.base.errors import Damaged, RunError, UsageError
 from puffer_sdk.sweeping.plan import Plan
-from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Lock, Store, shown
+from puffer_sdk.sweeping.storages import Lock, shown
+from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Store
 
 ROWS = {"train.gamma": {"distribution": "logit_normal", "min": 0.9, "max": 0.999}}
 PLAN = Plan(env="toy", rows=ROWS, start={"train.gamma": 0.99}, fixed={}, spec="abc",
@@ -115,7 +116,7 @@ def test_the_lock_dies_with_its_holder_also_against_a_second_worker(journal, sto
     """kill -9 while it is held: whoever waits goes on at once, Optuna's own lock after 30 s."""
     code = """
         import sys, time
-        from puffer_sdk.sweeping.store import Lock
+        from puffer_sdk.sweeping.storages import Lock
         lock = Lock(sys.argv[1])
         lock.acquire()
         print("held", flush=True)

@@ -24,7 +24,8 @@ from puffer_sdk.bridges import sources, usage
 from puffer_sdk.policy.evaluate import evaluate
 from puffer_sdk.settings import inifile
 from puffer_sdk.sweeping.plan import read
-from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, STOPPED, Stored, connect
+from puffer_sdk.sweeping.storages import connect
+from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, STOPPED, Stored
 from puffer_sdk.sweeping.sweep import open_sweep, sweep
 from puffer_sdk.sweeping.trial import Bench
 from puffer_sdk.sweeping.worker import keep_checkpoints

@@ -137,9 +137,9 @@ def _detectors(rule: registry.Rule) -> list[str]:
     """What sees the faults, and what each showed on games that it had not been shown."""
     if not rule.is_family:
         (only,) = rule.detectors
-        return [f"**Faults of unseen games that it found:** {only.rate}.",
+        return [f"**Faults found in games that it had not been shown:** {only.rate}.",
                 *(f"\nMissed: {quote(one)}." for one in only.rate.missed)]
-    out = ["| detector | faults of unseen games that it found | what it looks for | missed |",
+    out = ["| detector | found in games that it had not been shown | what it looks for | missed |",
            "|---|---|---|---|"]
     for each in rule.detectors:
         level = "" if each.level == registry.STABLE else f" (`{each.level}`)"

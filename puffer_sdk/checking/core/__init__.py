@@ -2,7 +2,7 @@
 
 In the order in which data passes:
 
-    often           words for how often: enough, most, half
+    often           thresholds that all rules share: enough, most, half
     kinds           play/facts.def -> a frozen dataclass for each kind of fact
     memory_bound    how much memory all experiments may use together
     statistics      a long run's observations and rewards, as numbers and a table

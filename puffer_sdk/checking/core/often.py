@@ -1,6 +1,6 @@
-"""How often is often?  counts -> a word that means the same in every rule
+"""Shared thresholds.  counts -> whether they are enough, most, half
 
-What is told of a rule alone, such as the length of a play, stands in its file by a name.
+They mean the same in every rule. A threshold of one rule stands in its file, with a name.
 """
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ MOST = 0.9
 
 
 def enough(count: int) -> bool:
-    """No accident."""
+    """Whether something was seen too often to be an accident."""
     return count >= ENOUGH
 
 
 def most(count: float, of: float) -> bool:
-    """Nearly all of them: the few others may have causes of their own."""
+    """Whether these are nearly all: the few others may have causes of their own."""
     return count >= MOST * of
 
 
 def half(count: float, of: float) -> bool:
-    """Half of them at least: the rule, and not the exception."""
+    """Whether these are at least half: the rule, and not the exception."""
     return 2 * count >= of

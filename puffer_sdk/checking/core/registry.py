@@ -59,14 +59,14 @@ class Detector:
 
     @property
     def rate(self) -> Rate:
-        """How many faults of games that it had not been shown it found."""
+        """What it found of the faults in games that it had not been shown."""
         return Rate(**rates().get(f"{self.code}/{self.name}", {}))
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What a detector showed on faults in games of authors who knew no rule, before it was changed
-    because of them."""
+    """What a detector found of the faults in games whose authors knew no rule, before anything was
+    changed because of these games."""
 
     found: int = 0
     faults: int = 0             # of its kind; those that it missed are described in `missed`
@@ -78,7 +78,7 @@ class Rate:
 
 @cache
 def rates() -> dict[str, dict]:
-    """rules/rates.json, which `make bench` writes."""
+    """rules/rates.json, which `benchmarks/bench_check.py --rates` writes."""
     return json.loads(files.read(Path(rules.__path__[0]) / "rates.json"))
 
 
@@ -145,6 +145,7 @@ def _first_sentence(text: str) -> str:
 
 
 def is_requested(one: Detector, facts: Facts) -> bool:
+    """Whether this check uses a detector."""
     return one.level == STABLE or one.level in facts.options
 
 
@@ -218,7 +219,7 @@ def load() -> dict[str, Rule]:
 
 
 def requested(facts: Facts) -> dict[str, Rule]:
-    """The rules of this check: those that need an option only with it, and with what looks."""
+    """The rules of this check: without those whose option, or whose detectors, nobody asked for."""
     return {code: rule for code, rule in load().items()
             if (not rule.option or rule.option in facts.options)
             and any(is_requested(each, facts) for each in rule.detectors)}

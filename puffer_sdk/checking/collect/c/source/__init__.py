@@ -11,6 +11,7 @@
     switches    what is the same in the whole play
     generators  random generators: copies that are not stored back, and those that begin anew
     sites       places where a number may lose what it should tell
+    sums        loops that add up the same over another number of things
     fractions   fractions that settings lose on the way into the game
     demo        the settings that the standalone program gives its env
 """

@@ -27,6 +27,9 @@ def log_mismatch():
         env->episode_return += env->rewards[0];
         if (won) { add_log(env); c_reset(env); }
 
+    A sum that c_step makes for the log, and c_render over one thing more or less, is a warning: two
+    loops that were meant to be one.
+
     A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. It
     is seen by large and small values in the log before entries are made: a sum, a maximum and a
     minimum leave them. `// puffer: assigned` after the field declares that it is meant. A log that
@@ -47,8 +50,8 @@ def log_mismatch():
     over all, or over those that end; one entry per env or one per agent. A length counted in
     frames is right where a loop of so many passes counts them, and so is one without the steps that
     an agent waits to come back; one step that only some of the endings miss is forgiven. A field
-    that the code never mentions is not tested, nor are entries that are made per goal, without
-    a terminal. Where num_agents changes, an agent may take its sums to another row:
+    that nothing writes is PUF423's. Entries that are made per goal, without a terminal, are not
+    held against episodes. Where num_agents changes, an agent may take its sums to another row:
     then a mismatch proves nothing.
     """
 

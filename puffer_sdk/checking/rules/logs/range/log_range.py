@@ -1,4 +1,4 @@
-"""The page of PUF423, and what its detectors share."""
+"""The page of PUF423."""
 from __future__ import annotations
 
 from ....core.registry import family

@@ -1,4 +1,4 @@
-"""The page of PUF302, and what its detectors share."""
+"""The page of PUF302, and its fix."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The page of PUF307, and what its detectors share."""
+"""The page of PUF307."""
 from __future__ import annotations
 
 from ....core.registry import family
