@@ -89,8 +89,9 @@ def say(text: str) -> None:
 def run_tests() -> dict[str, int]:
     """{"passed": n, "failed": n, ...} of the tests that hold a GPU against the CPU."""
     say("holding every kernel against the CPU's ...")
+    together = str(min(8, os.cpu_count() or 1))
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                           *(str(ROOT / "tests" / f"{name}.py") for name in TESTS)],
+                           "-n", together, *(str(ROOT / "tests" / f"{name}.py") for name in TESTS)],
                           capture_output=True, text=True, cwd=ROOT)
     said = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr
     counts = {word: int(number) for number, word in

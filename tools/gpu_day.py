@@ -46,6 +46,8 @@ SMALL = ("--vec.total-agents", "64", "--train.horizon", "16", "--train.minibatch
 # For a sanitizer: an environment and a way to train, each of which runs other kernels
 SANITIZED = (("breakout", ()), ("pendulum", ("--train.precision", "bf16")),
              ("snake", ("--vec.device", "cuda", "--vec.total-agents", "256")))
+# Of a training's children none computes on the GPU, and the compilers do not answer a sanitizer
+SANITIZER = ("compute-sanitizer", "--target-processes", "application-only")
 COMPLAINT = 9                   # compute-sanitizer's status, where the program itself ended well
 
 
@@ -134,7 +136,8 @@ def tests(day: Day) -> None:
     """Every kernel against the CPU's, rollouts and updates against the CPU trainer's."""
     files = [f"tests/{name}" for name in TESTS]
     some = ["-k", "a_tick_begins or decks_are"] if day.emulated else []
-    day.run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2",
+    together = min(8, os.cpu_count() or 1)      # all on the one GPU
+    day.run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", together, "-rs",
             *(files[:2] if day.emulated else files), *some, seconds=560)
 
 
@@ -157,8 +160,7 @@ def figures(day: Day) -> None:
 def sanitizer(tool: str) -> Callable[[Day], None]:
     def stage(day: Day) -> None:
         in_front = [] if day.emulated else [
-            "compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode",
-            COMPLAINT]
+            *SANITIZER, "--tool", tool, "--error-exitcode", COMPLAINT]
         for env, way in SANITIZED:
             way = way if gpu.has_bf16() else [word.replace("bf16", "fp32") for word in way]
             with tempfile.TemporaryDirectory() as runs:
@@ -175,8 +177,11 @@ STAGES: dict[str, tuple[int, Callable[[Day], None]]] = {       # minutes, at mos
     "initcheck": (10, sanitizer("initcheck"))}
 
 
-def build_probe(folder: Path, *, emulated: bool) -> Path:
-    """gpu_probe.cc with a device. Raises BuildError."""
+def build_probe(folder: Path, *, emulated: bool, arch: str | None = None) -> Path:
+    """gpu_probe.cc with a device; arch ("90"): for another GPU than this machine's.
+
+    Raises BuildError.
+    """
     made, probe = folder / "gpu_probe", ROOT / "tools" / "gpu_probe.cc"
     files = sources.for_cuda("emulated/device.cc" if emulated else "cuda/device.cu")[:2]
     places = [f"-I{place}" for place in sources.include_dirs()]
@@ -187,7 +192,7 @@ def build_probe(folder: Path, *, emulated: bool) -> Path:
     else:
         nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
         command = [nvcc.path, *cuda.HOST_FLAGS, "-std=c++17", "-O3", "-fmad=false",
-                   f"-arch=sm_{gpu.list_usable()[0][1].arch}", *places, *files, probe, "-o", made,
+                   f"-arch=sm_{arch or gpu.list_usable()[0][1].arch}", *places, *files, probe, "-o", made,
                    "-ldl"]
     compilers.run_compiler([str(word) for word in command], source=probe, what="the probe",
                            timeout=cuda.TIMEOUT)

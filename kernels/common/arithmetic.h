@@ -11,7 +11,7 @@
  *                                     unless F_SCALE_SATURATES, which gives 0
  *
  * f_min and f_max give the second where either is NaN, and the number at hand stands second: a NaN
- * passes through everything here, so that the checks of results find it.
+ * passes through everything here but f_log, whatever its bits, so that the checks of results find it.
  *
  * exp, log and cos are our own: a generic build gives the same bits on every machine, and a
  * vector of them costs no more than a few products. Errors are relative unless stated.
@@ -49,7 +49,7 @@ KERNEL_INLINE F f_bounded(F t) {
 #endif
 }
 
-// e^x, error 2e-7 + 8e-8 |x|; 0 below x = -87.34, and 2^126 above 87.34 (and for a NaN)
+// e^x, error 2e-7 + 8e-8 |x|; 0 below x = -87.34, and 2^126 above 87.34
 KERNEL_INLINE F f_exp(F x) {
     F t = f_min(f_set(126.0f), x * f_set(1.44269504f));
     return f_select(f_lt(t, f_set(-126.0f)), f_set(0.0f), f_exp2(f_bounded(t)));

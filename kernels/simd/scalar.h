@@ -27,7 +27,7 @@ KERNEL_INLINE F f_float(I x) {
 KERNEL_INLINE F f_whole(I x) { return (F)x; }
 KERNEL_INLINE F f_round(F x) { return (x + 12582912.0f) - 12582912.0f; }
 KERNEL_INLINE F f_scale(F v, F n) {
-    return f_float(f_bits(v) + (I)((uint32_t)f_bits(n + 12582912.0f) << 23));
+    return v * f_float((I)(((uint32_t)f_bits(n + 12582912.0f) << 23) + 0x3f800000u));
 }
 KERNEL_INLINE M f_lt(F a, F b) { return a < b; }
 KERNEL_INLINE M f_le(F a, F b) { return a <= b; }

@@ -445,6 +445,18 @@ def test_a_header_that_is_not_there(probe):
     assert "#ifndef PUFFER_DEVICE" in caught.value.hint
 
 
+@pytest.mark.parametrize("variable", ["CPATH", "C_INCLUDE_PATH"])
+def test_headers_that_the_machine_puts_before_all_others_are_not_read(probe, monkeypatch, tmp_path,
+                                                                      variable):
+    (tmp_path / "stdarg.h").write_text(
+        "typedef __builtin_va_list __gnuc_va_list;\ntypedef __gnuc_va_list va_list;\n")
+    (tmp_path / "pthread.h").write_text("")
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert compile_program(probe(("#include <stdbool.h>", "#include <stdarg.h>")), "90")
+    with pytest.raises(BuildError, match="pthread.h is not there on a GPU"):
+        compile_program(probe(("#include <stdbool.h>", "#include <pthread.h>")), "90")
+
+
 def test_a_gpu_that_nvrtc_does_not_know(probe):
     with pytest.raises(UsageError, match="no GPU of compute capability 42"):
         compile_program(probe(("tick;", "tick;")), "42")

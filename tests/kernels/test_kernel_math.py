@@ -119,6 +119,15 @@ def test_rounding_and_scaling(math):
         assert np.array_equal(math("scale", v, n), np.float32(v) * np.exp2(n))
 
 
+@pytest.mark.parametrize("name, more", [
+    ("exp2", ()), ("exp", ()), ("sigmoid", ()), ("reciprocal", ()), ("round", ()), ("scale", (3,)),
+    ("candidate", ()), ("mingru", (0.5, 0.5, 0.5)), ("highway", (0.5, 0.5))])
+def test_a_nan_stays_one_whatever_its_bits(math, name, more):
+    """A CPU makes 0x7fc00000 of 0/0, a GPU 0x7fffffff, and memory set to 0xff holds another."""
+    bits = np.uint32([0x7fc00000, 0x7fffffff, 0xffffffff, 0xffc00000, 0x7fc00001, 0x7f800001])
+    assert np.isnan(math(name, bits.view(np.float32), *more)).all()
+
+
 def test_the_candidate_tells_its_sides_apart(math):
     """Also where sigmoid(u) rounds to 0.5: the slope is 1 from 0 on, and 1/4 just below."""
     u = np.float32([-1e-30, -1e-9, -1e-7, -0.0, 0.0, 1e-9])

@@ -8,6 +8,9 @@ import pytest
 from helpers.cuda_calls import HAS_DRIVER
 from helpers.places import ROOT
 
+sys.path.insert(0, str(ROOT / "tools"))
+import gpu_day  # noqa: E402
+
 DAY = ROOT / "docs" / "data" / "gpu.json"
 TOOL = ROOT / "tools" / "gpu_day.py"
 
@@ -37,6 +40,10 @@ def test_every_stage_runs_and_writes_down_what_it_did(day):
         assert text.startswith("$ python -m p") and "-- status 0, " in text, name
         assert f"{ROOT}/tests" not in text.partition("\n")[0]
     assert " passed" in (day / "tests.txt").read_text()
+
+
+def test_the_probe_compiles_for_a_gpu(tmp_path):
+    assert gpu_day.build_probe(tmp_path, emulated=False, arch="90").is_file()
 
 
 def test_what_it_measured_is_kept(day):

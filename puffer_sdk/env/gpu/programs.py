@@ -109,7 +109,10 @@ def check_arch(compiler: nvrtc.Nvrtc, arch: str) -> None:
 # ---- the text ----------------------------------------------------------------------------------
 
 def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
-    """The binding with all that it includes, for a GPU: PUFFER_DEVICE is defined."""
+    """The binding with all that it includes, for a GPU: PUFFER_DEVICE is defined.
+
+    Only our headers are there, also where the machine's variables name others.
+    """
     source = binding.write(spec, build_dir)
     device = paths.include_dir() / "device"
     compiler = compilers.find_compiler()
@@ -122,7 +125,8 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
                "-include", device / "puffer_prelude.h", source]
     try:
         text = compilers.run_compiler(command, source=spec.header, what=spec.header.name,
-                                      verbose=verbose, reads=True)
+                                      verbose=verbose, reads=True,
+                                      env={"CPATH": None, "C_INCLUDE_PATH": None})
     except BuildError as error:
         raise _not_read(error, spec) from None
     return text.encode()

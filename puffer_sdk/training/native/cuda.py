@@ -30,8 +30,8 @@ from . import sources
 
 ARCHS = ("75", "80", "90", "120")       # compute capabilities: T4, A100, H100 and H200, RTX 50
 # g++ defines _GNU_SOURCE, under which glibc 2.41 and newer declare C23's functions (sinpi, rsqrt)
-# otherwise than CUDA's own headers do
-HOST_FLAGS = ("-U_GNU_SOURCE",)
+# otherwise than CUDA's own headers do. The other two are what is left of it: clocks, C++ strings
+HOST_FLAGS = ("-U_GNU_SOURCE", "-D_DEFAULT_SOURCE=", "-D_XOPEN_SOURCE=700")
 FLAGS = (*HOST_FLAGS, "-std=c++17", "-O3",
          "-fmad=false",                 # multiply-adds where the source says so
          "-shared", "-Xcompiler", "-fPIC,-Wall,-Wextra")
