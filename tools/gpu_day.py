@@ -44,9 +44,9 @@ WIDE = ("--train.horizon", "64", "--train.minibatch-size", "32768", "--policy.hi
 SMALL = ("--vec.total-agents", "64", "--train.horizon", "16", "--train.minibatch-size", "512",
          "--train.total-timesteps", "2048", "--policy.hidden-size", "16")
 # For a sanitizer: an environment and a way to train, each of which runs other kernels
-SANITIZED = (("breakout", ()), ("pendulum", ("--train.precision", "bf16")),
-             ("snake", ("--vec.device", "cuda", "--vec.total-agents", "256")))
-# Of a training's children none computes on the GPU, and the compilers do not answer a sanitizer
+SANITIZED = (("breakout", {}), ("pendulum", {"train.precision": "bf16"}),
+             ("snake", {"vec.device": "cuda", "vec.total_agents": "256"}))
+# It watches one process, in which all has to happen: see one_process.py
 SANITIZER = ("compute-sanitizer", "--target-processes", "application-only")
 COMPLAINT = 9                   # compute-sanitizer's status, where the program itself ended well
 
@@ -162,11 +162,10 @@ def sanitizer(tool: str) -> Callable[[Day], None]:
         in_front = [] if day.emulated else [
             *SANITIZER, "--tool", tool, "--error-exitcode", COMPLAINT]
         for env, way in SANITIZED:
-            way = way if gpu.has_bf16() else [word.replace("bf16", "fp32") for word in way]
-            with tempfile.TemporaryDirectory() as runs:
-                day.run(*in_front, sys.executable, "-m", "puffer_sdk", "train", f"examples/{env}",
-                        *SMALL, "--train.device", "cuda", *way, "--runs-dir", runs,
-                        "--vec.step-timeout", "3600", seconds=190, tool="compute-sanitizer")
+            if gpu.has_bf16() or "train.precision" not in way:
+                day.run(*in_front, sys.executable, "tools/one_process.py", env,
+                        *(word for setting in way.items() for word in setting), seconds=190,
+                        tool="compute-sanitizer")
     stage.__doc__ = f"compute-sanitizer's {tool} over three short trainings."
     return stage
 
@@ -192,8 +191,8 @@ def build_probe(folder: Path, *, emulated: bool, arch: str | None = None) -> Pat
     else:
         nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
         command = [nvcc.path, *cuda.HOST_FLAGS, "-std=c++17", "-O3", "-fmad=false",
-                   f"-arch=sm_{arch or gpu.list_usable()[0][1].arch}", *places, *files, probe, "-o", made,
-                   "-ldl"]
+                   f"-arch=sm_{arch or gpu.list_usable()[0][1].arch}", *places, *files, probe,
+                   "-o", made, "-ldl"]
     compilers.run_compiler([str(word) for word in command], source=probe, what="the probe",
                            timeout=cuda.TIMEOUT)
     return made

@@ -81,6 +81,13 @@ static void launches() {
     auto tiny = [&] { stream_launch(stream, KERNEL_floats_narrow, &one, 1, 32); };
     const int times = quick ? 20 : 500;
     tell("a small kernel in a graph", in_graph(quick ? 20 : 200, 20, tiny), "us");
+    device_time(device, 1);
+    for (int i = 0; i < 20; i++) tiny();
+    device_time(device, 0);
+    DeviceTally tally;
+    if (device_tally(device, 0, &tally))
+        tell("a small kernel, timed as profile does it",
+             1e6 * tally.seconds / (double)tally.calls, "us");
     for (int nodes : {1, 7}) {
         graph_begin(stream);
         for (int i = 0; i < nodes; i++) tiny();

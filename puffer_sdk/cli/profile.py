@@ -104,9 +104,9 @@ def print_kernels(found) -> None:
     if found.gpu["unpinned"]:
         ui.out(f"memory    the environments' memory cannot be locked ({found.gpu['unpinned']}): "
                "rows are copied once more on their way")
-    first = "the first is " if found.gpu["gpus"] > 1 else ""
-    ui.out(f"GPU       {first}busy {found.busy:.0%} of an epoch; a copy reads and writes "
-           f"{found.copy_rate / 1e9:,.0f} GB/s\n")
+    first = "of the first: " if found.gpu["gpus"] > 1 else ""
+    ui.out(f"GPU       {first}kernels, one after another, take {found.busy:.0%} of an epoch's "
+           f"time; a copy reads and writes {found.copy_rate / 1e9:,.0f} GB/s\n")
     title = "each kernel timed by itself" + ", on the first GPU" * bool(first)
     table = Table(title=title, title_justify="left", title_style="bold", header_style="dim",
                   box=None, padding=(0, 0, 0, 3), pad_edge=False)

@@ -223,7 +223,7 @@ def _system_library(name: str) -> Path | None:
 
 # ---- the driver -------------------------------------------------------------------------------
 
-_ASK_DRIVER = r"""
+ASK_DRIVER = r"""
 import ctypes, json, os, sys
 try:
     cuda = ctypes.CDLL("libcuda.so.1")
@@ -265,13 +265,13 @@ print(json.dumps(out))
 
 def find_driver() -> Driver | None:
     """The NVIDIA driver and the GPUs that CUDA_VISIBLE_DEVICES leaves; None without a driver."""
-    return _find_driver(*(os.environ.get(name) for name in
+    return ask_driver(*(os.environ.get(name) for name in
                           ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")))
 
 
 @cache
-def _find_driver(*_surroundings: str | None) -> Driver | None:
-    asking = subprocess.Popen([sys.executable, "-I", "-S", "-c", _ASK_DRIVER],
+def ask_driver(*_surroundings: str | None) -> Driver | None:
+    asking = subprocess.Popen([sys.executable, "-I", "-S", "-c", ASK_DRIVER],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               stdin=subprocess.DEVNULL)
     with asking:
@@ -285,11 +285,16 @@ def _find_driver(*_surroundings: str | None) -> Driver | None:
     if asking.returncode == 9:
         return None
     try:
-        said = json.loads(answer)
+        return read_answer(answer)
     except ValueError:
         ended = signal.Signals(-asking.returncode).name if asking.returncode < 0 \
             else f"exit status {asking.returncode}"
         return Driver(None, problem=f"asking it ended with {ended}")
+
+
+def read_answer(answer: str | bytes) -> Driver:
+    """What ASK_DRIVER prints. Raises ValueError where it is no JSON."""
+    said = json.loads(answer)
     version = said["version"]
     return Driver((version // 1000, version % 1000 // 10) if version else None,
                   tuple(Gpu(name, tuple(capability), memory)

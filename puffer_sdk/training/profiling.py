@@ -78,7 +78,8 @@ class Profile:
     bytes: int                  # memory of the trainer
     gpu: dict | None = None     # NativePPO.gpu()
     kernels: list[Kernel] = field(default_factory=list)     # on a GPU, the slowest first
-    busy: float | None = None   # seconds of all kernels / seconds of an epoch
+    busy: float | None = None   # seconds of all kernels one after another / seconds of an epoch:
+    #                                     above 1 where streams run at the same time
     copy_rate: float | None = None      # bytes/s of a copy on the GPU, reads plus writes
     ranks: list[dict] = field(default_factory=list)     # of several: host, rollout, update, and
     #                                     exchange: seconds of the update that it waited

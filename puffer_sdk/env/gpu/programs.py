@@ -111,14 +111,15 @@ def check_arch(compiler: nvrtc.Nvrtc, arch: str) -> None:
 def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
     """The binding with all that it includes, for a GPU: PUFFER_DEVICE is defined.
 
-    Only our headers are there, also where the machine's variables name others.
+    Only our headers are there, also where the machine's variables name others, or a compiler that
+    is a script.
     """
     source = binding.write(spec, build_dir)
     device = paths.include_dir() / "device"
     compiler = compilers.find_compiler()
     command = [*compiler.command, "-E", "-xc", "-std=gnu11", "-nostdinc", "-w",
-               f"-I{spec.folder}", "-isystem", device, "-isystem", headers.headers(),
-               "-isystem", paths.data_dir("trainer") / "device",
+               f"-I{spec.folder}", f"-I{device}", f"-I{headers.headers()}",
+               f"-I{paths.data_dir('trainer') / 'device'}",     # before a compiler's -isystem
                "-U__SSE__", "-U__SSE2__", "-U_OPENMP", "-DPUFFER_LIBRARY", "-DPUFFER_DEVICE=1",
                "-DRAYMATH_STATIC_INLINE", f'-DPUFFER_NAME="{spec.name}"',
                *spec.field_flags, *(spec.finals.flags if spec.finals else []),
