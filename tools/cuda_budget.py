@@ -1,11 +1,9 @@
-"""What the GPU's compiler makes of every kernel, and what that lets us expect.  No GPU is needed.
+"""What the GPU's compiler makes of every kernel.  No GPU is needed.
 
     python tools/cuda_budget.py        writes docs/data/kernels.json, for docs/trainer/gpu.md
 
 nvcc compiles the kernels for six generations. ptxas says how many registers and how much shared
-memory each takes and what it spills; the disassembly says how often it moves single bytes. The
-estimates come from a small model of one epoch, whose assumptions stand in docs/trainer/gpu.md. They
-are no measurements.
+memory each takes and what it spills; the disassembly says how often it moves single bytes.
 """
 from __future__ import annotations
 
@@ -24,7 +22,6 @@ from puffer_sdk.training.native import cuda, sources
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 DATA = ROOT / "docs" / "data" / "kernels.json"
-DAY = ROOT / "docs" / "data" / "gpu.json"           # of tools/gpu_day.py
 THREADS = 256                           # of a block at most: CUDA_THREADS
 
 
@@ -133,77 +130,6 @@ def kernel_names() -> list[str]:
     return re.findall(r"^    X\((\w+), ", text, re.M)
 
 
-# ---- the model ---------------------------------------------------------------------------------
-
-@dataclass(frozen=True)
-class Machine:
-    """What the model assumes of a machine; the comments say how sure that is."""
-
-    name: str = "H100 on PCIe 5, 16 cores"
-    pcie: float = 40e9                  # bytes/s each way: two thirds of the link
-    memory: float = 2.4e12              # bytes/s that kernels reach: 70 % of HBM3
-    products: float = 25e12             # FLOP/s in fp32 at these shapes: 40 % of what is possible
-    node: float = 2.0e-6                # seconds of a node of a graph, its kernel's start included
-    replay: float = 7e-6                # of the host, to replay a graph
-    wait: float = 9e-6                  # from the end of the GPU's work until the host goes on
-    scan: float = 60e-9                 # a tick of a scan: the latency of its chain
-    env: float = 45e-9                  # a step of an environment on one core (breakout)
-    cores: int = 16
-
-
-@dataclass(frozen=True)
-class Work:
-    """breakout: what an epoch consists of."""
-
-    agents: int
-    horizon: int = 64
-    obs: int = 118
-    hidden: int = 64
-    layers: int = 2
-    outputs: int = 4
-    minibatch: int = 32768
-    slices: int = 2
-    replay_ratio: float = 1.0
-
-
-def weights_of(work: Work) -> int:
-    return (work.obs * work.hidden + work.layers * 3 * work.hidden ** 2
-            + work.outputs * work.hidden)
-
-
-def epoch_seconds(work: Work, machine: Machine, *, plays: bool) -> dict[str, float]:
-    """{"rollout", "update"}: seconds of each. plays: environments on the GPU too."""
-    rows, weights = work.agents // work.slices, weights_of(work)
-    nodes = 3 + 2 * work.layers + (2 if plays else 3)       # products, kernels; copies or envs
-    network = nodes * machine.node + 2 * rows * weights / machine.products
-    moved = rows * 4 * (work.obs + 4)
-    envs = work.agents * machine.env / machine.cores
-    if plays:       # a thread is thirty times slower than a core, and there are thousands
-        tick = work.slices * (network + rows * work.obs * 8 / machine.memory + 12e-6)
-    else:           # one slice's network behind another's environments
-        turn = network + moved / machine.pcie + machine.replay + machine.wait
-        tick = max(work.slices * turn, envs + work.slices * (machine.replay + machine.wait))
-    steps = work.agents * work.horizon
-    minibatch = min(work.minibatch, steps)
-    each = (40 + 10 * work.layers) * machine.node + 30 * machine.node      # learning, Muon
-    each += 2 * 3 * minibatch * weights / machine.products
-    each += 2 * work.layers * work.horizon * machine.scan
-    each += minibatch * 4 * (work.obs + 14 * work.layers * work.hidden) / machine.memory
-    return {"rollout": (work.horizon + 1) * tick,
-            "update": work.replay_ratio * steps / minibatch * each}
-
-
-def estimates(machine: Machine | None = None) -> list[dict]:
-    machine = machine or Machine()
-    rows = []
-    for agents, plays in ((1024, False), (4096, False), (1024, True), (4096, True)):
-        work = Work(agents)
-        took = epoch_seconds(work, machine, plays=plays)
-        rows.append({"agents": agents, "envs": "GPU" if plays else "CPU", **took,
-                     "steps_per_second": agents * work.horizon / sum(took.values())})
-    return rows
-
-
 # ---- the tables ----------------------------------------------------------------------------------
 
 def kernel_table(measured: dict[str, dict[str, Kernel]]) -> str:
@@ -227,34 +153,8 @@ def kernels_page(data: dict) -> str:
                          for arch, rows in data["kernels"].items()})
 
 
-def estimates_page(data: dict) -> str:
-    """The table of estimates, from the file."""
-    return estimate_table(data["estimates"])
-
-
 def span(values: list[int]) -> str:
     return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
-
-
-def estimate_table(rows: list[dict], measured: Path = DAY) -> str:
-    """Beside what tools/gpu_day.py measured, where it has."""
-    found = json.loads(measured.read_text())["steps_per_second"] if measured.is_file() else {}
-    lines = ["| agents | environments on the | rollout | update | steps/s, estimated | measured |",
-             "| --- | --- | --- | --- | --- | --- |"]
-    for row in rows:
-        lines.append(f"| {row['agents']:,} | {row['envs']} | {1e3 * row['rollout']:.1f} ms | "
-                     f"{1e3 * row['update']:.1f} ms | {row['steps_per_second'] / 1e6:.0f} M | "
-                     f"{rate(found.get(case(row['agents'], row['envs'])))} |")
-    return "\n".join(lines)
-
-
-def case(agents: int, envs: str) -> str:
-    """What gpu.json calls a row of the estimates."""
-    return f"{agents} agents, environments on the {envs}"
-
-
-def rate(steps_per_second: float | None) -> str:
-    return f"{steps_per_second / 1e6:.1f} M" if steps_per_second else "not measured"
 
 
 def main() -> int:
@@ -262,9 +162,7 @@ def main() -> int:
     DATA.write_text(json.dumps(
         {"command": "python tools/cuda_budget.py", "nvcc": str(cuda_finding.find_nvcc().banner),
          "kernels": {arch: [asdict(kernel) for kernel in found.values()]
-                     for arch, found in measured.items()},
-         "machine": asdict(Machine()), "work": asdict(Work(0)), "estimates": estimates()},
-        indent=1) + "\n")
+                     for arch, found in measured.items()}}, indent=1) + "\n")
     print(f"wrote    {DATA.relative_to(ROOT)}; `make docs-tables` puts it into the page")
     return 0
 

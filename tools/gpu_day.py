@@ -5,8 +5,8 @@
 
 Every stage writes build/gpu-day/STAGE.txt, and what it measured to build/gpu-day/gpu.json. On a
 real GPU that file goes to docs/data/gpu.json as well, with the machine, the driver and the date,
-and tools/cuda_budget.py puts its figures beside the estimates. With PUFFER_CUDA=emulated every
-stage runs with small sizes, without NVIDIA's tools, and docs/ stays as it is: so it is tested.
+and `make docs-tables` puts it on a page. With PUFFER_CUDA=emulated every stage runs with small
+sizes, without NVIDIA's tools, and docs/ stays as it is: so it is tested.
 Exit status: 0, 1 where a step of a stage failed, 2 where no GPU can be used.
 """
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import platform
@@ -27,18 +28,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cuda_budget import DAY, case
-
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import PufferError
 from puffer_sdk.toolchain import compilers, cuda_finding, gpu
 from puffer_sdk.training.native import cuda, sources
 
 ROOT = Path(__file__).resolve().parents[1]
+DAY = ROOT / "docs" / "data" / "gpu.json"
 TESTS = ("kernels/test_cuda_network.py", "kernels/test_cuda_updates.py",
          "trainer/test_cuda_training.py", "trainer/test_cuda_envs.py", "trainer/test_cuda_ranks.py",
          "trainer/test_native_parity.py", "trainer/test_native_rollout.py",
          "trainer/test_native_errors.py")
+AGENTS, PLACES = (1024, 4096, 16384), ("CPU", "GPU")
 WIDE = ("--train.horizon", "64", "--train.minibatch-size", "32768", "--policy.hidden-size", "64",
         "--policy.num-layers", "2")
 SMALL = ("--vec.total-agents", "64", "--train.horizon", "16", "--train.minibatch-size", "512",
@@ -142,9 +143,9 @@ def tests(day: Day) -> None:
 
 
 def figures(day: Day) -> None:
-    """Steps a second and each kernel's time, with 1,024 and 4,096 agents."""
+    """Steps a second with 1,024 to 16,384 agents."""
     rates = day.measured.setdefault("steps_per_second", {})
-    for agents, place in ((1024, "CPU"), (4096, "CPU"), (1024, "GPU"), (4096, "GPU")):
+    for agents, place in itertools.product(AGENTS, PLACES):
         sizes = SMALL[2:] if day.emulated else WIDE
         many = 64 if day.emulated else agents
         said = day.puffer("profile", "examples/breakout", "--train.device", "cuda", "--seconds",
@@ -153,8 +154,7 @@ def figures(day: Day) -> None:
                           seconds=120)
         with contextlib.suppress(ValueError):
             found = json.loads(said[said.index("{"):said.rindex("}") + 1])
-            rates[case(agents, place)] = found["steps_per_second"]
-            day.measured.setdefault("kernels", {})[case(agents, place)] = found["kernels"]
+            rates[f"{agents} agents, environments on the {place}"] = found["steps_per_second"]
 
 
 def sanitizer(tool: str) -> Callable[[Day], None]:
@@ -212,6 +212,56 @@ def machine() -> dict[str, object]:
             "nvcc": nvcc.banner if nvcc else None}
 
 
+def table(data: dict) -> str:
+    """The figures of docs/data/gpu.json, for docs/trainer/gpu.md."""
+    probe = {name: each["value"] for name, each in data["probe"].items()}
+    rates = data["steps_per_second"]
+    lines = [f"{data['gpu']}, {data['cores']} cores, CUDA {data['driver']}, {data['date']}. "
+             "breakout, two layers of 64 units, a horizon of 64, minibatches of 32,768, fp32:", "",
+             "| agents | environments on the CPU | environments on the GPU |",
+             "| --- | --- | --- |"]
+    for agents in AGENTS:
+        each = [rates.get(f"{agents} agents, environments on the {place}") for place in PLACES]
+        shown = " | ".join(f"{rate / 1e6:.1f} M steps/s" if rate else "not measured"
+                           for rate in each)
+        lines.append(f"| {agents:,} | {shown} |")
+    lines += ["", "| what decides it | |", "| --- | --- |"]
+    lines += [f"| {label} | {show(probe[name])} |" for label, name, show in CONSTANTS
+              if name in probe]
+    return "\n".join(lines)
+
+
+def microseconds(value: float) -> str:
+    return f"{value:.1f} µs"
+
+
+def rate_of(count: float) -> Callable[[float], str]:
+    """From microseconds for so many bytes."""
+    return lambda value: f"{microseconds(value)}, {count / value / 1e3:.0f} GB/s"
+
+
+CONSTANTS: tuple[tuple[str, str, Callable[[float], str]], ...] = (     # in words, in gpu_probe.cc
+    ("a small kernel in a graph", "a small kernel in a graph", microseconds),
+    ("replaying a graph of 7 kernels and waiting for it", "graph of 7, waited for each time",
+     microseconds),
+    ("observations of 1,024 agents to the GPU", "upload of 483328 bytes", rate_of(483328)),
+    ("observations of 4,096 agents to the GPU", "upload of 1933312 bytes", rate_of(1933312)),
+    ("a layer's scan, 512 segments of 64 ticks, 32 units",
+     "scan_forward, 512 segments of 64, 32 units, blocks of 64", microseconds),
+    ("a layer's product in a tick of 4,096 rows, 128 units, fp32",
+     "layer 4096 x 384 x 128, fp32", microseconds),
+    ("the same in bf16", "layer 4096 x 384 x 128, bf16", microseconds),
+    ("the largest product of a minibatch of 32,768, fp32", "layer 32768 x 384 x 128, fp32",
+     microseconds),
+    ("the same in bf16", "layer 32768 x 384 x 128, bf16", microseconds),
+    ("a copy on the GPU, reads and writes", "a copy on the device",
+     lambda value: f"{value / 1e12:.1f} TB/s"),
+    ("large products in fp32", "a large product in fp32",
+     lambda value: f"{value / 1e12:.0f} TFLOP/s"),
+    ("large products in bf16", "a large product in bf16",
+     lambda value: f"{value / 1e12:.0f} TFLOP/s"))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stages", nargs="*", choices=[[], *STAGES], metavar="STAGE")
@@ -240,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kept.write_text(json.dumps(day.measured, indent=1) + "\n")
     if not day.emulated:
         shutil.copyfile(kept, DAY)
-        ui.say(f"wrote   {DAY.relative_to(ROOT)}; python tools/cuda_budget.py puts it on the page")
+        ui.say(f"wrote   {DAY.relative_to(ROOT)}; make docs-tables puts it on the page")
     return 1 if day.failed else 0
 
 

@@ -56,9 +56,13 @@ def test_what_it_measured_is_kept(day):
     assert probe["memory of the process can be locked"] == {"value": 1, "unit": ""}
     products = [name for name in probe if " x " in name]
     assert len(products) > 20 and any(name.endswith("bf16") for name in products)
-    assert len(found["steps_per_second"]) == 4 and min(found["steps_per_second"].values()) > 0
+    assert len(found["steps_per_second"]) == 6 and min(found["steps_per_second"].values()) > 0
     assert found["gpu"] == "emulated on the CPU" or HAS_DRIVER
-    assert found["date"] and found["nvcc"] and len(found["kernels"]) == 4
+    assert found["date"] and found["nvcc"]
+    shown = gpu_day.table(found)
+    assert shown.count(" M steps/s") == 6 and "| a small kernel in a graph | " in shown
+    del found["steps_per_second"]["4096 agents, environments on the GPU"]
+    assert gpu_day.table(found).count("| not measured |") == 1
 
 
 def test_a_step_that_fails_is_told_and_the_others_run(tmp_path):
