@@ -365,29 +365,29 @@ def rmtree(path: str | os.PathLike, *, ignore_errors: bool = False) -> None:
 
     Raises OSError, and Refused where the path itself is a link, even with ignore_errors.
     """
+    errors = contextlib.suppress(OSError) if ignore_errors else contextlib.nullcontext()
     with contextlib.suppress(FileNotFoundError), _folder_of(path) as (folder, part):
         _refuse(folder, part, Path(path), "a folder")
-
-        def failed(error: OSError) -> None:
-            if not ignore_errors:
-                raise error
-
-        def removed(name: str, within: int) -> None:
-            try:
-                is_folder = stat.S_ISDIR(os.stat(name, dir_fd=within,
-                                                 follow_symlinks=False).st_mode)
-                (os.rmdir if is_folder else os.unlink)(name, dir_fd=within)
-            except OSError as error:
-                failed(error)
-
         try:
-            for _, folders, names, inner in os.fwalk(part, topdown=False, onerror=failed,
-                                                     dir_fd=folder):
-                for each in (*names, *folders):
-                    removed(each, inner)
+            _remove(folder, part, errors)
         except RecursionError:
-            failed(OSError(errno.ENAMETOOLONG, "folders within folders, too deep", str(path)))
-        removed(part, folder)
+            with errors:
+                raise OSError(errno.ENAMETOOLONG, "folders in folders, too deep", path) from None
+
+
+def _remove(above: int, part: str, errors: contextlib.AbstractContextManager) -> None:
+    """os.fwalk opens what a link leads to, to see what it is; here nothing of it is opened."""
+    with errors:
+        if not stat.S_ISDIR(os.stat(part, dir_fd=above, follow_symlinks=False).st_mode):
+            os.unlink(part, dir_fd=above)
+            return
+        folder = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+        try:
+            for name in os.listdir(folder):
+                _remove(folder, name, errors)
+        finally:
+            os.close(folder)
+        os.rmdir(part, dir_fd=above)
 
 
 @contextlib.contextmanager

@@ -366,7 +366,16 @@ def test_no_pipe_is_waited_for(tmp_path):
         files.read(tmp_path / "a", 4)
 
 
-def test_removal_takes_links_and_leaves_their_targets(tmp_path):
+def test_removal_takes_links_and_leaves_their_targets(tmp_path, monkeypatch):
+    """Of what a link leads to, nothing is opened either."""
+    opened, plain = [], os.open
+
+    def watched(*words, **more):
+        number = plain(*words, **more)
+        opened.append(os.readlink(f"/proc/self/fd/{number}"))
+        return number
+
+    monkeypatch.setattr(os, "open", watched)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "file").write_text("precious")
     tree = tmp_path / "tree" / "a" / "b"
@@ -374,6 +383,7 @@ def test_removal_takes_links_and_leaves_their_targets(tmp_path):
     (tree / "link").symlink_to(tmp_path / "outside")
     (tree.parent / "other").symlink_to(tmp_path / "outside" / "file")
     files.rmtree(tmp_path / "tree")
+    assert str(tree) in opened and not [each for each in opened if "outside" in each]
     assert not (tmp_path / "tree").exists()
     assert (tmp_path / "outside" / "file").read_text() == "precious"
     files.rmtree(tmp_path / "tree")             # it may be gone already

@@ -5,6 +5,7 @@ compiled. One to three of its files, or of those that a command would write, are
 """
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import random
@@ -16,6 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import puffer_sdk
 from puffer_sdk import cli
 from puffer_sdk.base import paths
 
@@ -90,7 +92,11 @@ def try_command(rng: random.Random, box: Box) -> str:
 # ---- the project ---------------------------------------------------------------------------------
 
 def prepare(box: Box) -> None:
-    """Once: a repository, a template, and what the commands made of it; kept in HOME/made."""
+    """Once: a repository, a template, and what the commands made of it; kept in HOME/made.
+
+    Our modules are compiled too: Python would write beside them at their first import.
+    """
+    compileall.compile_dir(Path(puffer_sdk.__file__).parent, quiet=2)
     made = box.home / "home" / "made"
     if made.is_dir():
         return

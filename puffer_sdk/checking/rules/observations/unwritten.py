@@ -16,5 +16,7 @@ def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
     pattern = blocks({c.element for c in left})
     if len(pattern) == 1 and len(touched) >= REPEATS and str(pattern[0]) == str(blocks(touched)[0]):
         touched = {c.element for c in left}
-    written = [c for c in left if c.touched or (c.element in touched and c.agent in met)]
-    return [c for c in left if c not in written], written
+    parts: tuple[list[Fact], list[Fact]] = ([], [])
+    for c in left:
+        parts[bool(c.touched or (c.element in touched and c.agent in met))].append(c)
+    return parts
