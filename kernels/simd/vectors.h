@@ -15,7 +15,9 @@ KERNEL_INLINE F f_whole(I x) { return __builtin_convertvector(x, F); }
 // Adding 1.5 * 2^23 rounds to a whole number, which then is the low bits of the sum
 KERNEL_INLINE F f_round(F x) { return (x + 12582912.0f) - 12582912.0f; }
 KERNEL_INLINE F f_scale(F v, F n) {
-    return v * (F)(((I)(n + 12582912.0f) << 23) + 0x3f800000);    // a product, so that a NaN stays one
+    return v
+           * (F)(((I)(n + 12582912.0f) << 23)
+                 + 0x3f800000);    // a product, so that a NaN stays one
 }
 #endif
 #ifndef SIMD_OWN_MASKS

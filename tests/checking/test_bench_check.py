@@ -171,7 +171,7 @@ def test_every_set_of_sanitizers_was_measured(monkeypatch):
 
 def test_deep_plays_longer_under_the_sanitizers():
     facts = Facts.__new__(Facts)
-    sizes = Sizes(1, 8, 32, 5e-7, 5e-7, 1.0)
+    sizes = Sizes(1, 8, 32, 5e-7, 5e-7, 5e-7, 1.0)
     steps = {}
     for facts.options in (frozenset(), frozenset({"--deep"})):
         high, low = Jobs(facts, sizes, None, 1.0).sanitized()

@@ -268,7 +268,7 @@ def test_a_generator_is_known_by_its_bits(word, told):
 def test_an_init_that_takes_seconds_is_not_played_without_optimization(init, played):
     facts = facts_of(probe=[fact("cost", init=init)])
     facts.shape.whole_steps = 0
-    listed = Jobs(facts, Sizes(1, 8, 32, 1e-6, 1e-6, 1.0), Path(), 10.0).of_other_builds()
+    listed = Jobs(facts, Sizes(1, 8, 32, 1e-6, 1e-6, 1e-6, 1.0), Path(), 10.0).of_other_builds()
     assert [job.name for job in listed] == played
     assert ("trace-threads" in facts.skipped) == (init > 1)
 

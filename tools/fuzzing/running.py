@@ -130,11 +130,12 @@ def try_all(kind: str, seeds: range, *, until: float | None = None) -> Outcome:
             try_many(kind, (), home=home / "work")
         while at < seeds.stop and not outcome.stopped and not (
                 until and time.monotonic() > until):
-            size = min(BATCH.get(kind, MOST), seeds.stop - at)
+            size, known = min(BATCH.get(kind, MOST), seeds.stop - at), len(outcome.broken)
             at = _batch(kind, range(at, at + size), home, outcome, until)
             if sys.stderr.isatty() or os.environ.get("FUZZ_PROGRESS"):
                 print(f"{kind}: {outcome.inputs:,} inputs, {len(outcome.broken)} broken, "
-                      f"{time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+                      f"{time.monotonic() - began:.0f} s", *outcome.broken[known:], sep="\n",
+                      file=sys.stderr, flush=True)
     outcome.seconds = time.monotonic() - began
     return outcome
 

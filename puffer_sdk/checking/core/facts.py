@@ -23,6 +23,7 @@ from .statistics import Statistics
 
 # experiments that put values into the env's memory which it never has: it may stumble over them
 STRANGE = ("rewrite", "columns")
+TOLD = 1 << 15          # elements that are told one by one
 REPEATS = 4             # blocks at equal distances that are one pattern
 
 
@@ -35,6 +36,7 @@ class Outcome:
     ended: bool                 # it reached its end
     signal: int = 0             # that killed it before the harness could write a fact
     timed_out: bool = False
+    seconds: float = 0.0
     exceeded: bool = False      # it was ended because of its memory
     stderr: str = ""
     sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
@@ -117,6 +119,12 @@ class Facts:
     def agents(self) -> int:
         """The smallest total that the env accepts; 1 until the probe has told."""
         return self.shape.agents if self.shape else 1
+
+    @property
+    def told_agents(self) -> int:
+        """Agents of an env whose elements are told one by one. Of a crowd, the elements of others
+        count with theirs: those of agent 50 with those of agent 50 modulo told_agents."""
+        return max(1, min(self.shape.env_agents, TOLD // self.shape.obs_size))
 
     def outcome(self, name: str) -> Outcome | None:
         """An experiment that came to its end, or None."""

@@ -52,6 +52,7 @@ typedef struct Options {    // what the command line asked for
     int stores;                // look at stores to observations (stores.c)
     int fences;                // 1: heap blocks between unmapped pages (fences.c)
     int uneven;                // 1: actions that are seldom even: batch.c
+    int told;                  // agents whose elements are told one by one; 0 = all
     int ahead;                 // steps that follow each fork of `effect`; 0 = its own number
     const char* hung;          // path: if the file exists, another process has hung
     int parent;                // the process that started this one: it ends with that

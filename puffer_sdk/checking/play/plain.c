@@ -28,6 +28,18 @@ static double yardstick(const Batch* b, uint32_t* rows) {
     return (now() - began) / 16 / b->envs;
 }
 
+static int64_t resident_bytes(void) {
+    long all = 0, pages = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%ld %ld", &all, &pages) != 2) {
+        pages = 0;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
 void experiment_probe(void) {
     char error[PUFFER_ERROR_SIZE] = "";
     watch.phase = PUFFER_INIT;
@@ -93,6 +105,7 @@ void experiment_probe(void) {
         words_sample(&b);
     }
     words_report();
+    fact(resident, .bytes = resident_bytes());
     fact(cost, .seconds = best, .reset = reset, .yardstick = plain, .init = init);
 }
 

@@ -107,7 +107,7 @@ struct Device {
     int capture;          // its number, or the last one's
     int timing;
     cudaEvent_t began, ended;
-    double between;    // seconds from one event to the next with no call between them
+    double between;              // seconds from one event to the next with no call between them
     Stream* bench;               // what rates are measured in
     Device* met[DEVICE_MOST];    // devices that it works with
     int met_count;

@@ -34,6 +34,7 @@ RULES = PLAY.with_name("rules")       # a family's experiments lie in its folder
 SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
 SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
 SLOWER = {"sanitized": 6, "msan": 6, "debug": 20, "valgrind": 100}      # than optimised, roughly
+TOGETHER = 400 << 20        # bytes that experiments hold together, while one alone holds less
 SPACE = 2                   # times the bound: address space of an experiment without sanitizers
 MOST_OVER = 4               # experiments that exceed the bound, until no other begins
 
@@ -221,6 +222,12 @@ class Runner:
     children: set = field(default_factory=set)
     over: set = field(default_factory=set)          # children that exceeded it
     stopped: bool = False
+    room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(64))
+
+    def leave_room(self, bytes: int) -> None:
+        """So many experiments run at the same time as fit, where one holds so much: one at least.
+        Call it between experiments."""
+        self.room = threading.Semaphore(max(1, TOGETHER // max(bytes, 1)))
 
     def stop(self) -> None:
         """End every experiment that runs, and let no other begin."""
@@ -234,6 +241,11 @@ class Runner:
 
         wrapper: words before the program, such as valgrind and its options.
         """
+        with self.room:
+            return self._run(name, program, library, experiment, limit, wrapper, **options)
+
+    def _run(self, name: str, program: Path, library: Path, experiment: str, limit: float,
+             wrapper: tuple[str, ...], **options) -> Outcome:
         facts = self.folder / f"{name}.jsonl"
         errors = self.folder / f"{name}.stderr"
         reports = self.folder / f"{name}.sanitizer"
@@ -257,7 +269,7 @@ class Runner:
                                      stdout=subprocess.DEVNULL, stderr=stream,
                                      cwd=paths.working_dir(self.spec.folder), env=environment,
                                      start_new_session=True)
-            timed_out = False
+            timed_out, began = False, time.monotonic()
             self.children.add(child)
             try:
                 if self.stopped:
@@ -268,7 +280,7 @@ class Runner:
                 _end_group(child)
                 self.children.discard(child)
         outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
-        outcome.exceeded = child in self.over
+        outcome.exceeded, outcome.seconds = child in self.over, time.monotonic() - began
         if outcome.first("hang") and experiment not in ("setting", *STRANGE):
             files.write(hung, "")               # the others need not wait as long
         return outcome

@@ -54,7 +54,7 @@ class Jobs:
         jobs = [Job("run", FAST, "run", dict(
             envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned),
             samples=self.folder / "run.samples", **self.bounds(), **self.log_places()))]
-        few = s.envs(8)
+        few, told = s.envs(8), self.facts.told_agents
         trace = dict(envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3))
         jobs += [Job(name, FAST, "trace", {**trace, "hashes": self.folder / f"{name}.u64", **extra})
                  for name, extra in self.traces(few, whole).items()]
@@ -67,11 +67,11 @@ class Jobs:
                 envs=envs, fences=1, uneven=1, layout=GUARD_HIGH,
                 steps=s.steps(envs, min(16384, (1 << 20) / envs), 1.0))),
             Job("poison", FAST, "poison", dict(
-                envs=few, steps=s.steps(few, 2048, 0.3, touched=2))),
+                envs=few, told=told, steps=s.steps(few, 2048, 0.3, touched=2))),
             Job("stale", FAST, "stale", dict(envs=few, steps=s.steps(few, 8192, 0.5))),
             Job("columns", FAST, "columns", dict(envs=few, steps=s.steps(few, 8192, 0.3))),
             Job("rewrite", FAST, "rewrite", dict(
-                envs=few, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
+                envs=few, told=told, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
                 hang=min(1.0, self.hang))),
             Job("memory", FAST, "memory", dict(
                 envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
@@ -139,18 +139,18 @@ class Jobs:
             for name in ("audit", "effect", "reseed"):
                 self.facts.skipped[name] = WHOLE
             return jobs
-        forks = s.steps(1, 2048, 0.8 / AHEAD, least=512 if s.seconds < 5e-5 else 128)
+        forks = s.steps(1, 2048, 0.8 / AHEAD, touched=1, least=512 if s.seconds < 5e-5 else 128)
         private = hidden.places(self.facts)
         if private:
             jobs.append(Job("private", FAST, "private", dict(
-                envs=few, steps=s.steps(1, 1024, 0.3, least=128),
+                envs=few, steps=s.steps(1, 1024, 0.3, touched=1, least=128),
                 private=",".join(place.option for place in private))))
         if self.facts.shape.mask:
             jobs.append(Job("masks", FAST, "masks", dict(
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
         return [*jobs,
                 Job("audit", WATCHED, "audit", dict(
-                    envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512, slower=3))),
+                    envs=few, steps=s.steps(few, 4096, 0.7, touched=6, least=512, slower=3))),
                 Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
                 Job("reseed", FAST, "reseed", dict(
                     envs=few, steps=s.steps(few, 4096, 0.2)))]

@@ -131,6 +131,9 @@ class Plan:
         self.experiment(Job("probe", FAST, "probe", {}))
         shape = self.facts.fact("probe", "shape")
         cost = self.facts.fact("probe", "cost")
+        resident = self.facts.fact("probe", "resident")
+        if resident:
+            self.runner.leave_room(resident.bytes)
         if shape is None:
             shape = kinds.parse({
                 "fact": "shape", "agents": 1, "envs": 1, "env_agents": 1, "mask": 0,
@@ -142,7 +145,8 @@ class Plan:
                                       settings=self.facts.config.env)
         cells = shape.obs_size * shape.env_agents
         self.sizes = Sizes(shape.agents, cells, cells * (4 if shape.dtype == "f32" else 1),
-                           cost_class(cost, "seconds"), cost_class(cost, "reset"), self.budget)
+                           cost_class(cost, "seconds"), cost_class(cost, "reset"),
+                           cost_class(cost, "init"), self.budget)
 
     def experiment(self, job: Job) -> None:
         name, kind, experiment, options = job
@@ -164,7 +168,7 @@ class Plan:
         if not silent or not lengths or not lengths[0].seen:
             return
         ahead = int(min(2 * lengths[0].mean + FURTHER, FURTHEST))
-        forks = self.sizes.steps(1, 512, 0.8 / ahead, least=128)
+        forks = self.sizes.steps(1, 512, 0.8 / ahead, touched=1, least=128)
         self.experiment(Job("effect-far", FAST, "effect",
                             dict(envs=self.sizes.envs(8), steps=forks, ahead=ahead)))
 

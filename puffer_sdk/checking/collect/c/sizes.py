@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from ...core.kinds import Fact
 
 CHEAP = 5e-7            # seconds of a step of one env, below which nothing is shortened
+OVERTIME = 4            # times the seconds of an experiment that its least steps may take
+FEWEST = 16             # steps, whatever they cost
 
 
 @dataclass
@@ -22,6 +24,7 @@ class Sizes:
     row_bytes: int
     seconds: float          # of a step, in classes of a factor of four
     reset_seconds: float    # of a reset, likewise
+    init_seconds: float     # of an init, likewise
     budget: float           # the user's factor on every length
 
     def envs(self, most: int, cells: int = 1 << 15) -> int:
@@ -35,8 +38,12 @@ class Sizes:
 
     def steps(self, envs: int, wanted: float, seconds: float = 1.0, *, least: int = 64,
               touched: float = 0.0, slower: float = 1.0) -> int:
-        """As many steps as wanted, or as fit: `touched` ns for each observation element."""
+        """As many steps as wanted, or as fit: `touched` ns for each observation element.
+
+        least   as many at least, unless they take several times the seconds
+        """
         each = envs * (self.seconds * slower + 1e-9 * touched * self.cells)
+        least = max(FEWEST, min(least, OVERTIME * seconds / each))
         fitting = max(least, min(wanted, seconds / each) * self.budget)
         return 1 << int(math.log2(fitting))
 

@@ -22,6 +22,10 @@ SMALL = 64              # sizes up to which eight times as much is not absurd
 ENOUGH = 16             # keys, from which on each gets less
 LARGE = 8               # integers from which on a key is taken for a size
 LONG = 16               # times as many steps for a key that seems to change nothing
+SLOW = 0.05             # seconds of an init and a reset, from which on there is one env, of one
+#                         other value for each key
+PATIENCE = 10           # times the seconds of the ini's own values, and
+BRIEF, LONGEST = 3.0, 30.0      # what no play is denied, and what none is given
 _FLOATS = ("float", "double")
 
 
@@ -36,11 +40,13 @@ class Variants:
         if not self.facts.outcomes["probe"].ended or not self.known.keys:
             return
         s = plan.sizes
+        self.slow = s.init_seconds + s.reset_seconds > SLOW
         share = 2.0 / max(3 * len(self.known.keys), 8)
         self.steps = s.steps(2, 1024, share, slower=6)
         for key, value in self.known.keys.items():
             kind = self.kind_for(key)
-            for other in self.known.first_values(key, value, len(self.known.keys) >= ENOUGH):
+            others = self.known.first_values(key, value, len(self.known.keys) >= ENOUGH)
+            for other in others[:1] if self.slow else others:
                 self.start(kind, key, other, self.steps)
 
     def kind_for(self, key: str) -> Kind:
@@ -61,8 +67,12 @@ class Variants:
         name = f"setting-{kind.name}-{key}-{value:g}-{steps}"
         program, library = plan.built[kind.name]
         hashes = plan.folder / f"{name}.u64"
-        envs = 8 if "MY_VEC_INIT" in self.known.binding else 2      # which may not be alike
-        outcome = plan.runner.run(name, program, library, "setting", limit=30.0, envs=envs,
+        envs = 8 if "MY_VEC_INIT" in self.known.binding else 1 if self.slow else 2
+        if key:                         # it began before, and is what this one is compared with
+            own = self.bases[kind.name, steps].result().outcome.seconds
+        outcome = plan.runner.run(name, program, library, "setting", envs=envs,
+                                  limit=min(max(PATIENCE * own, BRIEF), LONGEST) if key
+                                  else LONGEST,
                                   agents=self.facts.agents, steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
         plan.ran[name], plan.libraries[name] = Job(name, kind, "setting", {}), library

@@ -35,7 +35,7 @@ def grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
         agents_of = {tuple(sorted(set().union(*rows.values()))): sorted(rows)}
     found = []
     for row, agents in sorted(agents_of.items()):
-        everyone = len(agents) == facts.shape.env_agents
+        everyone = len(agents) == facts.told_agents
         names = ", ".join(str(span(*pair)) for pair in ranges(agents))
         who = "" if everyone else f" of agent{'s' if agents[1:] else ''} {names}"
         env = next(getattr(cell, "env", 0) for cell in cells if cell.agent in agents)

@@ -56,6 +56,18 @@ static size_t cells_of(const Batch* b) {    // agents of the largest env x D
     return (size_t)most * (size_t)desc.obs_size;
 }
 
+// Single elements are told of options.told agents; those of the others count with them, as those of
+// other envs do. Those of a crowd would be millions of facts
+static size_t told_agents(size_t agents) {
+    size_t most = (size_t)options.told;
+    return most && most < agents ? most : agents;
+}
+
+static size_t told_as(size_t i, size_t agents) {
+    size_t D = (size_t)desc.obs_size;
+    return i / D % told_agents(agents) * D + i % D;
+}
+
 static void step_twins(Batch* x, Batch* y, int64_t t, int flags) {
     watch.step = t;
     batch_act(x, -1, t);
@@ -82,11 +94,12 @@ static void report_left(size_t cells, const unsigned char* left, const unsigned 
 
 void experiment_poison(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED);
-    size_t cells = cells_of(&x), D = (size_t)desc.obs_size;
-    unsigned char* left = calloc(cells, 1);       // by c_reset, in some env and round
-    unsigned char* touched = calloc(cells, 1);    // by c_reset or a step, in some env
-    unsigned char* derived = calloc(cells, 1);
-    int* where = calloc(cells, sizeof *where);    // env of the first time
+    size_t cells = cells_of(&x), D = (size_t)desc.obs_size, agents = cells / D;
+    size_t told = told_agents(agents) * D;
+    unsigned char* left = calloc(told, 1);       // by c_reset, in some env and round
+    unsigned char* touched = calloc(told, 1);    // by c_reset or a step, in some env
+    unsigned char* derived = calloc(told, 1);
+    int* where = calloc(told, sizeof *where);    // env of the first time
     unsigned char* pending = malloc(cells * (size_t)x.envs);
 
     for (int round = 0; round < ROUNDS; round++) {
@@ -105,15 +118,16 @@ void experiment_poison(void) {
                     continue;
                 }
                 int state = obs_state(&x, &y, e, i);
+                size_t as = told_as(i, agents);
                 if (state == WRITTEN) {
-                    touched[i] = 1;
+                    touched[as] = 1;
                     continue;
                 }
-                if (!left[i] && !derived[i]) {
-                    where[i] = e;
+                if (!left[as] && !derived[as]) {
+                    where[as] = e;
                 }
-                left[i] |= state == UNTOUCHED;
-                derived[i] |= state == DERIVED;
+                left[as] |= state == UNTOUCHED;
+                derived[as] |= state == DERIVED;
                 pending[cells * (size_t)e + i] = state == UNTOUCHED;
                 waiting += state == UNTOUCHED;
             }
@@ -127,7 +141,7 @@ void experiment_poison(void) {
                     if (*p && has_agent(&x, e, (int)(i / D))
                         && obs_state(&x, &y, e, i) != UNTOUCHED) {
                         *p = 0;
-                        touched[i] = 1;
+                        touched[told_as(i, agents)] = 1;
                     }
                     waiting += *p;
                 }
@@ -137,7 +151,7 @@ void experiment_poison(void) {
             step_twins(&x, &y, (round + 1) * options.steps + t, 0);
         }
     }
-    report_left(cells, left, touched, derived, where);
+    report_left(told, left, touched, derived, where);
     fact(poisoned, .rounds = ROUNDS, .cells = cells);
     batch_close(&x);
     batch_close(&y);
@@ -318,7 +332,7 @@ static size_t count_written(const Batch* x, const Batch* y, int e, int agent) {
 
 // True: the game had moved, and nothing of any row was written
 static bool compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, int64_t t,
-                         Cell* cells, RowCount* rows) {
+                         Cell* cells, RowCount* rows, size_t agents) {
     size_t D = (size_t)desc.obs_size;
     size_t total = 0;
     for (int agent = 0; agent < x->count[e]; agent++) {
@@ -338,9 +352,10 @@ static bool compare_rows(const Batch* x, const Batch* y, int e, bool was_moved, 
             r->step = t;
             r->env = e;
         }
-        for (size_t i = 0; written > 0 && i < D; i++) {
-            cells[base + i].seen++;
-            cells[base + i].written += obs_state(x, y, e, base + i) == WRITTEN;
+        Cell* c = &cells[told_as(base, agents)];
+        for (size_t i = 0; written > 0 && i < D; i++, c++) {
+            c->seen++;
+            c->written += obs_state(x, y, e, base + i) == WRITTEN;
         }
     }
     return total == 0 && was_moved;
@@ -445,7 +460,7 @@ static void try_anew(Anew* a, Batch* z, int64_t t, const RowCount* rows) {
 }
 
 // After it
-static void compare_anew(const Anew* a, const Batch* z, Cell* cells) {
+static void compare_anew(const Anew* a, const Batch* z, Cell* cells, size_t agents) {
     int e = a->env;
     if (e < 0 || any_ended(z, e)) {
         return;
@@ -455,8 +470,9 @@ static void compare_anew(const Anew* a, const Batch* z, Cell* cells) {
         double value = value_of(z, e, i);
         if (value == element_of(a->before, i) && value != element_of(opening, i)
             && value != element_of(first, i)) {    // where a reset is late, that is the opening
-            cells[i].held++;
-            cells[i].retold += element_of(a->answer, i) == value;
+            Cell* c = &cells[told_as(i, agents)];
+            c->held++;
+            c->retold += element_of(a->answer, i) == value;
         }
     }
 }
@@ -508,9 +524,9 @@ static void compare_own_ends(const Batch* x, const Batch* y, int e, RowCount* ro
     }
 }
 
-static void report_cells(const Cell* cells, size_t count, const RowCount* rows) {
+static void report_cells(const Cell* cells, const RowCount* rows, size_t agents) {
     size_t D = (size_t)desc.obs_size;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < told_agents(agents) * D; i++) {
         const Cell* c = &cells[i];
         if (c->written < c->seen || i == 0) {
             fact(cell, .agent = i / D, .element = i % D, .seen = c->seen, .written = c->written,
@@ -518,7 +534,7 @@ static void report_cells(const Cell* cells, size_t count, const RowCount* rows) 
                  .varied = c->varied, .held = c->held, .retold = c->retold);
         }
     }
-    for (size_t i = 0; i < count / D; i++) {
+    for (size_t i = 0; i < agents; i++) {
         const RowCount* r = &rows[i];
         fact(row, .agent = i, .steps = r->steps, .blank = r->blank, .full = r->full,
              .blank_moved = r->blank_moved, .tried = r->tried, .shown = r->shown, .step = r->step,
@@ -529,25 +545,26 @@ static void report_cells(const Cell* cells, size_t count, const RowCount* rows) 
 }
 
 // fresh: the env's last step ended all its episodes
-static void follow_rows(const Batch* z, int e, bool fresh, Cell* cells, Past* past) {
+static void follow_rows(const Batch* z, int e, bool fresh, Cell* cells, Past* past, size_t agents) {
     size_t D = (size_t)desc.obs_size;
     for (int agent = 0; agent < z->count[e]; agent++) {
         if (!has_agent(z, e, agent)) {
             continue;
         }
         bool begins = fresh || !had_agent(z, e, agent);
+        Cell* c = &cells[told_as(D * (size_t)agent, agents)];
         for (size_t i = D * (size_t)agent; i < D * (size_t)(agent + 1); i++) {
-            follow(&cells[i], &past[i], value_of(z, e, i), begins);
+            follow(c++, &past[i], value_of(z, e, i), begins);
         }
     }
 }
 
 void experiment_rewrite(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED), z = batch_open(PACKED);
-    size_t count = cells_of(&x), D = (size_t)desc.obs_size;
-    Cell* cells = calloc(count, sizeof *cells);
+    size_t count = cells_of(&x), D = (size_t)desc.obs_size, agents = count / D;
+    Cell* cells = calloc(told_agents(agents) * D, sizeof *cells);
     Past* past = calloc(count * (size_t)x.envs, sizeof *past);
-    RowCount* rows = calloc(count / D, sizeof *rows);
+    RowCount* rows = calloc(agents, sizeof *rows);
     State* states = calloc((size_t)x.envs, sizeof *states);
     uint32_t** old = calloc((size_t)x.envs, sizeof *old);
     bool* fresh = calloc((size_t)x.envs, 1);
@@ -570,7 +587,7 @@ void experiment_rewrite(void) {
     Anew anew = anew_open(&z);
     for (int64_t t = 0; t <= options.steps; t++) {
         for (int e = 0; e < z.envs; e++) {
-            follow_rows(&z, e, fresh[e], cells, past + count * (size_t)e);
+            follow_rows(&z, e, fresh[e], cells, past + count * (size_t)e, agents);
             if (fresh[e]) {
                 memcpy(rows_of(anew.openings, &z, e), z.rows[e].observations, rows_bytes(&z, e));
             }
@@ -591,7 +608,7 @@ void experiment_rewrite(void) {
         batch_step(&y, -1, 0);
         try_anew(&anew, &z, t + 1, rows);
         batch_step(&z, -1, 0);
-        compare_anew(&anew, &z, cells);
+        compare_anew(&anew, &z, cells, agents);
         for (int e = 0; e < x.envs; e++) {
             bool any = any_ended(&x, e) || any_ended(&z, e);
             fresh[e] = env_ended(&z, e);
@@ -602,13 +619,13 @@ void experiment_rewrite(void) {
                 state_read(&states[e], &x, e, new);
                 size_t known = states[0].words;
                 bool was_moved = moved(&states[e], old[e], new, counts, known);
-                if (compare_rows(&x, &y, e, was_moved, t + 1, cells, rows)
+                if (compare_rows(&x, &y, e, was_moved, t + 1, cells, rows, agents)
                     && (blank & (blank + 1)) == 0) {    // the first, second, fourth, eighth, ...
                     try_without_move(&x, e, &states[e], old[e], counts, known, t + 1, answers,
                                      &rows[0]);
                 }
                 blank = 0;
-                for (size_t i = 0; i < count / D; i++) {
+                for (size_t i = 0; i < agents; i++) {
                     blank = rows[i].blank_moved > blank ? rows[i].blank_moved : blank;
                 }
             } else if (env_ended(&x, e) && env_ended(&z, e)) {
@@ -616,7 +633,7 @@ void experiment_rewrite(void) {
             }
         }
     }
-    report_cells(cells, count, rows);
+    report_cells(cells, rows, agents);
     fact(rewritten, .steps = options.steps * x.envs);
     batch_close(&x);
     batch_close(&y);

@@ -172,7 +172,8 @@ def test_integers_divided_by_zero_are(copy):
 
 def test_resets_of_any_length_can_be_counted():
     """An env whose reset takes seconds has a size of each experiment, too."""
-    sizes = Sizes(agents=1, cells=4, row_bytes=16, seconds=1e-6, reset_seconds=8.0, budget=1.0)
+    sizes = Sizes(agents=1, cells=4, row_bytes=16, seconds=1e-6, reset_seconds=8.0,
+                  init_seconds=1e-6, budget=1.0)
     assert sizes.resets == 16
     assert replace(sizes, reset_seconds=1e-6).resets == 256
 

@@ -16,7 +16,7 @@ def never_cleared(facts: Facts):
     if len(one_way) <= 1 or len(one_way) < len([c for c in cells.some if c.changed]) or \
             any(c.reverted for c in cells.some) or follow_from_state(one_way):
         return
-    few = cells.most_are_written or len(one_way) <= FEW * facts.shape.env_agents
+    few = cells.most_are_written or len(one_way) <= FEW * facts.told_agents
     severity = "error" if few and not facts.source.clears_observations() else "warning"
     old = [c for c in one_way if c.held > c.retold] or one_way
     left = {(c.agent, c.element) for c in facts.all("poison", "left")}

@@ -29,7 +29,8 @@ def silent_rows(facts: Facts):
 
 def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[Fact]]:
     """Rows that no step writes, and rows that most steps write."""
-    blind = {c.agent for c in facts.all("poison", "left") if not c.touched}
+    untouched = {c.agent for c in facts.all("poison", "left") if not c.touched}
+    blind = {r.agent for r in rows if r.agent % facts.told_agents in untouched}
     long = [r for r in rows if r.steps >= STEPS]
     silent = [r for r in long if r.blank == r.steps and r.agent not in blind]
     if silent:

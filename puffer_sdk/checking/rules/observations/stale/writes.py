@@ -39,7 +39,7 @@ class Kept(NamedTuple):
 def kept(facts: Facts) -> Kept:
     cells = [c for c in written(facts, "cell") if c.written < c.seen and c.seen >= SEEN]
     some = [c for c in cells if c.written > 0]
-    every = facts.shape.obs_size * facts.shape.env_agents
+    every = facts.shape.obs_size * facts.told_agents
     return Kept([c for c in cells if c.written == 0], some, half(every - len(cells), every),
                 [c for c in some if c.changed and not c.reverted and not c.varied])
 
