@@ -31,6 +31,26 @@ def test_three_endings_without_a_reset_are_no_accident(endings, kept, words):
         f"after {word} the env is not reset" for word in words]
 
 
+@pytest.mark.parametrize("seen, high, always, told", [
+    (3, 1, False, ["each of 3 episodes has one step"]), (2, 1, False, []), (3, 2, False, []),
+    (3, 1, True, [])])
+def test_episodes_of_one_step_are_an_error_where_a_test_ends_them(seen, high, always, told):
+    facts = facts_of(run=[fact("sample", name="length", seen=seen, low=1, high=high)],
+                     openings=[fact("openings", tests=9, lost=9)])
+    facts.source.always_sets = lambda field: always
+    with suppress(registry.NotTested):
+        assert [(f.message, f.severity) for f in found(facts, "PUF408")] == [
+            (text, "") for text in told]
+
+
+@pytest.mark.parametrize("lost, told", [
+    (2, []), (3, ["3 of 9 openings are over after one step, whatever is done"]), (9, [])])
+def test_three_openings_that_are_lost_are_no_accident(lost, told):
+    facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
+                     openings=[fact("openings", tests=9, lost=lost, tries=12)])
+    assert [f.message for f in found(facts, "PUF408")] == told
+
+
 def test_truncations_are_written_on_every_step_as_terminals_are():
     stale = fact("stale", array="truncations", count=5, total=10, step=7)
     (finding,) = found(facts_of(truncations=1, stale=[stale]), "PUF321")

@@ -212,6 +212,64 @@ void experiment_effect(void) {    // steps: forks in all
 }
 
 //------------------------------------------------------------------------------------
+// openings: right after c_reset, one step with each value of each head, and with random ones, from
+// a seed of its own each time. Do all of them end the episode, with the same rewards?
+//------------------------------------------------------------------------------------
+enum { MORE_TRIES = 8 };    // with random actions, as values of heads may go together
+
+typedef struct FirstStep {
+    uint64_t rewards;
+    bool ended;
+} FirstStep;
+
+static void try_opening(Batch* b, int env, int64_t opening, int k, FirstStep* answer) {
+    batch_seed(b, env, (uint32_t)mix((uint64_t)k + 77));
+    batch_act(b, env, 4096 * opening + k);
+    for (int head = 0; head < desc.num_atns; head++) {
+        for (int agent = 0; k < values_of(head) && agent < b->count[env]; agent++) {
+            if (has_agent(b, env, agent) && is_allowed(b, env, agent, head, k)) {
+                b->rows[env].actions[agent * desc.num_atns + head] = value_at(head, k);
+            }
+        }
+    }
+    watch.step = 1;
+    batch_step(b, env, 0);
+    *answer = (FirstStep){hash_array(b, env, REWARDS, 1), env_ended(b, env)};
+}
+
+void experiment_openings(void) {    // steps: openings
+    Batch b = batch_open(PACKED);
+    FirstStep* answers = shared(2 * sizeof *answers);    // of the first try; of this one
+    int tries = MORE_TRIES, at = -1;
+    for (int head = 0; head < desc.num_atns; head++) {
+        tries = tries < values_of(head) + MORE_TRIES ? values_of(head) + MORE_TRIES : tries;
+    }
+    int64_t tests = 0, lost = 0;
+    for (int64_t opening = 0; opening < options.steps; opening++) {
+        int e = (int)(opening % b.envs);
+        watch.step = 0;
+        batch_reset(&b, e);
+        bool same = true;
+        int done = 0;
+        for (; done < tries && same; done++) {
+            bool good = false;
+            FirstStep* answer = &answers[done > 0];
+            if (in_fork(&good)) {
+                try_opening(&b, e, opening, done, answer);
+                _exit(0);
+            }
+            same = good && answer->ended && answer->rewards == answers[0].rewards;
+        }
+        tests++;
+        if (same && lost++ == 0) {
+            at = e;
+        }
+    }
+    fact(openings, .tests = tests, .lost = lost, .tries = tries, .env = at);
+    batch_close(&b);
+}
+
+//------------------------------------------------------------------------------------
 // reseed: the generator is given other seeds just before a step that ends an episode. Where
 // the new episodes differ and a c_reset would show it, so must the observation after the step
 //------------------------------------------------------------------------------------

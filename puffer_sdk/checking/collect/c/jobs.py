@@ -136,7 +136,7 @@ class Jobs:
         jobs = [Job("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
                                               generators=self.generators))]
         if self.facts.shape.whole_steps:
-            for name in ("audit", "effect", "reseed"):
+            for name in ("audit", "effect", "openings", "reseed"):
                 self.facts.skipped[name] = WHOLE
             return jobs
         forks = s.steps(1, 2048, 0.8 / AHEAD, least=512 if s.seconds < 5e-5 else 128)
@@ -152,6 +152,8 @@ class Jobs:
                 Job("audit", WATCHED, "audit", dict(
                     envs=few, steps=s.steps(few, 4096, 0.7, touched=2, least=512, slower=3))),
                 Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
+                Job("openings", FAST, "openings", dict(
+                    envs=few, steps=s.steps(1, 512, 0.3, least=64))),
                 Job("reseed", FAST, "reseed", dict(
                     envs=few, steps=s.steps(few, 4096, 0.2)))]
 
