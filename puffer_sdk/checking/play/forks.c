@@ -244,12 +244,14 @@ void experiment_openings(void) {    // steps: openings
     for (int head = 0; head < desc.num_atns; head++) {
         tries = tries < values_of(head) + MORE_TRIES ? values_of(head) + MORE_TRIES : tries;
     }
-    int64_t tests = 0, lost = 0;
+    int64_t tests = 0, lost = 0, again = 0;
+    uint64_t* seen = calloc((size_t)options.steps, sizeof *seen);    // first rows of the lost ones
     for (int64_t opening = 0; opening < options.steps; opening++) {
         int e = (int)(opening % b.envs);
         watch.step = 0;
         batch_reset(&b, e);
-        bool same = true;
+        uint64_t row = hash_array(&b, e, OBSERVATIONS, 1);
+        bool same = true, known = false;
         int done = 0;
         for (; done < tries && same; done++) {
             bool good = false;
@@ -261,11 +263,17 @@ void experiment_openings(void) {    // steps: openings
             same = good && answer->ended && answer->rewards == answers[0].rewards;
         }
         tests++;
-        if (same && lost++ == 0) {
-            at = e;
+        for (int64_t k = 0; same && k < lost; k++) {
+            known |= seen[k] == row;
+        }
+        again += known;
+        if (same) {
+            at = lost == 0 ? e : at;
+            seen[lost++] = row;
         }
     }
-    fact(openings, .tests = tests, .lost = lost, .tries = tries, .env = at);
+    free(seen);
+    fact(openings, .tests = tests, .lost = lost, .again = again, .tries = tries, .env = at);
     batch_close(&b);
 }
 

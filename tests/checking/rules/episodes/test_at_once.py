@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.check_fixtures import short_check
 from helpers.places import broken
 
 from puffer_sdk.checking.collect.c.source import read
@@ -46,3 +47,29 @@ def test_steps_that_always_end_an_episode(step, always, probe):
                         "c_reset(p); }\nvoid c_step")
     (env / "probe.h").write_text(text)
     assert read.read(env).always_sets("terminals") == always
+
+
+def test_a_level_of_a_list_is_known_again(play, tmp_path):
+    """One of 32 is all lava."""
+    env = tmp_path / "puf408_lava"
+    env.mkdir()
+    text = (broken(env.name) / f"{env.name}.h").read_text()
+    text = text.replace("    int x, y, tick;", "    int x, y, tick, level;")
+    text = text.replace("l->hot[i] = draw(l, 6) == 0;", "l->hot[i] = l->level == 9;")
+    text = text.replace("void c_reset(Lava* l) {", "void c_reset(Lava* l) {\n"
+                        "    l->level = (l->level + 1) % 32;")
+    (env / f"{env.name}.h").write_text(text.replace("l->y = draw(l, SIDE);", "l->y = 0;"))
+    found = play(env, "openings", envs=2, steps=256).first("openings")
+    assert (found.lost, found.again) == (8, 7)
+
+
+@pytest.mark.parametrize("line", ["void c_step(Divers* d) {", "        d->terminals[0] = 1.0f;"])
+def test_a_bandit_that_has_a_test_declares_itself(line, tmp_path):
+    env = tmp_path / "puf408_divers"
+    env.mkdir()
+    text = (broken(env.name) / f"{env.name}.h").read_text()
+    assert text.count(line) == 1
+    (env / f"{env.name}.h").write_text(text.replace(line, f"// puffer: bandit\n{line}"))
+    result = short_check(env)
+    assert result.verdict == "pass" and not result.findings
+    assert [each.word for each in result.declared] == ["bandit"]

@@ -223,7 +223,8 @@ class Source(Fields):
         """Whether each step stores a number but 0 to elements of the env struct's field, without
         any test before it."""
         return any(value.bare().value and self._is_certain(function, target)
-                   for function in self.stepping() for target, value in self.stores(function, field))
+                   for function in self.stepping()
+                   for target, value in self.stores(function, field))
 
     def _is_certain(self, function: Function, node: Node, within: tuple[str, ...] = ()) -> bool:
         """Whether c_step comes by a node each time; a loop is taken to have a pass."""

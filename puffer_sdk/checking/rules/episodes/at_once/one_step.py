@@ -20,8 +20,12 @@ def one_step(facts: Facts):
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")
     step = facts.at("c_step")
+    ending = next(({"file": function.file, "line": target.line}
+                   for function in facts.source.stepping()
+                   for target, value in facts.source.stores(function, "terminals")
+                   if value.bare().value != 0), step)
     yield Finding("PUF408", f"each of {lengths.seen:,} episodes has one step",
-                  **facts.at_store("terminals"), expected="episodes of several steps",
+                  **ending, expected="episodes of several steps",
                   actual="an ending on every step", seed=facts.seed, word=BANDIT,
                   beside=(tuple(step.values()),) if step else (),
                   hint="look at the test before the terminal; a game that is meant to be like that "
