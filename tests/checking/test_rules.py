@@ -43,12 +43,52 @@ def test_episodes_of_one_step_are_an_error_where_a_test_ends_them(seen, high, al
             (text, "") for text in told]
 
 
-@pytest.mark.parametrize("lost, told", [
-    (2, []), (3, ["3 of 9 openings are over after one step, whatever is done"]), (9, [])])
-def test_three_openings_that_are_lost_are_no_accident(lost, told):
+@pytest.mark.parametrize("lost, again, told", [
+    (2, 0, []), (3, 0, ["3 of 9 openings are over after one step, whatever is done"]), (9, 0, []),
+    (9, 8, [])])
+def test_three_openings_that_are_lost_are_no_accident(lost, again, told):
     facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
-                     openings=[fact("openings", tests=9, lost=lost, tries=12)])
+                     openings=[fact("openings", tests=9, lost=lost, again=again, tries=12)])
     assert [f.message for f in found(facts, "PUF408")] == told
+
+
+@pytest.mark.parametrize("again, told", [(3, 1), (2, 0)])
+def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(again, told):
+    facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
+                     openings=[fact("openings", tests=512, lost=1 + again, again=again)])
+    assert len(found(facts, "PUF408")) == told
+
+
+def of_columns(*columns: tuple, entries=9, goals=0, agents=1) -> Facts:
+    """Entries with these (name, low, high, before) of Log."""
+    facts = facts_of(agents=agents, run=[
+        fact("run", entries=entries, goals=goals),
+        fact("sample", name="return", seen=9, low=-1.0, high=2.0), *(
+            fact("logged", element=k, entries=entries, low=low, high=high, before=before)
+            for k, (_, low, high, before) in enumerate(columns))])
+    facts.spec = SimpleNamespace(functions={}, binding=None, header=Path("dock.h"), log_fields=[
+        SimpleNamespace(name=name, length=None, line=1, type="float") for name, *_ in columns])
+    facts.source.sets_column = lambda name: True
+    facts.source.log = "Log"
+    return facts
+
+
+@pytest.mark.parametrize("perf, returned, more, told", [
+    ((1, 1), (-1, 2), {}, 1), ((0, 0), (-1, 2), {}, 0), ((0.5, 1), (-1, 2), {}, 0),
+    ((1, 1), (2, 2), {}, 0), ((1, 1), (-1, 2), {"entries": 3}, 1),
+    ((1, 1), (-1, 2), {"entries": 2}, 0), ((1, 1), (-1, 2), {"goals": 1}, 0)])
+def test_a_perf_that_never_varies_is_told_where_returns_do(perf, returned, more, told):
+    """Not where it is 0, which a hard game's is in random play, nor where goals are logged."""
+    facts = of_columns(("perf", *perf, 0), ("episode_return", *returned, 0), **more)
+    with suppress(registry.NotTested):
+        assert len(found(facts, "PUF423")) == told
+
+
+@pytest.mark.parametrize("agents, told", [(1, ["Log.score is 4 in each of 9 entries, and returns "
+                                               "go from -1 to 2"]), (2, [])])
+def test_returns_that_are_not_logged_are_those_of_a_single_agent(agents, told):
+    facts = of_columns(("score", 4.0, 4.0, 0), agents=agents)
+    assert [f.message for f in found(facts, "PUF423")] == told
 
 
 def test_truncations_are_written_on_every_step_as_terminals_are():

@@ -77,6 +77,7 @@ struct Ledger {
     Sample paid, returns, lengths;
     Entries ret, length;
     Omitted* omitted;
+    Logged* values;
     bool lockstep;    // all agents of all envs end together, after equal times
     int64_t lock_ends, lock_length, lock_last;
     int64_t gap, env_gap;    // the longest silence that came to an end
@@ -96,6 +97,7 @@ Ledger* ledger_open(const Batch* b) {
         l->envs[e].at = env_struct(b, e);
     }
     l->omitted = omitted_open(b);
+    l->values = logged_open(b);
     l->paid = sample_open();
     l->returns = sample_open();
     l->lengths = sample_open();
@@ -296,6 +298,7 @@ static void read_log(Ledger* l, int e, bool any_ended) {
     l->entries++;
     l->logged += n;
     l->goals += !any_ended;
+    logged_entry(l->values, e, log, count, n);
     int perf = options.log_perf, ret = options.log_return, length = options.log_length;
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(log[i])) {
@@ -405,6 +408,7 @@ void ledger_step(Ledger* l) {
         if (n != 0.0f) {
             read_log(l, e, ended > 0);
         }
+        logged_step(l->values, l->b, e);
         if (ended > 0) {
             begin_windows(l, e);
         }
@@ -489,6 +493,7 @@ void ledger_close(Ledger* l, FILE* samples) {
     report_entries("episode_length", &l->length);
     report_silence(l);
     omitted_close(l->omitted, l->b);
+    logged_close(l->values);
     fact(goals, .later = l->later, .running = l->running, .env = l->first_running.env,
          .step = l->first_running.step);
     fact(lockstep, .locked = l->lockstep && l->lock_ends > 0, .ends = l->lock_ends,
