@@ -59,13 +59,13 @@ def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(ag
     assert len(found(facts, "PUF408")) == told
 
 
-def of_columns(*columns: tuple, entries=9, goals=0, agents=1) -> Facts:
-    """Entries with these (name, low, high, before) of Log."""
-    facts = facts_of(agents=agents, run=[
-        fact("run", entries=entries, goals=goals),
-        fact("sample", name="return", seen=9, low=-1.0, high=2.0), *(
-            fact("logged", element=k, entries=entries, low=low, high=high, before=before)
-            for k, (_, low, high, before) in enumerate(columns))])
+def of_columns(*columns: tuple, entries=9, goals=0, agents=4, **finishes) -> Facts:
+    """Entries with these (name, lowest, highest) of Log."""
+    facts = facts_of(run=[
+        fact("run", envs=4, agents=agents, entries=entries, goals=goals),
+        fact("finishes", **finishes), *(
+            fact("logged", element=k, entries=entries, low=low, high=high)
+            for k, (_, low, high) in enumerate(columns))])
     facts.spec = SimpleNamespace(functions={}, binding=None, header=Path("dock.h"), log_fields=[
         SimpleNamespace(name=name, length=None, line=1, type="float") for name, *_ in columns])
     facts.source.sets_column = lambda name: True
@@ -73,22 +73,17 @@ def of_columns(*columns: tuple, entries=9, goals=0, agents=1) -> Facts:
     return facts
 
 
-@pytest.mark.parametrize("perf, returned, more, told", [
-    ((1, 1), (-1, 2), {}, 1), ((0, 0), (-1, 2), {}, 0), ((0.5, 1), (-1, 2), {}, 0),
-    ((1, 1), (2, 2), {}, 0), ((1, 1), (-1, 2), {"entries": 3}, 1),
-    ((1, 1), (-1, 2), {"entries": 2}, 0), ((1, 1), (-1, 2), {"goals": 1}, 0)])
-def test_a_perf_that_never_varies_is_told_where_returns_do(perf, returned, more, told):
+@pytest.mark.parametrize("perf, more, told", [
+    ((1, 1), {}, 1), ((0, 0), {}, 0), ((0.5, 1), {}, 0), ((1, 1), {"lost": 0}, 0),
+    ((1, 1), {"lost": 2}, 0), ((1, 1), {"lost": 0, "even": 3}, 1), ((1, 1), {"entries": 3}, 1),
+    ((1, 1), {"entries": 2}, 0), ((1, 1), {"goals": 1}, 0), ((0.5, 0.5), {"agents": 5}, 0)])
+def test_a_perf_that_never_varies_is_told_where_endings_differ(perf, more, told):
     """Not where it is 0, which a hard game's is in random play, nor where goals are logged."""
-    facts = of_columns(("perf", *perf, 0), ("episode_return", *returned, 0), **more)
+    facts = of_columns(("perf", *perf), ("score", 0, 1), **{"gained": 3, "lost": 3, **more})
     with suppress(registry.NotTested):
-        assert len(found(facts, "PUF423")) == told
-
-
-@pytest.mark.parametrize("agents, told", [(1, ["Log.score is 4 in each of 9 entries, and returns "
-                                               "go from -1 to 2"]), (2, [])])
-def test_returns_that_are_not_logged_are_those_of_a_single_agent(agents, told):
-    facts = of_columns(("score", 4.0, 4.0, 0), agents=agents)
-    assert [f.message for f in found(facts, "PUF423")] == told
+        findings = found(facts, "PUF423")
+        assert len(findings) == told
+        assert all("1 in each of" in f.message and "above 0 in 3" in f.message for f in findings)
 
 
 def test_truncations_are_written_on_every_step_as_terminals_are():

@@ -68,7 +68,8 @@ struct Ledger {
     int* first;           // (E) of each env
     Envelope* envs;       // (E)
     int64_t lived, rewards, terminals, truncations, rounds, entries, goals;
-    int64_t later, running;    // goals after other entries of the episode; with its sums so far
+    int64_t gained, even, lost;    // endings whose last reward was above 0, 0, below 0
+    int64_t later, running;        // goals after other entries of the episode; with its sums so far
     Sighting first_running;
     double logged;
     Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf,
@@ -401,6 +402,9 @@ void ledger_step(Ledger* l) {
             l->terminals += over && (terminal == 0.0f || terminal == 1.0f);
             a[agent].ended = over;
             ended += over;
+            l->gained += over && reward > 0.0f;
+            l->even += over && reward == 0.0f;
+            l->lost += over && reward < 0.0f;
         }
         float n;
         omitted_step(l->omitted, l->b, e, ended, there, paid);
@@ -496,6 +500,7 @@ void ledger_close(Ledger* l, FILE* samples) {
     logged_close(l->values);
     fact(goals, .later = l->later, .running = l->running, .env = l->first_running.env,
          .step = l->first_running.step);
+    fact(finishes, .gained = l->gained, .even = l->even, .lost = l->lost);
     fact(lockstep, .locked = l->lockstep && l->lock_ends > 0, .ends = l->lock_ends,
          .length = l->lock_length, .envs = l->b->envs);
     fact(run, .envs = l->b->envs, .agents = l->b->agents, .steps = options.steps * l->b->envs,
