@@ -136,10 +136,10 @@ class Jobs:
         layout, at, found = self.facts.layout, 0, []
         added = logging.added(self.facts.source) if layout else {}
         for one in self.facts.spec.log_fields:
-            path = logging.path(self.facts.source, added[one.name]) if one.name in added else ""
-            places = [scalar for scalar in layout.scalars if path and scalar.bits is None
-                      and re.sub(r"\[\d+\]", "[]", scalar.path) == path]
-            if len(places) <= MOST_FED:
+            paths = logging.paths(self.facts.source, *added[one.name]) if one.name in added else ()
+            places = [scalar for scalar in layout.scalars if scalar.bits is None
+                      and re.sub(r"\[\d+\]", "", scalar.path) in paths] if paths else []
+            if len(paths) == 1 and len(places) <= MOST_FED:
                 found += [f"{at}:{scalar.offset}:{scalar.size}" for scalar in places]
             at += one.length or 1
         return {"fed": ",".join(found)} if found else {}

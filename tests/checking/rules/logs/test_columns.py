@@ -7,6 +7,7 @@ from helpers.places import broken
 
 AFTER = ("        begin(a);\n        add_log(a, paid, perf, snags);",
          "        add_log(a, paid, perf, snags);")
+SCORE = "    a->log.score += (float)a->net.caught;"
 FIELD = ("    int caught;", "    int caught, lost;")
 SNAGS = "a->log.snags += (float)snags;"
 
@@ -15,6 +16,10 @@ SNAGS = "a->log.snags += (float)snags;"
     # set to 0 before the entry
     ([], ["set-to-zero"]),
     ([AFTER], []),
+    ([(SCORE, "    Net* net = &a->net;\n    a->log.score += (float)net->caught;")],
+     ["set-to-zero"]),
+    ([("    Net net;", "    Net net[2];"), ("a->net.", "a->net[0]."),
+      ("    a->net[0].caught = 0;", "    a->net[0].caught = a->net[1].caught = 0;")], []),
     ([("(float)a->net.caught;", "0.1f * (float)a->net.caught / 2.0f;")], ["set-to-zero"]),
     ([("    a->log.score +=", "    if (perf > 2.0f) a->log.score +=")], []),
     ([AFTER, (SNAGS, "a->log.snags += (float)a->line;"), (" >= 40 + draw(a, 20)", " >= 900")], []),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from .....env.syntax import Node
 from .model import INTEGER, Function, Source
 
+DEEPEST = 8         # pointers given to pointers
+
 
 def stores(source: Source) -> dict[str, list[tuple[Function, Node]]]:
     """Field of Log -> the stores to it that steps run."""
@@ -19,9 +21,9 @@ def stores(source: Source) -> dict[str, list[tuple[Function, Node]]]:
     return found
 
 
-def added(source: Source) -> dict[str, Node]:
-    """Field of Log -> the field that it adds wherever n grows, and nowhere else. One is 0 where the
-    other is."""
+def added(source: Source) -> dict[str, tuple[Function, Node]]:
+    """Field of Log -> the field that it adds wherever n grows, and nowhere else, and in which
+    function. One is 0 where the other is."""
     found, known = {}, stores(source)
     blocks = [node.parent for _, node in known.get("n", ())]
     for name, places in known.items():
@@ -29,7 +31,7 @@ def added(source: Source) -> dict[str, Node]:
                 places[0][1].parent is block for block in blocks):
             value = _factor(places[0][1].children[1])
             if value is not None and value.kind == "member":
-                found[name] = value
+                found[name] = places[0][0], value
     return found
 
 
@@ -45,15 +47,24 @@ def _factor(value: Node) -> Node | None:
     return value
 
 
-def path(source: Source, field: Node) -> str:
-    """Where a field lies in the env struct, "cars[].hits"; "" behind a pointer of another kind."""
-    base = field.children[0].bare() if field.children else None
-    is_array = base is not None and base.kind == "index"
-    base = base.children[0].bare() if is_array else base
-    if base is None or base.kind != "member":
-        return field.name if base is not None and source.is_env(base) and not is_array else ""
-    inner = path(source, base)
-    return inner and f"{inner}{'[]' * is_array}.{field.name}"
+def paths(source: Source, function: Function, node: Node, deep: int = DEEPEST) -> set[str]:
+    """Where a field may lie in the env struct, "cars.hits" in whichever of its cars; local pointers
+    and parameters are followed. Of the struct itself: ""."""
+    node = node.bare()
+    if source.is_env(node):
+        return {""}
+    if not deep:
+        return set()
+    if node.kind == "member":
+        return {f"{path}.{node.name}".lstrip(".")
+                for path in paths(source, function, node.children[0], deep - 1)}
+    if node.kind == "name":
+        given = [(function, each) for each in function.pointers.given.get(node.key, ())]
+        return {path for owner, each in given or function.given(node.key)
+                for path in paths(source, owner, each, deep - 1)}
+    if node.kind == "index" or node.op in ("&", "*", "+") and node.children:
+        return paths(source, function, node.children[0], deep - 1)
+    return set()
 
 
 def begins_at_zero(source: Source, field: Node) -> bool:

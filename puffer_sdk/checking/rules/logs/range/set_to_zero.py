@@ -17,9 +17,9 @@ def set_to_zero(facts: Facts):
     need(facts, "run")
     added = logging.added(facts.source)
     for name, fact in logged(facts).items():
-        if fact.low == fact.high == 0 and name in added and name not in MEASURED and (
-                enough(fact.before) and logging.begins_at_zero(facts.source, added[name])):
-            field = added[name]
+        _, field = added.get(name, (None, None))
+        if fact.low == fact.high == 0 and field and name not in MEASURED and (
+                enough(fact.before) and logging.begins_at_zero(facts.source, field)):
             yield Finding("PUF423", f"Log.{name} is 0 in each of {fact.entries:,} entries, but "
                                     f"{field.name} was not 0 one step before {fact.before:,} of "
                                     "them", **facts.at_store(name), element=name,
