@@ -43,19 +43,19 @@ def test_episodes_of_one_step_are_an_error_where_a_test_ends_them(seen, high, al
             (text, "") for text in told]
 
 
-@pytest.mark.parametrize("lost, again, told", [
+@pytest.mark.parametrize("lost, fixed, told", [
     (2, 0, []), (3, 0, ["3 of 9 openings are over after one step, whatever is done"]), (9, 0, []),
     (9, 8, [])])
-def test_three_openings_that_are_lost_are_no_accident(lost, again, told):
+def test_three_openings_that_are_lost_are_no_accident(lost, fixed, told):
     facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
-                     openings=[fact("openings", tests=9, lost=lost, again=again, tries=12)])
+                     openings=[fact("openings", tests=9, lost=lost, fixed=fixed, tries=12)])
     assert [f.message for f in found(facts, "PUF408")] == told
 
 
-@pytest.mark.parametrize("again, told", [(3, 1), (2, 0)])
-def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(again, told):
+@pytest.mark.parametrize("fixed, told", [(3, 1), (2, 0)])
+def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(fixed, told):
     facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
-                     openings=[fact("openings", tests=512, lost=1 + again, again=again)])
+                     openings=[fact("openings", tests=512, lost=1 + fixed, fixed=fixed)])
     assert len(found(facts, "PUF408")) == told
 
 

@@ -17,7 +17,7 @@ def lost_openings(facts: Facts):
     fact = facts.fact("openings", "openings")
     if fact.lost == fact.tests:
         return                                  # every episode has one step
-    if not enough(fact.again) and not (enough(fact.lost) and fact.lost >= SHARE * fact.tests):
+    if not enough(fact.fixed) and not (enough(fact.lost) and fact.lost >= SHARE * fact.tests):
         return
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")

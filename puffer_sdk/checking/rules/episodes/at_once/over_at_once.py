@@ -27,7 +27,7 @@ def over_at_once():
     after c_reset, the env is stepped once with each value of each head, and with random ones, from
     other seeds each time. Where all of them end the episode of every agent with the same rewards,
     the opening is lost (a warning). A few lost ones among openings that are drawn at random are
-    bad luck: it takes a tenth of all, or lost ones that look alike, as a level of a list does.
+    bad luck: it takes a tenth of all, or lost ones that come from any seed, as levels of a list do.
 
     A bandit is meant to be like that. It is taken for one where c_step sets the terminal without
     any test before it. Where there is a test, `// puffer: bandit` above c_step, or beside the line
