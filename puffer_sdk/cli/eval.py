@@ -86,6 +86,7 @@ def command(env, settings, model, baselines, greedy, output, ini, runs_dir, form
     needs no display: frames are drawn in memory.
     """
     from ..policy.evaluate import evaluate
+    from ..scoring.words import warn_of_perf
 
     model = None if baselines else model
     shot, film = read_shot(recording), None
@@ -98,6 +99,7 @@ def command(env, settings, model, baselines, greedy, output, ini, runs_dir, form
                           greedy=greedy, on_progress=bar.update, verbose=verbose)
     if format_ == "text":
         print_result(result)
+    warn_of_perf({name: score.mean for name, score in result.scores.items()})
     if shot:
         from ..pictures.record import record_options
         with ui.Progress() as bar:

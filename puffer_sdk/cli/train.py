@@ -49,7 +49,7 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
     to a new folder under runs/. Ctrl-C saves and stops.
     """
     from ..scaling.launching import launch
-    from ..scoring.words import claimed, notes
+    from ..scoring.words import claimed, notes, warn_of_perf
     from ..training.train import train
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
@@ -62,6 +62,8 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
                    launch=lambda count: launch(words(env, settings, options), count))
     if result is None or isinstance(result, int):
         return result                           # rank 0 says it
+    warn_of_perf({name: result.claim[name]["mean"] for name in ("trained", "random")}
+                 if result.claim else {"training": {"perf": result.metrics.get("env/perf")}})
     if format_ == "json":
         import json
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..base import ui
 from .score import FEW, RATES, RETURN_RATE, Score
 
+ROUNDED = 1e-4          # by which a perf may be outside [0, 1]: sums of floats
 ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself"
 
 
@@ -63,6 +64,19 @@ def played(score: Score) -> str:
     text = ui.plural(score.count, what) if score.whole else \
         f"{score.count:,} {what}{'y' if score.count == 1 else 'ies'}"
     return text if score.count >= FEW else f"only {text}"
+
+
+def warn_of_perf(means: Mapping[str, Mapping[str, float | None]]) -> None:
+    """A warning where the mean perf of a player is outside [0, 1]: of the one furthest out.
+
+    means   player -> what was measured of it, by name
+    """
+    found = [(abs(perf - 0.5), name, perf) for name, mean in means.items()
+             if (perf := mean.get("perf")) is not None]
+    far, name, perf = max(found, default=(0.0, "", 0.0))
+    if far > 0.5 + ROUNDED:
+        ui.warn(f"Log.perf is {perf:.6g} on average in {name} play, outside [0, 1]: it is meant to "
+                "be the share of success", hint="puffer-sdk check finds where")
 
 
 def notes(claim: Mapping, step: int) -> list[str]:

@@ -177,6 +177,9 @@ TABLE = {
     ("episodes/episodes", "HORIZONS"): (
         "PUF403/lockstep", lambda n: game(audit=[fact("endings", endings=9, called=9)], run=[
             fact("lockstep", locked=1, ends=9, length=n, envs=4)]), 129, 128),
+    ("episodes/at_once/lost_openings", "SHARE"): (
+        "PUF408/lost-openings", lambda n: game(openings=[
+            fact("openings", tests=200, lost=n, tries=9)]), 20, 19),
     ("logs/mismatch/episode_sums", "RARE"): (
         "PUF422/sums", lambda n: entries(1000, n), 21, 20),
     ("masks/ignored/action_ignored", "ENOUGH"): (

@@ -31,6 +31,61 @@ def test_three_endings_without_a_reset_are_no_accident(endings, kept, words):
         f"after {word} the env is not reset" for word in words]
 
 
+@pytest.mark.parametrize("seen, high, always, told", [
+    (3, 1, False, ["each of 3 episodes has one step"]), (2, 1, False, []), (3, 2, False, []),
+    (3, 1, True, [])])
+def test_episodes_of_one_step_are_an_error_where_a_test_ends_them(seen, high, always, told):
+    facts = facts_of(run=[fact("sample", name="length", seen=seen, low=1, high=high)],
+                     openings=[fact("openings", tests=9, lost=9)])
+    facts.source.always_sets = lambda field: always
+    with suppress(registry.NotTested):
+        assert [(f.message, f.severity) for f in found(facts, "PUF408")] == [
+            (text, "") for text in told]
+
+
+@pytest.mark.parametrize("lost, fixed, told", [
+    (2, 0, []), (3, 0, ["3 of 9 openings are over after one step, whatever is done"]), (9, 0, []),
+    (9, 8, [])])
+def test_three_openings_that_are_lost_are_no_accident(lost, fixed, told):
+    facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
+                     openings=[fact("openings", tests=9, lost=lost, fixed=fixed, tries=12)])
+    assert [f.message for f in found(facts, "PUF408")] == told
+
+
+@pytest.mark.parametrize("fixed, told", [(3, 1), (2, 0)])
+def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(fixed, told):
+    facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
+                     openings=[fact("openings", tests=512, lost=1 + fixed, fixed=fixed)])
+    assert len(found(facts, "PUF408")) == told
+
+
+def of_columns(*columns: tuple, entries=9, goals=0, agents=4, **finishes) -> Facts:
+    """Entries with these (name, lowest, highest) of Log."""
+    facts = facts_of(run=[
+        fact("run", envs=4, agents=agents, entries=entries, goals=goals),
+        fact("finishes", **finishes), *(
+            fact("logged", element=k, entries=entries, low=low, high=high)
+            for k, (_, low, high) in enumerate(columns))])
+    facts.spec = SimpleNamespace(functions={}, binding=None, header=Path("dock.h"), log_fields=[
+        SimpleNamespace(name=name, length=None, line=1, type="float") for name, *_ in columns])
+    facts.source.sets_column = lambda name: True
+    facts.source.log = "Log"
+    return facts
+
+
+@pytest.mark.parametrize("perf, more, told", [
+    ((1, 1), {}, 1), ((0, 0), {}, 0), ((0.5, 1), {}, 0), ((1, 1), {"lost": 0}, 0),
+    ((1, 1), {"lost": 2}, 0), ((1, 1), {"lost": 0, "even": 3}, 1), ((1, 1), {"entries": 3}, 1),
+    ((1, 1), {"entries": 2}, 0), ((1, 1), {"goals": 1}, 0), ((0.5, 0.5), {"agents": 5}, 0)])
+def test_a_perf_that_never_varies_is_told_where_endings_differ(perf, more, told):
+    """Not where it is 0, which a hard game's is in random play, nor where goals are logged."""
+    facts = of_columns(("perf", *perf), ("score", 0, 1), **{"gained": 3, "lost": 3, **more})
+    with suppress(registry.NotTested):
+        findings = found(facts, "PUF423")
+        assert len(findings) == told
+        assert all("1 in each of" in f.message and "above 0 in 3" in f.message for f in findings)
+
+
 def test_truncations_are_written_on_every_step_as_terminals_are():
     stale = fact("stale", array="truncations", count=5, total=10, step=7)
     (finding,) = found(facts_of(truncations=1, stale=[stale]), "PUF321")

@@ -1,12 +1,13 @@
 """`eval`: fixed seeds, fair episodes, intervals that can be recomputed, checkpoints that fit."""
 import json
 import math
+import shutil
 import statistics
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from helpers.places import SPECIMENS
+from helpers.places import SPECIMENS, broken
 from helpers.playground import flags, overrides
 
 from puffer_sdk.base.errors import RunError, UsageError
@@ -251,6 +252,19 @@ def test_a_bad_file_ends_the_command(damage, status, faulty, trained, cli, tmp_p
 def test_without_a_policy_the_baselines_are_offered(faulty, cli, tmp_path):
     done = cli("eval", faulty, "--runs-dir", tmp_path)
     assert done.returncode == 2 and "--baselines" in done.stderr
+
+
+@pytest.mark.parametrize("options", [
+    ["eval", "--baselines"], ["train", "--train.total-timesteps", "20000"]], ids=lambda o: o[0])
+def test_a_perf_above_1_is_warned_of_at_the_end(options, cli, tmp_path):
+    golf = tmp_path / "puf423_golf"
+    shutil.copytree(broken(golf.name), golf, ignore=shutil.ignore_patterns("build"))
+    header = golf / f"{golf.name}.h"
+    header.write_text(header.read_text().replace("log.perf += ", "log.perf += 3.0f + "))
+    done = cli(options[0], golf, *options[1:], "--runs-dir", tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.count("warning: Log.perf is") == 1
+    assert "outside [0, 1]" in done.stderr and "puffer-sdk check" in done.stderr
 
 
 def test_json_is_one_document(faulty, cli):

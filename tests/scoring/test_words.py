@@ -66,6 +66,17 @@ def test_notes_name_what_never_moved_and_weights_that_are_not_the_last():
     assert words.notes({**found, "unmoved": []}, step=1) == []
 
 
+@pytest.mark.parametrize("trained, random, said", [
+    (1.00005, 0.2, ""), (1.0002, 0.2, "1.0002 on average in trained play"), (-0.00005, 0.2, ""),
+    (-0.0002, 0.2, "-0.0002 on average in trained play"), (1.5, -30.0, "-30 on average in random"),
+    (float("nan"), 0.2, ""), (None, 0.2, "")])
+def test_a_perf_outside_of_0_and_1_is_warned_of(trained, random, said, capsys):
+    words.warn_of_perf({"trained": {"perf": trained}, "random": {"perf": random}, "idle": {}})
+    text = capsys.readouterr().err
+    assert text.startswith(f"warning: Log.perf is {said}") if said else text == ""
+    assert ("puffer-sdk check" in text) == bool(said)
+
+
 def test_a_cell_says_how_few_entries_there_are():
     score = Score("trained", "per episode", 3, 10, 0, {"perf": 0.5}, {"perf": 0.2})
     assert words.cell(score, "perf") == "0.500 (3 only)" and words.cell(score, "score") == "-"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from .repro_spec import Shows
 
-# what an author may declare beside an element or a field of Log: `// puffer: constant`
-CONSTANT, WRAPS, ASSIGNED = WORDS = "constant", "wraps", "assigned"
+# what an author may declare beside an element, a field of Log or c_step: `// puffer: constant`
+CONSTANT, WRAPS, ASSIGNED, BANDIT = WORDS = "constant", "wraps", "assigned", "bandit"
 
 
 class Elements(str):

@@ -9,8 +9,9 @@ In C, in Python (after #) and in the ini (after # or ;) a mark covers its own li
 its own it covers the code below, up to the next brace or semicolon, in Python the next line that
 is no decorator: above a function, the findings placed at that function. The ini's key covers every
 finding of a code, also those without a line. A mark needs a reason. A word declares what no play
-can tell: that an element is meant to be constant, a byte to wrap, a field of Log to be assigned. It
-stands beside the element or the field, or where the finding points. What is wrong with a mark is a
+can tell: that an element is meant to be constant, a byte to wrap, a field of Log to be assigned,
+every step to be an episode. It stands beside the element or the field, or where the finding
+points. What is wrong with a mark is a
 Note, and notes never change the verdict.
 """
 from __future__ import annotations

@@ -68,7 +68,8 @@ struct Ledger {
     int* first;           // (E) of each env
     Envelope* envs;       // (E)
     int64_t lived, rewards, terminals, truncations, rounds, entries, goals;
-    int64_t later, running;    // goals after other entries of the episode; with its sums so far
+    int64_t gained, even, lost;    // endings whose last reward was above 0, 0, below 0
+    int64_t later, running;        // goals after other entries of the episode; with its sums so far
     Sighting first_running;
     double logged;
     Sighting odd_reward, wide_reward, odd_terminal, odd_truncation, lone_truncation, wide_perf,
@@ -77,6 +78,7 @@ struct Ledger {
     Sample paid, returns, lengths;
     Entries ret, length;
     Omitted* omitted;
+    Logged* values;
     bool lockstep;    // all agents of all envs end together, after equal times
     int64_t lock_ends, lock_length, lock_last;
     int64_t gap, env_gap;    // the longest silence that came to an end
@@ -96,6 +98,7 @@ Ledger* ledger_open(const Batch* b) {
         l->envs[e].at = env_struct(b, e);
     }
     l->omitted = omitted_open(b);
+    l->values = logged_open(b);
     l->paid = sample_open();
     l->returns = sample_open();
     l->lengths = sample_open();
@@ -296,6 +299,7 @@ static void read_log(Ledger* l, int e, bool any_ended) {
     l->entries++;
     l->logged += n;
     l->goals += !any_ended;
+    logged_entry(l->values, e, log, count, n);
     int perf = options.log_perf, ret = options.log_return, length = options.log_length;
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(log[i])) {
@@ -398,6 +402,9 @@ void ledger_step(Ledger* l) {
             l->terminals += over && (terminal == 0.0f || terminal == 1.0f);
             a[agent].ended = over;
             ended += over;
+            l->gained += over && reward > 0.0f;
+            l->even += over && reward == 0.0f;
+            l->lost += over && reward < 0.0f;
         }
         float n;
         omitted_step(l->omitted, l->b, e, ended, there, paid);
@@ -405,6 +412,7 @@ void ledger_step(Ledger* l) {
         if (n != 0.0f) {
             read_log(l, e, ended > 0);
         }
+        logged_step(l->values, l->b, e);
         if (ended > 0) {
             begin_windows(l, e);
         }
@@ -489,8 +497,10 @@ void ledger_close(Ledger* l, FILE* samples) {
     report_entries("episode_length", &l->length);
     report_silence(l);
     omitted_close(l->omitted, l->b);
+    logged_close(l->values);
     fact(goals, .later = l->later, .running = l->running, .env = l->first_running.env,
          .step = l->first_running.step);
+    fact(finishes, .gained = l->gained, .even = l->even, .lost = l->lost);
     fact(lockstep, .locked = l->lockstep && l->lock_ends > 0, .ends = l->lock_ends,
          .length = l->lock_length, .envs = l->b->envs);
     fact(run, .envs = l->b->envs, .agents = l->b->agents, .steps = options.steps * l->b->envs,

@@ -305,3 +305,73 @@ void experiment_reseed(void) {
          .env = env);
     batch_close(&b);
 }
+
+//------------------------------------------------------------------------------------
+// openings: right after c_reset, one step with each value of each head, and with random ones, from
+// a seed of its own each time. Do all of them end the episode, with the same rewards?
+//------------------------------------------------------------------------------------
+enum { MORE_TRIES = 8 };    // with random actions, as values of heads may go together
+
+typedef struct FirstStep {
+    uint64_t rewards, opening;    // opening: of the one from another seed
+    bool ended;
+} FirstStep;
+
+static uint64_t opening_of(const Batch* b, int env) {
+    Answer answer = answer_of(b, env);
+    return mix(answer.seen ^ mix(answer.state));
+}
+
+static void try_opening(Batch* b, int env, int64_t opening, int k, FirstStep* answer) {
+    batch_seed(b, env, (uint32_t)mix((uint64_t)k + 77));
+    batch_act(b, env, 4096 * opening + k);
+    for (int head = 0; head < desc.num_atns; head++) {
+        for (int agent = 0; k < values_of(head) && agent < b->count[env]; agent++) {
+            if (has_agent(b, env, agent) && is_allowed(b, env, agent, head, k)) {
+                b->rows[env].actions[agent * desc.num_atns + head] = value_at(head, k);
+            }
+        }
+    }
+    watch.step = 1;
+    batch_step(b, env, 0);
+    *answer = (FirstStep){hash_array(b, env, REWARDS, 1), 0, env_ended(b, env)};
+}
+
+void experiment_openings(void) {    // steps: openings
+    Batch b = batch_open(PACKED);
+    FirstStep* answers = shared(3 * sizeof *answers);    // of the first try; this one; another seed
+    int tries = MORE_TRIES, at = -1;
+    for (int head = 0; head < desc.num_atns; head++) {
+        tries = tries < values_of(head) + MORE_TRIES ? values_of(head) + MORE_TRIES : tries;
+    }
+    int64_t tests = 0, lost = 0, fixed = 0;
+    for (int64_t opening = 0; opening < options.steps; opening++) {
+        int e = (int)(opening % b.envs);
+        watch.step = 0;
+        bool same = true, other = false;
+        if (in_fork(&other)) {
+            batch_seed(&b, e, (uint32_t)mix((uint64_t)opening + 177));
+            batch_reset(&b, e);
+            answers[2].opening = opening_of(&b, e);
+            _exit(0);
+        }
+        batch_reset(&b, e);
+        bool is_fixed = other && answers[2].opening == opening_of(&b, e);
+        int done = 0;
+        for (; done < tries && same; done++) {
+            bool good = false;
+            FirstStep* answer = &answers[done > 0];
+            if (in_fork(&good)) {
+                try_opening(&b, e, opening, done, answer);
+                _exit(0);
+            }
+            same = good && answer->ended && answer->rewards == answers[0].rewards;
+        }
+        tests++;
+        fixed += same && is_fixed;
+        at = same && lost == 0 ? e : at;
+        lost += same;
+    }
+    fact(openings, .tests = tests, .lost = lost, .fixed = fixed, .tries = tries, .env = at);
+    batch_close(&b);
+}

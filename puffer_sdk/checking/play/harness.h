@@ -44,6 +44,7 @@ typedef struct Options {    // what the command line asked for
     int dump_env;
     const char* private;       // the private fields of agents: private.c
     const char* generators;    // OFFSET:BYTES,... of random generators besides rng
+    const char* fed;           // COLUMN:OFFSET:BYTES,...: numbers that Log adds: logged_values.c
     uint64_t memory;           // bytes of address space; 0 = any
     double hang;               // seconds of computing without a sign of life
     double slower;             // than an optimised build: for init, which has a limit of its own

@@ -82,6 +82,7 @@ static void parse(int count, char** words) {
         else if (IS("dump_env")) options.dump_env = atoi(value);
         else if (IS("private")) options.private = value;
         else if (IS("generators")) options.generators = value;
+        else if (IS("fed")) options.fed = value;
         else if (IS("memory")) options.memory = strtoull(value, NULL, 10);
         else if (IS("reseed")) options.reseed = atoi(value);
         else if (IS("coverage")) options.coverage = atoi(value);

@@ -1,5 +1,5 @@
-/* run.h -- the parts of the long run: sampling.c, episode_stats.c, unlogged_endings.c, byte_wrap.c. All are cheap enough to be
- * called on every step.
+/* run.h -- the parts of the long run: sampling.c, episode_stats.c, unlogged_endings.c,
+ * logged_values.c, byte_wrap.c. All are cheap enough to be called on every step.
  */
 #pragma once
 #include <stdio.h>
@@ -39,6 +39,12 @@ Omitted* omitted_open(const Batch* b);
 // After a step of this env: agents whose episodes ended, those that were there, rewards of all
 void omitted_step(Omitted* o, const Batch* b, int env, int ended, int lived, double paid);
 void omitted_close(Omitted* o, const Batch* b);
+
+typedef struct Logged Logged;    // values of fields of Log; logged_values.c
+Logged* logged_open(const Batch* b);
+void logged_step(Logged* l, const Batch* b, int env);    // after its entry has been read
+void logged_entry(Logged* l, int env, const float* log, size_t count, float n);
+void logged_close(Logged* l);    // as facts
 
 typedef struct Circles Circles;           // bytes that wrap around; byte_wrap.c
 Circles* circles_open(const Batch* b);    // NULL where observations are not bytes

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +14,14 @@ from ...core.facts import Facts
 from . import hidden
 from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind
 from .sizes import Sizes
-from .source import counters
+from .source import counters, logging
 
 PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)      # layouts of harness.h
 SANITIZED_SLOWER = 6
 DEBUG_SLOWER = 20
 SLOW_INIT = 1.0         # seconds of computing, from which on -O0 would take too long
 AHEAD = 48              # steps that follow each fork of `effect`
+MOST_FED = 16           # elements of an array that a field of Log adds: more make a slow run
 SHORT = 24              # steps of an episode that is to be cut off
 WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
 
@@ -53,7 +55,8 @@ class Jobs:
         envs = s.envs(wide, 1 << 18)
         jobs = [Job("run", FAST, "run", dict(
             envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned),
-            samples=self.folder / "run.samples", **self.bounds(), **self.log_places()))]
+            samples=self.folder / "run.samples", **self.bounds(), **self.log_places(),
+            **self.fed()))]
         few, told = s.envs(8), self.facts.told_agents
         trace = dict(envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3))
         jobs += [Job(name, FAST, "trace", {**trace, "hashes": self.folder / f"{name}.u64", **extra})
@@ -128,6 +131,19 @@ class Jobs:
             at += int(count.rstrip("]")) if bracket else 1
         return places
 
+    def fed(self) -> dict[str, str]:
+        """Where those numbers of the struct lie that fields of Log add."""
+        layout, at, found = self.facts.layout, 0, []
+        added = logging.added(self.facts.source) if layout else {}
+        for one in self.facts.spec.log_fields:
+            paths = logging.paths(self.facts.source, *added[one.name]) if one.name in added else ()
+            places = [scalar for scalar in layout.scalars if scalar.bits is None
+                      and re.sub(r"\[\d+\]", "", scalar.path) in paths] if paths else []
+            if len(paths) == 1 and len(places) <= MOST_FED:
+                found += [f"{at}:{scalar.offset}:{scalar.size}" for scalar in places]
+            at += one.length or 1
+        return {"fed": ",".join(found)} if found else {}
+
     def of_episodes(self) -> list[Job]:
         """What happens when an episode ends, and what an action changes."""
         s, few = self.sizes, self.sizes.envs(8)
@@ -136,7 +152,7 @@ class Jobs:
         jobs = [Job("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
                                               generators=self.generators))]
         if self.facts.shape.whole_steps:
-            for name in ("audit", "effect", "reseed"):
+            for name in ("audit", "effect", "openings", "reseed"):
                 self.facts.skipped[name] = WHOLE
             return jobs
         forks = s.steps(1, 2048, 0.8 / AHEAD, touched=1, least=512 if s.seconds < 5e-5 else 128)
@@ -152,6 +168,7 @@ class Jobs:
                 Job("audit", WATCHED, "audit", dict(
                     envs=few, steps=s.steps(few, 4096, 0.7, touched=6, least=512, slower=3))),
                 Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
+                Job("openings", FAST, "openings", dict(envs=few, steps=s.resets)),
                 Job("reseed", FAST, "reseed", dict(
                     envs=few, steps=s.steps(few, 4096, 0.2)))]
 

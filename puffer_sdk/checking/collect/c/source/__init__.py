@@ -13,5 +13,6 @@
     sites       places where a number may lose what it should tell
     sums        loops that add up the same over another number of things
     fractions   fractions that settings lose on the way into the game
+    logging     what goes into the fields of Log
     demo        the settings that the standalone program gives its env
 """

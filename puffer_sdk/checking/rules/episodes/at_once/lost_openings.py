@@ -1,0 +1,29 @@
+"""PUF408: openings that are over after one step, whatever is done."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.often import enough
+from ....core.registry import NotTested, detector, need
+from ..no_reset.known import is_not_reset
+
+SHARE = 0.1         # of openings that are drawn, and may be lost by bad luck
+
+
+@detector("PUF408", "lost-openings")
+def lost_openings(facts: Facts):
+    """Of some openings each action ends the episode at once, with the same rewards."""
+    need(facts, "openings")
+    fact = facts.fact("openings", "openings")
+    if fact.lost == fact.tests:
+        return                                  # every episode has one step
+    if not enough(fact.fixed) and not (enough(fact.lost) and fact.lost >= SHARE * fact.tests):
+        return
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew", "PUF401")
+    yield Finding("PUF408", f"{fact.lost} of {fact.tests} openings are over after one step, "
+                            "whatever is done", **facts.at("c_reset"), env=fact.env,
+                  expected="openings in which some action goes on, or earns something else",
+                  actual=f"each of {fact.tries} plays ended at once with the same rewards",
+                  seed=facts.seed, severity="warning",
+                  hint="draw another opening until it can be played")

@@ -1,0 +1,32 @@
+"""PUF408: episodes that all have one step."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import BANDIT, Finding
+from ....core.often import enough
+from ....core.registry import NotTested, detector, need
+from ..no_reset.known import is_not_reset
+
+
+@detector("PUF408", "one-step")
+def one_step(facts: Facts):
+    """Every episode has one step, and a test decides whether the terminal is set."""
+    need(facts, "run")
+    lengths = next((fact for fact in facts.all("run", "sample") if fact.name == "length"), None)
+    if lengths is None or not enough(lengths.seen):
+        raise NotTested("fewer than 3 episodes ended")
+    if lengths.high > 1 or facts.source.always_sets("terminals"):
+        return
+    if is_not_reset(facts):
+        raise NotTested("episodes do not begin anew", "PUF401")
+    step = facts.at("c_step")
+    ending = next(({"file": function.file, "line": target.line}
+                   for function in facts.source.stepping()
+                   for target, value in facts.source.stores(function, "terminals")
+                   if value.bare().value != 0), step)
+    yield Finding("PUF408", f"each of {lengths.seen:,} episodes has one step",
+                  **ending, expected="episodes of several steps",
+                  actual="an ending on every step", seed=facts.seed, word=BANDIT,
+                  beside=(tuple(step.values()),) if step else (),
+                  hint="look at the test before the terminal; a game that is meant to be like that "
+                       "says // puffer: bandit")

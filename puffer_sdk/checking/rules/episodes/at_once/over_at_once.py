@@ -1,0 +1,35 @@
+"""The page of PUF408."""
+from __future__ import annotations
+
+from ....core.registry import family
+
+
+@family("PUF408", "over-at-once")
+def over_at_once():
+    """Every episode has one step; or some openings are over after one step, whatever is done.
+
+    Why it ruins training: where each step ends an episode, nothing that an action does is ever
+    seen again. There is no way there, no plan, and no later reward to learn from. An opening that
+    is over whatever is done teaches nothing either, and its reward is noise in the returns.
+
+    Bad:
+
+        if (env->tick++ >= env->limit) end(env);        // and limit is 0
+
+    Good:
+
+        if (++env->tick >= env->limit) end(env);        // and limit is 100
+
+    Fix: look at the test before the terminal: is its limit set before it is read, and is it the
+    right way round? Where openings are lost, draw another one until it can be played.
+
+    How it is seen: in a long run, every episode of every agent had one step (an error). Or: right
+    after c_reset, the env is stepped once with each value of each head, and with random ones, from
+    other seeds each time. Where all of them end the episode of every agent with the same rewards,
+    the opening is lost (a warning). A few lost ones among openings that are drawn at random are
+    bad luck: it takes a tenth of all, or lost ones that come from any seed, as levels of a list do.
+
+    A bandit is meant to be like that. It is taken for one where c_step sets the terminal without
+    any test before it. Where there is a test, `// puffer: bandit` above c_step, or beside the line
+    that sets the terminal, declares it.
+    """
