@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.facts import Facts
-from . import hidden
+from . import alike, hidden
 from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind
 from .sizes import Sizes
 from .source import counters
@@ -137,7 +137,7 @@ class Jobs:
         jobs = [Job("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
                                               generators=self.generators))]
         if self.facts.shape.whole_steps:
-            for name in ("audit", "effect", "reseed", "crossed"):
+            for name in ("audit", "effect", "reseed", "crossed", "places"):
                 self.facts.skipped[name] = WHOLE
             return jobs
         forks = s.steps(1, 2048, 0.8 / AHEAD, least=512 if s.seconds < 5e-5 else 128)
@@ -147,6 +147,10 @@ class Jobs:
                 envs=few, steps=s.steps(1, 1024, 0.3, least=128),
                 private=",".join(place.option for place in private))))
         if self.facts.shape.env_agents > 1:
+            if alike.declared(self.facts.source.files):
+                many = s.envs(64)
+                jobs.append(Job("places", FAST, "places", dict(
+                    envs=many, steps=s.steps(many, 4096, 1.5, touched=4))))
             choices = 1 + min(self.facts.shape.env_agents, 8) * self.facts.shape.heads
             jobs.append(Job("crossed", FAST, "crossed", dict(envs=few, steps=s.steps(
                 1, max(512, 48 * choices), 0.4 / FEW_AHEAD, least=128))))

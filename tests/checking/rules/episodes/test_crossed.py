@@ -1,4 +1,4 @@
-"""PUF409: what belongs to one agent stands in another's row; and games in which it only looks so."""
+"""PUF409: what belongs to one agent stands in another's row; games in which it looks so."""
 from __future__ import annotations
 
 import shutil
@@ -14,8 +14,8 @@ from puffer_sdk.checking.core.facts import Facts
 NEXT = "((i + 1) % env->num_agents)"
 LAST = "(env->num_agents - 1 - i)"
 LATE = ("env->rewards[i] = reward;", "env->rewards[i] = wrecked ? 0.0f : reward;"), (
-    "        } else if (--env", "        } else if (env->rewards[i] = env->all[i].absent == ABSENCE "
-    "? -1.0f : 0.0f,\n                   --env")
+    "        } else if (--env", "        } else if (env->rewards[i] = env->all[i].absent == "
+    "ABSENCE ? -1.0f : 0.0f,\n                   --env")
 FAULTS = {
     "actions": [(("[2 * i]", "[i]"), ("[2 * i + 1]", "[env->num_agents + i]")),
                 (("[2 * i]", f"[2 * {NEXT}]"), ("[2 * i + 1]", f"[2 * {NEXT} + 1]")),
