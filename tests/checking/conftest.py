@@ -21,7 +21,7 @@ def play(tmp_path):
         runner = Runner(spec, tmp_path, 42, config.resolve(env, None, spec).env, {}, 10.0, {})
         outcome = runner.run(experiment, build_program(PLAIN),
                              build_library(spec, PLAIN, tmp_path),
-                             experiment, agents=1, **options)
+                             experiment, **{"agents": 1, **options})
         assert outcome.ended, outcome.stderr
         return outcome
     return run

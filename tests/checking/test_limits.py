@@ -166,6 +166,35 @@ def scale(largest: float) -> Facts:
     return facts
 
 
+def crossed(times: int = 90, own: int = 0, kind: str = "any", ends=(), **choices) -> Facts:
+    """Of two agents: the row of each answers so often to the other, so often to its own."""
+    answers = [fact("answer", agent=agent, row=row, tested=100,
+                    **{kind: own if row == agent else times})
+               for agent in range(2) for row in range(2)]
+    facts = game(crossed=[*answers, *ends, fact("crossed", **choices)])
+    facts.shape.env_agents = 2
+    return facts
+
+
+def lone(jump: float = 9.0, calm: float = 1.0) -> Facts:
+    """Two agents of which each one's terminal stands where the other's should."""
+    return crossed(own=90, ends=[
+        fact("lone_end", agent=agent, row=row, ends=40, jumps=40, usual=1.0,
+             jump=calm if row == agent else jump) for agent in range(2) for row in range(2)])
+
+
+def alike(*found) -> Facts:
+    """Of two agents that are declared to be alike."""
+    facts = game(places=list(found))
+    facts.shape.env_agents = 2
+    facts.source.files = {"dock.h": "// puffer: players 2 alike"}
+    return facts
+
+
+def paid(t: float = 9.0, apart: float = 0.5) -> Facts:
+    return alike(fact("place", what="reward", mean=apart, scale=1.0, t=t))
+
+
 # (file, limit) -> detector, its facts by an amount, an amount that is a finding, one that is none
 TABLE = {
     ("determinism/secrets", "ENOUGH"): ("PUF506/agent-leak", secret, 12, 11),
@@ -174,6 +203,21 @@ TABLE = {
     ("determinism/seeds/one_opening", "TESTS"): (
         "PUF502/one-opening", lambda n: game(again=[fact("again", tests=n, same=n, by_seed=9)]),
         24, 23),
+    ("episodes/alike/not_alike", "LEVEL"): ("PUF410/rewards", paid, 6.0, 5.9),
+    ("episodes/alike/not_alike", "SHARE"): (
+        "PUF410/rewards", lambda n: paid(apart=n), 0.25, 0.24),
+    ("episodes/alike/prizes", "ENDINGS"): (
+        "PUF410/prizes", lambda n: alike(fact("prize", both=90, alone=n)), 12, 11),
+    ("episodes/alike/same_view", "MOMENTS"): (
+        "PUF410/same-view", lambda n: alike(fact("same_view", told=n)), 12, 11),
+    ("episodes/crossed/rows_crossed", "MOMENTS"): ("PUF409/actions", crossed, 12, 11),
+    ("episodes/crossed/rewards", "SELDOM"): (
+        "PUF409/rewards", lambda n: crossed(times=80, own=n, kind="paid"), 4, 5),
+    ("episodes/crossed/terminals", "JUMP"): ("PUF409/terminals", lone, 3.1, 3.0),
+    ("episodes/crossed/terminals", "CALM"): (
+        "PUF409/terminals", lambda n: lone(calm=n), 1.4, 1.5),
+    ("episodes/crossed/nobody", "SHARE"): (
+        "PUF409/nobody", lambda n: crossed(0, 90, paid=200, nobody=n, empty=99), 20, 19),
     ("episodes/episodes", "HORIZONS"): (
         "PUF403/lockstep", lambda n: game(audit=[fact("endings", endings=9, called=9)], run=[
             fact("lockstep", locked=1, ends=9, length=n, envs=4)]), 129, 128),

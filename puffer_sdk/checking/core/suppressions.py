@@ -24,7 +24,7 @@ from typing import NamedTuple
 from ...base.errors import nearest
 from .finding import WORDS, Finding
 
-OTHERS = ("private",)           # words that others read: collect/c/hidden.py
+OTHERS = ("private", "players")     # words that others read: collect/c/{hidden,alike}.py
 _MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
 _PYTHON_MARK = re.compile(r"(?P<open>#)\s*puffer\s*:\s*(?P<text>.*)")
 _ALLOW = re.compile(r"allow\s*\((?P<codes>[^()]*)\)\s*[-:]*\s*(?P<reason>.*)")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.facts import Facts
-from . import hidden
+from . import alike, hidden
 from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind
 from .sizes import Sizes
 from .source import counters, logging
@@ -22,6 +22,7 @@ DEBUG_SLOWER = 20
 SLOW_INIT = 1.0         # seconds of computing, from which on -O0 would take too long
 AHEAD = 48              # steps that follow each fork of `effect`
 MOST_FED = 16           # elements of an array that a field of Log adds: more make a slow run
+FEW_AHEAD = 8           # those of `crossed`
 SHORT = 24              # steps of an episode that is to be cut off
 WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
 
@@ -152,7 +153,7 @@ class Jobs:
         jobs = [Job("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
                                               generators=self.generators))]
         if self.facts.shape.whole_steps:
-            for name in ("audit", "effect", "openings", "reseed"):
+            for name in ("audit", "effect", "openings", "reseed", "crossed", "places"):
                 self.facts.skipped[name] = WHOLE
             return jobs
         forks = s.steps(1, 2048, 0.8 / AHEAD, touched=1, least=512 if s.seconds < 5e-5 else 128)
@@ -161,6 +162,14 @@ class Jobs:
             jobs.append(Job("private", FAST, "private", dict(
                 envs=few, steps=s.steps(1, 1024, 0.3, touched=1, least=128),
                 private=",".join(place.option for place in private))))
+        if self.facts.shape.env_agents > 1:
+            if alike.declared(self.facts.source.files):
+                many = s.envs(64)
+                jobs.append(Job("places", FAST, "places", dict(
+                    envs=many, steps=s.steps(many, 4096, 1.5, touched=4))))
+            choices = 1 + min(self.facts.shape.env_agents, 8) * self.facts.shape.heads
+            jobs.append(Job("crossed", FAST, "crossed", dict(envs=few, steps=s.steps(
+                1, max(512, 48 * choices), 0.4 / FEW_AHEAD, least=128))))
         if self.facts.shape.mask:
             jobs.append(Job("masks", FAST, "masks", dict(
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))

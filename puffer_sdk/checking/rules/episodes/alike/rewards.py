@@ -1,0 +1,28 @@
+"""PUF410: what an agent is paid depends on its row."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.registry import detector
+from .not_alike import finding, places, tested
+
+SAID = {"negative": "pays on {mean:.2%} of steps, others on {others:.2%}",
+        "positive": "gains on {mean:.2%} of steps, others on {others:.2%}",
+        "reward": "is paid {mean:.3g} a step, others {others:.3g}"}
+
+
+@detector("PUF410", "rewards")
+def rewards(facts: Facts):
+    """One agent earns, gains or pays more than the others do."""
+    said = tested(facts)
+    found: dict[str, Fact] = {}
+    for fact in places(facts) if said else []:
+        found.setdefault(fact.what, fact)
+    for what in SAID:
+        if what in found:               # one says what there is to say
+            fact = found[what]
+            told = SAID[what].format(mean=fact.mean, others=fact.others)
+            yield finding(facts, said, f"agent {fact.agent} {told}", agent=fact.agent,
+                          expected="the same in all places, as declared",
+                          actual=f"{abs(fact.t):.0f} errors apart",
+                          hint="is everybody paid by the same lines?")
+            return

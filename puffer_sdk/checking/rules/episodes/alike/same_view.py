@@ -1,0 +1,21 @@
+"""PUF410: two agents are shown one and the same view."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.registry import detector
+from .not_alike import finding, tested
+
+MOMENTS = 12            # at which the view tells which of the two did what
+
+
+@detector("PUF410", "same-view")
+def same_view(facts: Facts):
+    """Two rows are always equal, although they show which of their agents does what."""
+    said = tested(facts)
+    for fact in facts.all("places", "same_view") if said else []:
+        if fact.told >= MOMENTS:
+            yield finding(facts, said, f"agents {fact.agent} and {fact.other} are always shown the "
+                          "same", agent=fact.other, expected="each its own view",
+                          actual=f"equal rows, which are others at {fact.told} of {fact.moments} "
+                                 "moments if the two exchange what they do",
+                          hint="is row i written from what agent i sees?")

@@ -1,0 +1,27 @@
+"""PUF409: a choice is paid to a row without an agent."""
+from __future__ import annotations
+
+from ....core.facts import Facts
+from ....core.finding import Finding
+from ....core.often import half
+from ....core.registry import detector
+from .rows_crossed import MOMENTS, answers
+
+SHARE = 0.1             # of all choices that change a reward
+
+
+@detector("PUF409", "nobody", unless=("actions", "rewards"))
+def nobody(facts: Facts):
+    """What an agent chooses is paid to a row that has no agent, and to nobody else."""
+    answers(facts)
+    fact = facts.fact("crossed", "crossed")
+    if fact is None or half(fact.filled, fact.empty):
+        return                          # what lies in empty rows is no reward
+    if fact.nobody >= MOMENTS and fact.nobody >= SHARE * fact.paid:
+        yield Finding("PUF409", "a reward is paid to a row without an agent, where it is lost",
+                      **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
+                      expected="the row of an agent that is there",
+                      actual=f"nobody's, at {fact.nobody} of {fact.paid} moments at which what "
+                             "an agent chose changed a reward", seed=facts.seed,
+                      seen_in="crossed", hint="is rewards[i] the reward of agent i, also where "
+                                              "agents before it are gone?")

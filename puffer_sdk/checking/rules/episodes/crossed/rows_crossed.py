@@ -1,0 +1,105 @@
+"""The page of PUF409, and what its detectors share."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.often import most
+from ....core.registry import NotTested, family, need
+
+MOMENTS = 12            # at which a row must have answered
+
+
+@family("PUF409", "rows-crossed", "warning")
+def rows_crossed():
+    """What belongs to one agent stands in another agent's row: its action moves the other, or the
+    other is shown its view, is paid its reward, or is given its terminal.
+
+    Why it ruins training: each row is learned from by itself. A policy whose actions change only
+    somebody else's row is paid at random, and learns nothing, although the game runs and the
+    rewards look right on average. The usual cause is an index: actions that are read as heads x
+    agents, a loop over a sorted or compacted list, an `i` where `j` was meant.
+
+    Bad:
+
+        int turn = (int)env->actions[i];                            // of 2 heads
+        int fire = (int)env->actions[env->num_agents + i];
+        env->rewards[n++] = paid;                                   // n counts the living
+
+    Good:
+
+        int turn = (int)env->actions[2 * i];                        // agents x heads
+        int fire = (int)env->actions[2 * i + 1];
+        env->rewards[i] = paid;
+
+    Fix: let agent i have row i of all arrays: actions, observations, rewards, terminals.
+
+    How it is seen: from many moments on, one head of one agent gets another value for one step, and
+    everything else is played as it would have been, with the same random numbers. An agent's
+    own row answers within 8 steps, by its observation, its reward or its terminal. Reported is
+    where it does not, one other row does, and so for several agents, in a circle.
+    """
+
+
+class Edge(NamedTuple):
+    """An agent to whose choice another row answers."""
+
+    agent: int
+    row: int
+    times: int          # moments at which that row answered
+    own: int            # at which its own did
+    tested: int
+
+
+def answers(facts: Facts) -> dict[tuple[int, int], list[Fact]]:
+    """(agent, head) -> what each row answered."""
+    if facts.shape.env_agents == 1:
+        return {}
+    need(facts, "crossed")
+    found: dict[tuple[int, int], list[Fact]] = {}
+    for fact in facts.all("crossed", "answer"):
+        found.setdefault((fact.agent, fact.head), []).append(fact)
+    if not any(row.tested >= MOMENTS for rows in found.values() for row in rows):
+        raise NotTested("too few moments were tried")
+    return found
+
+
+def is_own(agent: int, rows: Iterable[Fact], count: Callable[[Fact], int]) -> bool:
+    """Whether the agent's own row answers as often as matters."""
+    return any(row.row == agent and count(row) >= MOMENTS for row in rows)
+
+
+def other_row(agent: int, rows: list[Fact], count: Callable[[Fact], int]) -> Edge | None:
+    """The one row that answers instead of the agent's own, if there is one."""
+    ranked = sorted((row for row in rows if row.row != agent), key=count, reverse=True)
+    if not ranked or count(ranked[0]) < MOMENTS:
+        return None
+    best, own = ranked[0], sum(count(row) for row in rows if row.row == agent)
+    times, rest = count(best), max(map(count, ranked[1:]), default=0)
+    if not most(times, times + own) or not most(times, times + rest):
+        return None
+    return Edge(agent, best.row, times, own, best.tested)
+
+
+def circle(edges: Iterable[Edge], tried: set[int]) -> list[Edge]:
+    """Those that lead on from one to the next: the others may be agents that serve another one.
+    Rows beyond those whose agents were tried are taken to lead on."""
+    kept = list(edges)
+    while True:
+        from_here = {edge.agent for edge in kept}
+        left = [edge for edge in kept if edge.row in from_here or edge.row not in tried]
+        if len(left) == len(kept):
+            return kept if len(from_here) > 1 else []
+        kept = left
+
+
+def finding(facts: Facts, edges: list[Edge], message: str, actual: str, hint: str) -> Finding:
+    """One for all of them. message, actual: of the first, with {agent}, {row}, {times}, ..."""
+    first, pairs = edges[0], sorted({(edge.agent, edge.row) for edge in edges})
+    told = ", ".join(f"{agent} -> {row}" for agent, row in pairs)
+    return Finding("PUF409", message.format(**first._asdict()), **facts.at("c_step"),
+                   agent=first.agent, expected=f"row {first.agent}",
+                   actual=f"{actual.format(**first._asdict())}; in all: {told}", seed=facts.seed,
+                   seen_in="crossed", hint=hint)

@@ -1,0 +1,217 @@
+/* places.c -- does it matter which row an agent has, although all are declared to be alike?
+ *
+ * Every env plays by itself, and each gives one difference between a row and the others for each
+ * quantity: t says how many of its errors the mean of these differences is away from 0. Rows that
+ * are always equal are looked at from single moments: do they say who of the two did what?
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "harness.h"
+
+enum { MOST_CELLS = 1 << 16, PRIZES = 8, PAIR_MOMENTS = 48, PLAYERS = 8 };
+enum { REWARD, POSITIVE, NEGATIVE, ELEMENTS };    // quantities; elements follow
+static const double NEAR_T = 3.0, MOST_T = 1e6;
+
+typedef struct Places {
+    int rows, quantities;
+    double* sums;    // (envs, rows, quantities)
+    double *low, *high,
+        *size;    // (rows, quantities) of all envs; size: sums of |x|, or of squares
+    int64_t steps;
+} Places;
+
+typedef struct Prize {    // what the only winner of an episode was paid: how often the others paid
+    float won;
+    int64_t both, alone;
+} Prize;
+
+static double value_of(const Batch* b, int env, int row, int quantity) {
+    float reward = b->rows[env].rewards[row];
+    switch (quantity) {
+    case REWARD: return (double)reward;
+    case POSITIVE: return reward > 0.0f;
+    case NEGATIVE: return reward < 0.0f;
+    default: break;
+    }
+    size_t at = (size_t)row * (size_t)desc.obs_size + (size_t)(quantity - ELEMENTS);
+    return desc.obs_dtype == PUFFER_F32
+               ? (double)((const float*)b->rows[env].observations)[at]
+               : (double)((const unsigned char*)b->rows[env].observations)[at];
+}
+
+static void add_step(const Batch* b, int env, Places* p) {
+    for (int row = 0; row < p->rows; row++) {
+        if (!had_agent(b, env, row) || !has_agent(b, env, row)) {
+            continue;
+        }
+        for (int q = 0; q < p->quantities; q++) {
+            double value = value_of(b, env, row, q);
+            size_t at = (size_t)row * (size_t)p->quantities + (size_t)q;
+            value = isfinite(value) ? value : 0.0;
+            p->sums[(size_t)env * (size_t)(p->rows * p->quantities) + at] += value;
+            p->size[at] += q < ELEMENTS ? fabs(value) : value * value;
+            p->low[at] = value < p->low[at] ? value : p->low[at];
+            p->high[at] = value > p->high[at] ? value : p->high[at];
+        }
+    }
+}
+
+static void report_place(const Batch* b, const Places* p, int row, int q) {
+    double mean = 0.0, others = 0.0, sum = 0.0, squares = 0.0, all = 0.0, power = 0.0;
+    bool varies = q < ELEMENTS;    // a number that stands for the place is none of the game's
+    for (int k = 0; k < p->rows; k++) {
+        size_t at = (size_t)k * (size_t)p->quantities + (size_t)q;
+        varies |= p->low[at] < p->high[at];
+        power += p->size[at] / (double)p->rows;
+    }
+    for (int env = 0; env < b->envs; env++) {
+        const double* sums = p->sums + (size_t)env * (size_t)(p->rows * p->quantities);
+        double own = sums[row * p->quantities + q] / (double)p->steps, rest = 0.0;
+        for (int k = 0; k < p->rows; k++) {
+            rest += k == row ? 0.0 : sums[k * p->quantities + q] / (double)p->steps;
+        }
+        rest /= p->rows - 1;
+        mean += own / b->envs;
+        others += rest / b->envs;
+        sum += own - rest;
+        squares += (own - rest) * (own - rest);
+    }
+    all = (mean + others * (p->rows - 1)) / p->rows;
+    power /= (double)p->steps * b->envs;
+    double spread = (squares - sum * sum / b->envs) / (b->envs - 1);
+    double t = sum / b->envs / sqrt(spread > 0.0 ? spread / b->envs : 1e-30);
+    t = fabs(t) < MOST_T ? t : copysign(MOST_T, t);
+    if (varies && fabs(t) >= NEAR_T) {
+        double scale = q < ELEMENTS ? power : sqrt(fmax(0.0, power - all * all));
+        fact(place, .agent = row,
+             .what = q == REWARD     ? "reward"
+                     : q == POSITIVE ? "positive"
+                     : q == NEGATIVE ? "negative"
+                                     : "element",
+             .element = q - ELEMENTS, .mean = mean, .others = others, .scale = scale, .t = t);
+    }
+}
+
+//------------------------------------------------------------------------------------
+// Endings with one winner, and rows that are always equal
+//------------------------------------------------------------------------------------
+static void look_at_prizes(const Batch* b, int env, Prize* prizes) {
+    int winners = 0, losers = 0;
+    float won = 0.0f;
+    for (int row = 0; row < b->count[env]; row++) {
+        float reward = b->rows[env].rewards[row];
+        winners += reward > 0.0f;
+        losers += reward < 0.0f;
+        won = reward > 0.0f ? reward : won;
+    }
+    for (int k = 0; env_ended(b, env) && winners == 1 && k < PRIZES; k++) {
+        if (prizes[k].both + prizes[k].alone == 0 || prizes[k].won == won) {
+            prizes[k].won = won;
+            prizes[k].both += losers > 0;
+            prizes[k].alone += losers == 0;
+            return;
+        }
+    }
+}
+
+// All rows one step later, with the actions of these two exchanged, or with another one of one
+static bool one_step(Batch* b, int env, int64_t t, int one, int other, bool swap, int changed,
+                     uint64_t* answer) {
+    bool good = false;
+    if (in_fork(&good)) {
+        size_t bytes = row_bytes(ACTIONS);
+        char *first = (char*)b->rows[env].actions + bytes * (size_t)one,
+             *second = (char*)b->rows[env].actions + bytes * (size_t)other;
+        char kept[bytes];
+        memcpy(kept, first, bytes);
+        if (swap) {
+            memcpy(first, second, bytes);
+            memcpy(second, kept, bytes);
+        } else if (changed >= 0) {    // as the other one of them acts
+            memcpy(changed == one ? first : second, changed == one ? second : kept, bytes);
+        }
+        watch.step = t;
+        batch_step(b, env, 0);
+        *answer = hash_rows(b, env, 1);
+        _exit(0);
+    }
+    return good;
+}
+
+static void report_pair(Batch* b, int64_t t, int one, int other) {
+    uint64_t* answers = shared(4 * sizeof *answers);
+    int64_t moments = 0, told = 0;
+    for (int k = 0; k < 4 * PAIR_MOMENTS && moments < PAIR_MOMENTS; k++) {
+        int env = k % b->envs;
+        batch_act(b, -1, ++t);
+        bool good = one_step(b, env, t, one, other, false, -1, &answers[0])
+                    && one_step(b, env, t, one, other, true, -1, &answers[1])
+                    && one_step(b, env, t, one, other, false, one, &answers[2])
+                    && one_step(b, env, t, one, other, false, other, &answers[3]);
+        bool both_act = answers[2] != answers[0] && answers[3] != answers[0];
+        moments += good && both_act;
+        told += good && both_act && answers[1] != answers[0];
+        watch.step = t;
+        batch_step(b, -1, 0);
+    }
+    fact(same_view, .agent = one, .other = other, .moments = moments, .told = told);
+}
+
+void experiment_places(void) {
+    Batch b = batch_open(PACKED);
+    batch_reset(&b, -1);
+    Prize prizes[PRIZES] = {0};
+    int rows = b.count[0] < PLAYERS ? b.count[0] : PLAYERS;
+    Places p = {.rows = rows, .quantities = ELEMENTS, .steps = options.steps};
+    p.quantities += desc.obs_size * rows <= MOST_CELLS ? desc.obs_size : 0;
+    size_t cells = (size_t)(rows * p.quantities), bytes = row_bytes(OBSERVATIONS);
+    p.sums = calloc(cells * (size_t)b.envs, sizeof *p.sums);
+    p.size = calloc(cells, sizeof *p.size);
+    p.low = malloc(cells * sizeof *p.low);
+    p.high = malloc(cells * sizeof *p.high);
+    for (size_t i = 0; i < cells; i++) {
+        p.low[i] = INFINITY;
+        p.high[i] = -INFINITY;
+    }
+    bool differ[PLAYERS][PLAYERS] = {0};
+    for (int64_t t = 1; t <= options.steps; t++) {
+        watch.step = t;
+        batch_act(&b, -1, t);
+        batch_step(&b, -1, 0);
+        for (int env = 0; env < b.envs; env++) {
+            add_step(&b, env, &p);
+            look_at_prizes(&b, env, prizes);
+            const char* seen = b.rows[env].observations;
+            for (int k = 1; k < rows; k++) {
+                for (int j = 0; j < k; j++) {
+                    differ[j][k] = differ[j][k]
+                                   || memcmp(seen + bytes * (size_t)j, seen + bytes * (size_t)k,
+                                             bytes)
+                                          != 0;
+                }
+            }
+        }
+    }
+    for (int row = 0; row < rows; row++) {
+        for (int q = 0; q < p.quantities; q++) {
+            report_place(&b, &p, row, q);
+        }
+    }
+    for (int k = 0; k < PRIZES && prizes[k].both + prizes[k].alone > 0; k++) {
+        fact(prize, .won = prizes[k].won, .both = prizes[k].both, .alone = prizes[k].alone);
+    }
+    for (int k = 1; k < rows; k++) {
+        for (int j = 0; j < k; j++) {
+            if (!differ[j][k]) {
+                report_pair(&b, options.steps, j, k);
+                k = rows;    // one pair is enough
+                break;
+            }
+        }
+    }
+    fact(places, .envs = b.envs, .steps = options.steps);
+    batch_close(&b);
+}

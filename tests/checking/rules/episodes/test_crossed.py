@@ -1,0 +1,122 @@
+"""PUF409: what belongs to one agent stands in another's row; games in which it looks so."""
+from __future__ import annotations
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+from helpers.places import SPECIMENS
+from helpers.rule_facts import fact, facts_of
+
+from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.core.facts import Facts
+
+NEXT = "((i + 1) % env->num_agents)"
+LAST = "(env->num_agents - 1 - i)"
+LATE = ("env->rewards[i] = reward;", "env->rewards[i] = wrecked ? 0.0f : reward;"), (
+    "        } else if (--env", "        } else if (env->rewards[i] = env->all[i].absent == "
+    "ABSENCE ? -1.0f : 0.0f,\n                   --env")
+FAULTS = {
+    "actions": [(("[2 * i]", "[i]"), ("[2 * i + 1]", "[env->num_agents + i]")),
+                (("[2 * i]", f"[2 * {NEXT}]"), ("[2 * i + 1]", f"[2 * {NEXT} + 1]")),
+                (("[2 * i]", "[2 * (i ^ 1)]"), ("[2 * i + 1]", "[2 * (i ^ 1) + 1]"))],
+    "rewards": [(("env->rewards[i] = reward", f"env->rewards[{NEXT}] = reward"),),
+                (("env->rewards[i] = reward", f"env->rewards[{LAST}] = reward"),)],
+    "views": [(("[i * OBS_SIZE]", f"[{NEXT} * OBS_SIZE]"),),
+              (("[i * OBS_SIZE]", f"[{LAST} * OBS_SIZE]"),)],
+    "terminals": [(("env->terminals[i] = 1", f"env->terminals[{NEXT}] = 1"),),
+                  (("env->terminals[i] = 1", f"env->terminals[{LAST}] = 1"),)],
+    "nobody": [LATE],
+    "": [(), (("0.7f * me->speed", "0.7f * me->speed + 0.01f * env->all[0].speed"),),
+         (("env->alive[i] = 0", "env->alive[i] = 1"),)],
+}
+
+
+@pytest.fixture
+def judged(play, tmp_path):
+    """judged(*changes of shuttles.h) -> detectors of PUF409 that speak, and their findings"""
+    def run(*changes: tuple[str, str]) -> list:
+        folder = tmp_path / "shuttles"
+        shutil.copytree(SPECIMENS / "correct" / "shuttles", folder)
+        text = (folder / "shuttles.h").read_text()
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (folder / "shuttles.h").write_text(text)
+        outcome = play(folder, "crossed", envs=8, agents=4, steps=512)
+        return spoken(outcome.facts, agents=4)
+    return run
+
+
+def spoken(crossed: list, agents: int = 2) -> list:
+    facts: Facts = facts_of(agents=agents, crossed=crossed)
+    facts.spec = SimpleNamespace(functions={})
+    return list(registry.load()["PUF409"].look(facts))
+
+
+@pytest.mark.parametrize("detector, changes", [
+    (detector, changes) for detector, several in FAULTS.items() for changes in several])
+def test_what_stands_in_another_row(detector, changes, judged):
+    found = judged(*changes)
+    assert [finding.detector for finding in found] == [detector] * bool(detector), found
+
+
+def rows(agent: int, head: int = 0, tested: int = 100, **told: list[int]) -> list:
+    """What each row answered to one head of one agent."""
+    count = len(next(iter(told.values())))
+    return [fact("answer", agent=agent, head=head, row=row, tested=tested,
+                 **{"any": max(values[row] for values in told.values()),
+                    **{kind: values[row] for kind, values in told.items()}})
+            for row in range(count)]
+
+
+@pytest.mark.parametrize("answers, says", [
+    # each moves the other, or the next one of three
+    ([*rows(0, any=[0, 90]), *rows(1, any=[90, 0])], "actions"),
+    ([*rows(0, any=[0, 90, 3]), *rows(1, any=[0, 2, 90]), *rows(2, any=[90, 0, 0])], "actions"),
+    # a speaker and a listener: no circle
+    ([*rows(0, any=[0, 90]), *rows(1, any=[0, 90])], ""),
+    ([*rows(0, any=[0, 90]), *rows(1, any=[90, 90])], ""),
+    # a message that the other one sees, besides a move of their own
+    ([*rows(0, any=[90, 0]), *rows(0, 1, any=[0, 90]),
+      *rows(1, any=[0, 90]), *rows(1, 1, any=[90, 0])], ""),
+    # ... and heads x agents: the second head of one, the first head of the other
+    ([*rows(0, any=[90, 0]), *rows(0, 1, any=[0, 90]),
+      *rows(1, any=[90, 0]), *rows(1, 1, any=[0, 90])], "actions"),
+    # a message to all others
+    ([*rows(0, any=[0, 90, 90]), *rows(1, any=[90, 0, 90]), *rows(2, any=[90, 90, 0])], ""),
+    # who is hit pays, and may duck
+    ([*rows(0, seen=[90, 90], paid=[11, 63]), *rows(1, seen=[90, 90], paid=[66, 11])], ""),
+    ([*rows(0, seen=[90, 90], paid=[1, 63]), *rows(1, seen=[90, 90], paid=[66, 1])], "rewards"),
+    # shown what the other does: a fault where nobody is paid for what the other does
+    ([*rows(0, seen=[0, 90], paid=[60, 0]), *rows(1, seen=[90, 0], paid=[0, 60])], "views"),
+    ([*rows(0, seen=[0, 90], paid=[60, 60]), *rows(1, seen=[90, 0], paid=[60, 60])], ""),
+    # seldom: nothing can be said
+    ([*rows(0, any=[0, 9]), *rows(1, any=[9, 0])], ""),
+    ([*rows(0, tested=9, any=[0, 9]), *rows(1, tested=9, any=[9, 0])], None)])
+def test_whose_rows_answer(answers, says):
+    if says is None:
+        with pytest.raises(registry.NotTested):
+            spoken(answers)
+        return
+    assert [finding.detector for finding in spoken(answers)] == [says] * bool(says)
+
+
+@pytest.mark.parametrize("theirs, own, says", [(4, 0, "views"), (2, 0, ""), (4, 1, "")])
+def test_elements_that_only_the_other_one_changes(theirs, own, says):
+    """Both are seen at all moments: a board that all see, each from a place."""
+    answers = [*rows(0, seen=[90, 90], paid=[60, 0]), *rows(1, seen=[90, 90], paid=[0, 60])]
+    views = [fact("view", agent=agent, row=1 - agent, theirs=theirs, own=own)
+             for agent in range(2)]
+    assert [f.detector for f in spoken(answers + views)] == [says] * bool(says)
+
+
+@pytest.mark.parametrize("filled, says", [(40, "nobody"), (50, "")])
+def test_what_always_lies_in_empty_rows_is_no_reward(filled, says):
+    answers = [*rows(0, any=[90, 0]), *rows(1, any=[0, 90])]
+    told = spoken([*answers, fact("crossed", paid=100, nobody=50, empty=100, filled=filled)])
+    assert [finding.detector for finding in told] == [says] * bool(says)
+
+
+def test_a_game_of_one_agent_has_nothing_to_cross():
+    assert spoken([], agents=1) == []
