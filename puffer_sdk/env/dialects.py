@@ -1,7 +1,7 @@
 """PufferLib's other interfaces, by their signs.  an author's files -> what they are written for
 
 An environment that we can read is never refused for a sign: only where it has problems does this
-say, before all others, what it is and which lines to change.
+say, before all others, what it is and, where that is known, which lines to change.
 """
 from __future__ import annotations
 
@@ -39,12 +39,7 @@ _INCLUDE: Changes = ((r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "ve
 DIALECTS = (
     Dialect("this is an environment for PufferLib 5.0 (pufferenv.h, puf_step)",
             r'#\s*include\s*"pufferenv\.h"|\bpuf_(?:step|reset|init)\s*\(',
-            "puffer-sdk reads the Ocean dialect of 4.0: give the struct its arrays as pointers "
-            "(observations, actions, rewards, terminals), and call the functions c_reset, c_step, "
-            "c_render and c_close",
-            ((r'#\s*include\s*"pufferenv\.h"', _OUT),
-             (r"\bpuf_init\s*\(", "init("),
-             (r"\bpuf_(step|reset|render|close)\s*\(", r"c_\1("))),
+            "puffer-sdk does not read that form yet, only that of 4.0", ()),
     Dialect("this binding is for PufferLib 3 or older (Python.h)",
             r"\bPyObject\b|#\s*include\s*<Python\.h>",
             "{upgrade} writes these lines, and #define OBS_SIZE, ACT_SIZES and OBS_TENSOR_T; or "

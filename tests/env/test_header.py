@@ -322,8 +322,7 @@ OLD = ('#include "probe.h"\n#define Env Probe\n#include "../env_binding.h"\n'
 
 
 @pytest.mark.parametrize("text, binding, where, words, change", [
-    (FIVE, None, "probe.h:1", "PufferLib 5.0", "probe.h:7: void puf_step(Env* env) "
-     "{ (void)env; }  ->  c_step("),
+    (FIVE, None, "probe.h:1", "PufferLib 5.0", None),
     (None, EARLY, "binding.c:2", "early PufferLib 4.0",
      "binding.c:5: #include \"env_binding.h\"  ->  #include \"vecenv.h\""),
     (None, OLD, "binding.c:4", "PufferLib 3 or older", "binding.c:4: static int my_init(Env* env, "
@@ -335,7 +334,7 @@ def test_another_interface_is_named_before_all_else(probe, text, binding, where,
     with pytest.raises(BuildError) as caught:
         header.read(folder)
     assert words in caught.value.message and caught.value.where == where and caught.value.hint
-    assert change in caught.value.detail.splitlines()
+    assert change in caught.value.detail.splitlines() if change else caught.value.detail is None
     assert text or "puffer-sdk bind probe --upgrade" in caught.value.hint
 
 
