@@ -71,7 +71,8 @@ class Jobs:
                 envs=envs, fences=1, uneven=1, layout=GUARD_HIGH,
                 steps=s.steps(envs, min(16384, (1 << 20) / envs), 1.0))),
             Job("poison", FAST, "poison", dict(
-                envs=few, told=told, steps=s.steps(few, 2048, 0.3, touched=2))),
+                envs=few, told=told, steps=s.steps(
+                    few, 2048, 0.3, touched=2, least=64 // self.facts.shape.env_agents))),
             Job("stale", FAST, "stale", dict(envs=few, steps=s.steps(few, 8192, 0.5))),
             Job("columns", FAST, "columns", dict(envs=few, steps=s.steps(few, 8192, 0.3))),
             Job("rewrite", FAST, "rewrite", dict(
@@ -175,7 +176,7 @@ class Jobs:
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
         return [*jobs,
                 Job("audit", WATCHED, "audit", dict(
-                    envs=few, steps=s.steps(few, 4096, 0.7, touched=6, least=512, slower=3))),
+                    envs=few, steps=s.steps(few, 4096, 0.7, touched=12, least=512, slower=3))),
                 Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
                 Job("openings", FAST, "openings", dict(envs=few, steps=s.resets)),
                 Job("reseed", FAST, "reseed", dict(
