@@ -57,8 +57,10 @@ MADE = ["walk/build", "walk/build/binding.c", "walk/build/walk_config.h", "walk/
         "runs/walk/sweeps/0001/trials/0000", "runs/walk/sweeps/0002", "runs/walk/.new-1",
         "other", "other/other.h", "template/cookiecutter.json", "walk/walk_policy.bin",
         "numpy.py", "optuna.py", "sitecustomize.py", ".puffer"]
-# what COMMANDS name: to follow a link there is what was asked for
-TYPED = ("walk_policy.bin", "map.html", "made.bin", "walk.gif", "template")
+# what COMMANDS name, and the author's code and ini, of which links are followed as compilers do: to
+# follow a link there is what was asked for
+TYPED = ("walk_policy.bin", "map.html", "made.bin", "walk.gif", "template", "walk/walk.h",
+         "walk/walk.ini", "walk/binding.c", "other/other.h")
 
 
 def try_command(rng: random.Random, box: Box) -> str:
