@@ -70,7 +70,7 @@ def try_command(rng: random.Random, box: Box) -> str:
     policy = rng.choice([path for path in files if path.suffix == ".safetensors"])
     typed = {policy, *(box.inside / name for name in TYPED)}
     for _ in range(rng.choice((1, 1, 2, 3))):
-        with suppress(OSError, ValueError, UnicodeError):   # one change may spoil the next
+        with suppress(OSError, ValueError, RuntimeError):   # one change may spoil the next
             anew, place = rng.random() < 0.5, rng.choice(files)
             if anew and rng.random() < 0.5:
                 place = box.inside / rng.choice(MADE)
