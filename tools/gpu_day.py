@@ -3,9 +3,9 @@
     python tools/gpu_day.py              which stages there are, in the order to run them
     python tools/gpu_day.py first        one of them; several names run one after another
 
-Every stage writes build/gpu-day/STAGE.txt, and what it measured to build/gpu-day/gpu.json. On a
-real GPU that file goes to docs/data/gpu.json as well, with the machine, the driver and the date,
-and `make docs-tables` puts it on a page. With PUFFER_CUDA=emulated every stage runs with small
+Every stage writes build/gpu-day/STAGE.txt, and what it measured to build/gpu-day/gpu.json, with the
+machine, the driver and the date. On a real GPU what a page shows of it goes to docs/data/gpu.json,
+and `make docs-tables` puts it there. With PUFFER_CUDA=emulated every stage runs with small
 sizes, without NVIDIA's tools, and docs/ stays as it is: so it is tested.
 Exit status: 0, 1 where a step of a stage failed, 2 where no GPU can be used.
 """
@@ -34,11 +34,11 @@ from puffer_sdk.toolchain import compilers, cuda_finding, gpu
 from puffer_sdk.training.native import cuda, sources
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from bench_gpu import PYTEST, TESTS  # noqa: E402
+from training_runs import BREAKOUT  # noqa: E402
+
 DAY = ROOT / "docs" / "data" / "gpu.json"
-TESTS = ("kernels/test_cuda_network.py", "kernels/test_cuda_updates.py",
-         "trainer/test_cuda_training.py", "trainer/test_cuda_envs.py", "trainer/test_cuda_ranks.py",
-         "trainer/test_native_parity.py", "trainer/test_native_rollout.py",
-         "trainer/test_native_errors.py")
 AGENTS, PLACES = (1024, 4096, 16384), ("CPU", "GPU")
 WIDE = ("--train.horizon", "64", "--train.minibatch-size", "32768", "--policy.hidden-size", "64",
         "--policy.num-layers", "2")
@@ -121,9 +121,6 @@ def look(day: Day) -> None:
 
 def first(day: Day) -> None:
     """The trainer is compiled, and breakout is solved: envs on the CPU, on the GPU, in bf16."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    from training_runs import BREAKOUT
-
     bf16 = [("--vec.device", "cuda", "--train.precision", "bf16")] if gpu.has_bf16() else []
     solve = [] if day.emulated else ["--train.stop-at-goal", "1", *(
         word for name, value in BREAKOUT.items() for word in (f"--{name}", str(value)))]
@@ -135,11 +132,8 @@ def first(day: Day) -> None:
 
 def tests(day: Day) -> None:
     """Every kernel against the CPU's, rollouts and updates against the CPU trainer's."""
-    files = [f"tests/{name}" for name in TESTS]
-    some = ["-k", "a_tick_begins or decks_are"] if day.emulated else []
-    together = min(8, os.cpu_count() or 1)      # all on the one GPU
-    day.run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", together, "-rs",
-            *(files[:2] if day.emulated else files), *some, seconds=560)
+    some = [*TESTS[:2], "-k", "a_tick_begins or decks_are"] if day.emulated else TESTS
+    day.run(*PYTEST, "-rs", *some, seconds=560)
 
 
 def figures(day: Day) -> None:
@@ -289,7 +283,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         day.measured.setdefault("steps_per_second", {})
         kept.write_text(json.dumps(day.measured, indent=1) + "\n")
     if not day.emulated:
-        shutil.copyfile(kept, DAY)
+        shown = {name for _, name, _ in CONSTANTS}
+        probe = {name: each for name, each in day.measured.get("probe", {}).items()
+                 if name in shown}
+        DAY.write_text(json.dumps({**day.measured, "probe": probe}, indent=1) + "\n")
         ui.say(f"wrote   {DAY.relative_to(ROOT)}; make docs-tables puts it on the page")
     return 1 if day.failed else 0
 

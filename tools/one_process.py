@@ -24,13 +24,13 @@ from puffer_sdk.toolchain import cuda_finding, gpu  # noqa: E402
 SETTINGS = {"train.device": "cuda", "vec.total_agents": 64, "train.horizon": 16,
             "train.minibatch_size": 512, "policy.hidden_size": 16}
 EPOCHS = 3
-SECONDS = 60            # then it says where it is
+SECONDS = 60            # after which it says in which line it is
 
 
 def ask_driver_here() -> None:
     """What cuda_finding asks in a process of its own."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(compile(cuda_finding.ASK_DRIVER, "ask_driver", "exec"), {})
+        exec(compile(cuda_finding.DRIVER_PROGRAM, "ask_driver", "exec"), {})
     driver = cuda_finding.read_answer(said.getvalue())
     cuda_finding.ask_driver = lambda *surroundings: driver
 

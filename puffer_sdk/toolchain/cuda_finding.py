@@ -223,7 +223,7 @@ def _system_library(name: str) -> Path | None:
 
 # ---- the driver -------------------------------------------------------------------------------
 
-ASK_DRIVER = r"""
+DRIVER_PROGRAM = r"""
 import ctypes, json, os, sys
 try:
     cuda = ctypes.CDLL("libcuda.so.1")
@@ -266,12 +266,13 @@ print(json.dumps(out))
 def find_driver() -> Driver | None:
     """The NVIDIA driver and the GPUs that CUDA_VISIBLE_DEVICES leaves; None without a driver."""
     return ask_driver(*(os.environ.get(name) for name in
-                          ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")))
+                        ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")))
 
 
 @cache
 def ask_driver(*_surroundings: str | None) -> Driver | None:
-    asking = subprocess.Popen([sys.executable, "-I", "-S", "-c", ASK_DRIVER],
+    """What DRIVER_PROGRAM says in a process of its own, once for these variables' values."""
+    asking = subprocess.Popen([sys.executable, "-I", "-S", "-c", DRIVER_PROGRAM],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               stdin=subprocess.DEVNULL)
     with asking:
@@ -293,7 +294,7 @@ def ask_driver(*_surroundings: str | None) -> Driver | None:
 
 
 def read_answer(answer: str | bytes) -> Driver:
-    """What ASK_DRIVER prints. Raises ValueError where it is no JSON."""
+    """What DRIVER_PROGRAM prints. Raises ValueError where it is no JSON."""
     said = json.loads(answer)
     version = said["version"]
     return Driver((version // 1000, version % 1000 // 10) if version else None,

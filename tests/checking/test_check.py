@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.check_fixtures import short_check
+from helpers.check_fixtures import changed, short_check
 from helpers.forms import LONG, forms
 from helpers.places import SPECIMENS, all_broken, broken
 
@@ -49,15 +49,7 @@ def budget_of(folder: Path) -> float:
 def copy(tmp_path):
     """Copies an env under tmp_path (optionally changing its header's text) and returns it."""
     def make(folder: Path, *changes: tuple[str, str]) -> Path:
-        target = tmp_path / folder.name
-        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
-        header = target / f"{folder.name}.h"
-        text = header.read_text()
-        for old, new in changes:
-            assert old in text, f"{folder.name}.h no longer holds {old!r}"
-            text = text.replace(old, new)
-        header.write_text(text)
-        return target
+        return changed(folder, tmp_path, *changes)
     return make
 
 

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import changed
 from helpers.places import SPECIMENS
 
 from puffer_sdk.base.errors import BuildError
@@ -19,14 +20,7 @@ from puffer_sdk.env.header import read
 def checked(name: str, target: Path, *changes: tuple[str, str], budget: float = 0.05
             ) -> CheckResult:
     """A short check of a copy, its header's text changed."""
-    folder = target / name
-    shutil.copytree(SPECIMENS / "reports" / name, folder, ignore=shutil.ignore_patterns("build"))
-    header = folder / f"{name}.h"
-    text = header.read_text()
-    for old, new in changes:
-        assert old in text, f"{header.name} no longer holds {old!r}"
-        text = text.replace(old, new)
-    header.write_text(text)
+    folder = changed(SPECIMENS / "reports" / name, target, *changes)
     return check(folder, prove=False, budget=budget)
 
 

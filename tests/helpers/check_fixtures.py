@@ -23,6 +23,19 @@ def specimen(name: str, target: Path) -> Path:
     return target
 
 
+def changed(folder: Path, within: Path, *changes: tuple[str, str], file: str = "") -> Path:
+    """A copy of an environment in another folder, the text of its header (or a file) changed."""
+    target = within / folder.name
+    shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
+    source = target / (file or f"{folder.name}.h")
+    text = source.read_text()
+    for old, new in changes:
+        assert old in text, f"{source.name} no longer holds {old!r}"
+        text = text.replace(old, new)
+    source.write_text(text)
+    return target
+
+
 def short_check(folder: Path, **options) -> CheckResult:
     """A check without repro programs and, in `make test`, of a quarter of the steps."""
     return check(folder, **{"prove": False, "budget": 1.0 if LONG else 0.25, **options})

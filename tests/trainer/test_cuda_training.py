@@ -578,7 +578,7 @@ def test_a_benchmark_cuts_its_agents_as_training_does(monkeypatch):
         "train.minibatch_size": 512})
     assert vec.num_buffers == 2
     training_runs.close(vec, trainer)
-    assert all((ROOT / "tests" / f"{name}.py").is_file() for name in bench_gpu.TESTS)
+    assert all((ROOT / name).is_file() for name in bench_gpu.TESTS)
 
 
 @pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")

@@ -215,7 +215,8 @@ def _exec(tracer: list[str], words: tuple) -> None:
     has to stop at each system call, and takes twice as long."""
     os.set_inheritable(words[4], True)
     path = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
-    program = (f"import sys; sys.path[:0] = {path}; from fuzzing import running; "
+    # -c would put the folder that we stand in, a stranger's, before all that is installed
+    program = (f"import sys; sys.path[:1] = {path}; from fuzzing import running; "
                f"running.run_worker(*{words!r})")
     command = [*tracer, sys.executable, "-c", program]
     os.execvp(command[0], command)

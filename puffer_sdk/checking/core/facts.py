@@ -23,7 +23,7 @@ from .statistics import Statistics
 
 # experiments that put values into the env's memory which it never has: it may stumble over them
 STRANGE = ("rewrite", "columns")
-TOLD = 1 << 15          # elements that are told one by one
+TOLD = 1 << 15          # elements that are reported one by one
 REPEATS = 4             # blocks at equal distances that are one pattern
 
 
@@ -122,8 +122,8 @@ class Facts:
 
     @property
     def told_agents(self) -> int:
-        """Agents of an env whose elements are told one by one. Of a crowd, the elements of others
-        count with theirs: those of agent 50 with those of agent 50 modulo told_agents."""
+        """Agents of an env whose elements are reported one by one. In a crowd, agent i is counted
+        together with agent i % told_agents."""
         return max(1, min(self.shape.env_agents, TOLD // self.shape.obs_size))
 
     def outcome(self, name: str) -> Outcome | None:

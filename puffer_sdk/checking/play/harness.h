@@ -53,7 +53,7 @@ typedef struct Options {    // what the command line asked for
     int stores;                // look at stores to observations (stores.c)
     int fences;                // 1: heap blocks between unmapped pages (fences.c)
     int uneven;                // 1: actions that are seldom even: batch.c
-    int told;                  // agents whose elements are told one by one; 0 = all
+    int told;                  // agents whose elements are reported one by one; 0 = all
     int ahead;                 // steps that follow each fork of `effect`; 0 = its own number
     const char* hung;          // path: if the file exists, another process has hung
     int parent;                // the process that started this one: it ends with that
@@ -135,6 +135,11 @@ bool fence_fault(const void* at, FenceFault* fault);
 
 // rows.c
 size_t row_bytes(int array);    // of one agent; 0 = the env has no such array
+// Element i of rows of observations
+static inline double element_of(const void* rows, size_t i) {
+    return desc.obs_dtype == PUFFER_U8 ? (double)((const unsigned char*)rows)[i]
+                                       : (double)((const float*)rows)[i];
+}
 void* array_of(const PufferBuffers* rows, int array);
 char* env_struct(const Batch* batch, int env);
 

@@ -34,7 +34,7 @@ RULES = PLAY.with_name("rules")       # a family's experiments lie in its folder
 SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-frame-pointer"]
 SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
 SLOWER = {"sanitized": 6, "msan": 6, "debug": 20, "valgrind": 100}      # than optimised, roughly
-TOGETHER = 400 << 20        # bytes that experiments hold together, while one alone holds less
+TOGETHER = 400 << 20        # bytes that experiments which run at once may hold together
 SPACE = 2                   # times the bound: address space of an experiment without sanitizers
 MOST_OVER = 4               # experiments that exceed the bound, until no other begins
 
@@ -224,10 +224,10 @@ class Runner:
     stopped: bool = False
     room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(64))
 
-    def leave_room(self, bytes: int) -> None:
-        """So many experiments run at the same time as fit, where one holds so much: one at least.
-        Call it between experiments."""
-        self.room = threading.Semaphore(max(1, TOGETHER // max(bytes, 1)))
+    def leave_room(self, held: int) -> None:
+        """From now on as many experiments run at once as fit into TOGETHER, one at least, where
+        each holds so many bytes. Call it while none runs."""
+        self.room = threading.Semaphore(max(1, TOGETHER // max(held, 1)))
 
     def stop(self) -> None:
         """End every experiment that runs, and let no other begin."""

@@ -68,11 +68,11 @@ class Variants:
         program, library = plan.built[kind.name]
         hashes = plan.folder / f"{name}.u64"
         envs = 8 if "MY_VEC_INIT" in self.known.binding else 1 if self.slow else 2
-        if key:                         # it began before, and is what this one is compared with
+        limit = LONGEST
+        if key:                         # its base began before
             own = self.bases[kind.name, steps].result().outcome.seconds
-        outcome = plan.runner.run(name, program, library, "setting", envs=envs,
-                                  limit=min(max(PATIENCE * own, BRIEF), LONGEST) if key
-                                  else LONGEST,
+            limit = min(max(PATIENCE * own, BRIEF), LONGEST)
+        outcome = plan.runner.run(name, program, library, "setting", envs=envs, limit=limit,
                                   agents=self.facts.agents, steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
         plan.ran[name], plan.libraries[name] = Job(name, kind, "setting", {}), library

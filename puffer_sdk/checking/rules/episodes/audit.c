@@ -113,8 +113,7 @@ typedef struct Audit {        // counts over all envs
 } Audit;
 
 static double seen_value(const Batch* b, int env, size_t i) {
-    return desc.obs_dtype == PUFFER_U8 ? ((const unsigned char*)b->rows[env].observations)[i]
-                                       : (double)((const float*)b->rows[env].observations)[i];
+    return element_of(b->rows[env].observations, i);
 }
 
 static bool is_outside(const Range* r, double value) {

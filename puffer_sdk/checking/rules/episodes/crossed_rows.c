@@ -163,15 +163,12 @@ typedef struct Endings {
 } Endings;
 
 static double change(const Batch* b, int env, int row, const char* before) {
-    size_t bytes = row_bytes(OBSERVATIONS), at = bytes * (size_t)(b->first[env] + row);
-    const char* after = (const char*)b->rows[env].observations + bytes * (size_t)row;
+    const char* after = b->rows[env].observations;
+    size_t D = (size_t)desc.obs_size, at = D * (size_t)row;
+    before += row_bytes(OBSERVATIONS) * (size_t)b->first[env];
     double sum = 0.0;
-    for (int i = 0; i < desc.obs_size; i++) {
-        double step = desc.obs_dtype == PUFFER_F32
-                          ? (double)((const float*)after)[i]
-                                - (double)((const float*)(before + at))[i]
-                          : (double)(unsigned char)after[i]
-                                - (double)(unsigned char)before[at + (size_t)i];
+    for (size_t i = at; i < at + D; i++) {
+        double step = element_of(after, i) - element_of(before, i);
         sum += isfinite(step) ? fabs(step) : 0.0;
     }
     return sum;

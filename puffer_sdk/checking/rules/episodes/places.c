@@ -17,9 +17,9 @@ static const double NEAR_T = 3.0, MOST_T = 1e6;
 
 typedef struct Places {
     int rows, quantities;
-    double* sums;    // (envs, rows, quantities)
-    double *low, *high,
-        *size;    // (rows, quantities) of all envs; size: sums of |x|, or of squares
+    double* sums;          // (envs, rows, quantities)
+    double *low, *high;    // (rows, quantities) of all envs
+    double* size;          // likewise: sums of |x|, or of squares
     int64_t steps;
 } Places;
 
@@ -36,10 +36,8 @@ static double value_of(const Batch* b, int env, int row, int quantity) {
     case NEGATIVE: return reward < 0.0f;
     default: break;
     }
-    size_t at = (size_t)row * (size_t)desc.obs_size + (size_t)(quantity - ELEMENTS);
-    return desc.obs_dtype == PUFFER_F32
-               ? (double)((const float*)b->rows[env].observations)[at]
-               : (double)((const unsigned char*)b->rows[env].observations)[at];
+    return element_of(b->rows[env].observations,
+                      (size_t)row * (size_t)desc.obs_size + (size_t)(quantity - ELEMENTS));
 }
 
 static void add_step(const Batch* b, int env, Places* p) {
@@ -186,11 +184,9 @@ void experiment_places(void) {
             look_at_prizes(&b, env, prizes);
             const char* seen = b.rows[env].observations;
             for (int k = 1; k < rows; k++) {
+                const char* mine = seen + bytes * (size_t)k;
                 for (int j = 0; j < k; j++) {
-                    differ[j][k] = differ[j][k]
-                                   || memcmp(seen + bytes * (size_t)j, seen + bytes * (size_t)k,
-                                             bytes)
-                                          != 0;
+                    differ[j][k] |= memcmp(seen + bytes * (size_t)j, mine, bytes) != 0;
                 }
             }
         }
@@ -203,12 +199,12 @@ void experiment_places(void) {
     for (int k = 0; k < PRIZES && prizes[k].both + prizes[k].alone > 0; k++) {
         fact(prize, .won = prizes[k].won, .both = prizes[k].both, .alone = prizes[k].alone);
     }
+    bool told = false;    // of one pair: that is enough
     for (int k = 1; k < rows; k++) {
-        for (int j = 0; j < k; j++) {
-            if (!differ[j][k]) {
+        for (int j = 0; j < k && !told; j++) {
+            told = !differ[j][k];
+            if (told) {
                 report_pair(&b, options.steps, j, k);
-                k = rows;    // one pair is enough
-                break;
             }
         }
     }

@@ -56,8 +56,8 @@ static size_t cells_of(const Batch* b) {    // agents of the largest env x D
     return (size_t)most * (size_t)desc.obs_size;
 }
 
-// Single elements are told of options.told agents; those of the others count with them, as those of
-// other envs do. Those of a crowd would be millions of facts
+// Elements are reported one by one for options.told agents. In a crowd the others are counted
+// together with these, as those of other envs are: else there would be millions of facts
 static size_t told_agents(size_t agents) {
     size_t most = (size_t)options.told;
     return most && most < agents ? most : agents;
@@ -227,11 +227,6 @@ typedef struct Past {
     double start, last, before;
     int distinct;
 } Past;    // of an episode
-
-static double element_of(const void* row, size_t i) {
-    return desc.obs_dtype == PUFFER_U8 ? (double)((const unsigned char*)row)[i]
-                                       : (double)((const float*)row)[i];
-}
 
 static double value_of(const Batch* b, int env, size_t i) {
     return element_of(b->rows[env].observations, i);

@@ -1,17 +1,19 @@
 """PUF410: agents that are declared to be alike; and games that are, or that do not say so."""
 from __future__ import annotations
 
-import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers.places import SPECIMENS
+from helpers.check_fixtures import changed, short_check
 from helpers.rule_facts import fact, facts_of
 
 from puffer_sdk.checking.collect.c import alike
 from puffer_sdk.checking.core import registry, suppressions
 from puffer_sdk.env.row import Row
 
+FENCERS = Path(__file__).parent / "puf410_fencers"
+MENDED = ("i == 0 ? -1.0f : 0.0f", "-1.0f")
 WORD = "// puffer: players 2 alike"
 SIDE = "float side = i == 0 ? 1.0f : -1.0f;\n        o[0] = side * env->x[i];"
 PRIZE = "i == winner ? 1.0f : -1.0f"
@@ -19,10 +21,10 @@ FAULTS = {
     "rewards": [((PRIZE, "i == winner ? 1.0f : i == 1 ? 0.0f : -1.0f"),),
                 ((PRIZE, "i == winner ? 1.0f + (float)i : -1.0f"),)],
     "views": [(("o[0] = side * env", "o[0] = env"),),
-              (("side * (env->puck - env->x[i])", "side * (env->puck - env->x[0])"),)],
+              (("side * (env->sword - env->x[i])", "side * (env->sword - env->x[0])"),)],
     "prizes": [((PRIZE, "i == winner ? 1.0f : env->tick > 25 ? 0.0f : -1.0f"),)],
     "same-view": [((SIDE, "float side = 1.0f;\n        o[0] = env->x[0];"),
-                   ("(env->puck - env->x[i])", "(env->puck - env->x[0])"),
+                   ("(env->sword - env->x[i])", "(env->sword - env->x[0])"),
                    ("(env->x[1 - i] - env->x[i])", "(env->x[1] - env->x[0])"),
                    ("env->speed[i];\n        o[4]", "env->speed[0];\n        o[4]"))],
     "": [(),
@@ -31,46 +33,45 @@ FAULTS = {
          # who is first to be looked at wins where both come at once
          (("far[0] != far[1]", "1"), ("far[0] < far[1] ? 0 : 1", "far[0] < 0.05f ? 0 : 1")),
          # both are shown the same, which does not tell who did what
-         ((SIDE, "float side = 1.0f;\n        o[0] = env->puck;"),
-          ("(env->puck - env->x[i])", "env->puck"),
-          ("(env->x[1 - i] - env->x[i])", "env->puck"),
-          ("env->speed[i];\n        o[4]", "env->puck;\n        o[4]"))],
+         ((SIDE, "float side = 1.0f;\n        o[0] = env->sword;"),
+          ("(env->sword - env->x[i])", "env->sword"),
+          ("(env->x[1 - i] - env->x[i])", "env->sword"),
+          ("env->speed[i];\n        o[4]", "env->sword;\n        o[4]"))],
 }
 
 
 def judged(found: list, text: str = WORD, agents: int = 2) -> list:
     facts = facts_of(agents=agents, places=found)
     facts.spec, facts.row = SimpleNamespace(functions={}), Row(5, ())
-    facts.source.files = {"skaters.h": text}
+    facts.source.files = {"puf410_fencers.h": text}
     return list(registry.load()["PUF410"].look(facts))
 
 
 @pytest.mark.parametrize("detector, changes", [
     (detector, changes) for detector, several in FAULTS.items() for changes in several])
 def test_places_of_a_game_of_two(detector, changes, play, tmp_path):
-    folder = tmp_path / "skaters"
-    shutil.copytree(SPECIMENS / "correct" / "skaters", folder)
-    text = (folder / "skaters.h").read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "skaters.h").write_text(text)
+    folder = changed(FENCERS, tmp_path, MENDED, *changes)
+    text = (folder / "puf410_fencers.h").read_text()
     found = play(folder, "places", envs=64, agents=2, steps=1024).facts
     told = judged(found, text)
     assert [one.detector for one in told] == [detector] * bool(detector), told
-    assert all((one.file, one.line) == ("skaters.h", 2) for one in told)
+    assert all((one.file, one.line) == ("puf410_fencers.h", 4) for one in told)
     assert judged(found, text.replace(WORD, "")) == []
+
+
+def test_nothing_is_said_of_fencers_who_are_mended(tmp_path):
+    assert short_check(changed(FENCERS, tmp_path, MENDED)).findings == []
 
 
 @pytest.mark.parametrize("found, says", [
     ([fact("place", agent=1, what="negative", mean=0.02, others=0.0, scale=0.01, t=9.0)],
-     "agent 1 pays on 2.00% of steps, others on 0.00%"),
+     "agent 1 has a negative reward on 2.00% of steps, others on 0.00%"),
     ([fact("place", agent=1, what="element", element=3, mean=2.0, others=1.0, scale=1.0, t=9.0)],
      "element 3 is 2 on average for agent 1, and 1 for others"),
     ([fact("same_view", agent=0, other=1, moments=40, told=40)],
      "agents 0 and 1 are always shown the same"),
     ([fact("same_view", agent=0, other=1, moments=40, told=0)], ""),
-    ([fact("prize", won=1.0, both=50, alone=50)], "who wins 1 is not always paid by the loser"),
+    ([fact("prize", won=1.0, both=50, alone=50)], "a win of 1 is not always a loss for the others"),
     ([fact("prize", won=1.0, both=50), fact("prize", won=0.5, alone=50)], ""),
     ([fact("place", agent=1, what="reward", mean=1.0, scale=1.0, t=4.0)], "")])
 def test_what_is_said(found, says):

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers import check_fixtures
 from helpers.places import ROOT, SPECIMENS, broken
 
 from puffer_sdk.base.errors import FINDINGS
@@ -22,15 +23,7 @@ BATTLE, HARBOUR = (SPECIMENS / "correct" / name for name in ("battle", "harbour"
 def changed(tmp_path):
     """Copies a specimen with other lines in its header, and returns the copy."""
     def make(folder: Path, *changes: tuple[str, str]) -> Path:
-        target = tmp_path / folder.name
-        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
-        header = target / f"{folder.name}.h"
-        text = header.read_text()
-        for old, new in changes:
-            assert text.count(old) == 1, f"{folder.name}.h holds {old!r} {text.count(old)} times"
-            text = text.replace(old, new)
-        header.write_text(text)
-        return target
+        return check_fixtures.changed(folder, tmp_path, *changes)
     return make
 
 

@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.check_fixtures import short_check
+from helpers.check_fixtures import changed, short_check
 from helpers.places import environment
 
 from puffer_sdk.checking.collect.c.sizes import Sizes
@@ -18,17 +17,9 @@ from puffer_sdk.checking.report.terminal import lines
 def copy(tmp_path):
     """Copies an env under tmp_path, changes its header (or another file), and returns it."""
     def make(name: str, *changes: tuple[str, str], ini: str = "", file: str = "") -> Path:
-        folder = environment(name)
-        target = tmp_path / folder.name
-        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
-        source = target / (file or f"{folder.name}.h")
-        text = source.read_text()
-        for old, new in changes:
-            assert old in text, f"{source.name} no longer holds {old!r}"
-            text = text.replace(old, new)
-        source.write_text(text)
+        target = changed(environment(name), tmp_path, *changes, file=file)
         if ini:
-            (target / f"{folder.name}.ini").write_text(ini)
+            (target / f"{target.name}.ini").write_text(ini)
         return target
     return make
 

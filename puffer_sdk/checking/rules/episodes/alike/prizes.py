@@ -10,11 +10,11 @@ ENDINGS = 12            # of each kind
 
 @detector("PUF410", "prizes", unless=("rewards",))
 def prizes(facts: Facts):
-    """One agent wins the same at many endings: at some of them others pay, and at some nobody."""
+    """The same win of one agent is a loss for others at some endings, and for nobody at others."""
     said = tested(facts)
     for fact in facts.all("places", "prize") if said else []:
         if min(fact.both, fact.alone) >= ENDINGS:
-            yield finding(facts, said, f"who wins {fact.won:g} is not always paid by the loser",
+            yield finding(facts, said, f"a win of {fact.won:g} is not always a loss for the others",
                           **facts.at("c_step"), expected="a loss for each such win",
                           actual=f"one at {fact.both} endings, none at {fact.alone}",
                           hint="does each way to win pay both?")

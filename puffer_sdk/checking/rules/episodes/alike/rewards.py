@@ -5,14 +5,14 @@ from ....core.facts import Fact, Facts
 from ....core.registry import detector
 from .not_alike import finding, places, tested
 
-SAID = {"negative": "pays on {mean:.2%} of steps, others on {others:.2%}",
-        "positive": "gains on {mean:.2%} of steps, others on {others:.2%}",
+SAID = {"negative": "has a negative reward on {mean:.2%} of steps, others on {others:.2%}",
+        "positive": "has a positive reward on {mean:.2%} of steps, others on {others:.2%}",
         "reward": "is paid {mean:.3g} a step, others {others:.3g}"}
 
 
 @detector("PUF410", "rewards")
 def rewards(facts: Facts):
-    """One agent earns, gains or pays more than the others do."""
+    """One agent is paid more, or is rewarded or punished more often, than the others."""
     said = tested(facts)
     found: dict[str, Fact] = {}
     for fact in places(facts) if said else []:

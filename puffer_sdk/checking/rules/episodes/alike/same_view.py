@@ -10,7 +10,7 @@ MOMENTS = 12            # at which the view tells which of the two did what
 
 @detector("PUF410", "same-view")
 def same_view(facts: Facts):
-    """Two rows are always equal, although they show which of their agents does what."""
+    """Two agents are always shown the same row, although it depends on which of them did what."""
     said = tested(facts)
     for fact in facts.all("places", "same_view") if said else []:
         if fact.told >= MOMENTS:

@@ -12,7 +12,7 @@ SHARE = 0.1         # of openings that are drawn, and may be lost by bad luck
 
 @detector("PUF408", "lost-openings")
 def lost_openings(facts: Facts):
-    """Of some openings each action ends the episode at once, with the same rewards."""
+    """Some openings end after one step with the same rewards, whatever the action."""
     need(facts, "openings")
     fact = facts.fact("openings", "openings")
     if fact.lost == fact.tests:

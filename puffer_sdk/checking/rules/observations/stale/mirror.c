@@ -47,10 +47,7 @@ static double word_value(uint32_t bits, bool is_float) {
 }
 
 static float cell_value(const Batch* b, int env, int cell) {
-    if (desc.obs_dtype == PUFFER_U8) {
-        return ((const unsigned char*)b->rows[env].observations)[cell];
-    }
-    return ((const float*)b->rows[env].observations)[cell];
+    return (float)element_of(b->rows[env].observations, (size_t)cell);
 }
 
 static bool shows(const Mirror* m, uint32_t bits, float value) {
