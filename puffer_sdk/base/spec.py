@@ -16,6 +16,7 @@ SCALARS = {
     "long long": (-2**53, 2**53), "unsigned long long": (0, 2**53),
     "float": (-3.4028235e38, 3.4028235e38), "double": (-1.7e308, 1.7e308),
 }
+SEEDED = ("unsigned int", "unsigned long", "unsigned long long")    # states of a generator
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,14 @@ class Spec:
         """What the compiler is told of fields that an env may have: vecenv.h."""
         found = [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
                  if getattr(self, f"has_{name}")]
+        found += [] if self.has_rng else ["-DPUFFER_NO_RNG"]
         return found + ([f"-DPUFFER_MASK_SIZE={self.mask_size}"]
                         if self.mask_at and self.mask_size else [])
+
+    @property
+    def has_rng(self) -> bool:
+        """Whether a seed can be written into the env's rng; a my_vec_init may do without one."""
+        return any(field.name == "rng" and field.type in SEEDED for field in self.fields)
 
     @property
     def rows_field(self) -> str:

@@ -176,8 +176,9 @@ class Reader(Source):
         for name, (good, how) in REQUIRED.items():
             if name == "log":
                 good = tuple(self.logs) or ("Log", "struct Log")
-            if name == "observations" and self.refused_tensor():
-                continue
+            if name == "observations" and self.refused_tensor() or \
+                    name == "rng" and "MY_VEC_INIT" in self.binding_macros:
+                continue        # my_vec_init seeds its envs itself
             if name not in types:
                 self.absent.add(name)
                 self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",

@@ -182,14 +182,17 @@ typedef struct ReproHome {
 } ReproHome;
 static ReproHome repro_home;
 static int repro_words;    // of the struct, then of the observations
-static uint32_t repro_rng;
+static uint64_t repro_rng;
 static bool repro_away[REPRO_WORDS], repro_resets_draw = true;
 
 REPRO_FN bool repro_is_state(size_t at) {    // not the log, the generator or a buffer's address
 #define REPRO_OUTSIDE(field)                                                                       \
     (at + 4 <= offsetof(Env, field) || at >= offsetof(Env, field) + sizeof(((Env*)0)->field))
-    return REPRO_OUTSIDE(log) && REPRO_OUTSIDE(rng) && REPRO_OUTSIDE(observations)
-           && REPRO_OUTSIDE(actions) && REPRO_OUTSIDE(rewards) && REPRO_OUTSIDE(terminals);
+#ifndef PUFFER_NO_RNG
+    if (!REPRO_OUTSIDE(rng)) return false;
+#endif
+    return REPRO_OUTSIDE(log) && REPRO_OUTSIDE(observations) && REPRO_OUTSIDE(actions)
+           && REPRO_OUTSIDE(rewards) && REPRO_OUTSIDE(terminals);
 }
 
 REPRO_FN uint32_t repro_word(const ReproBatch* b, int i) {
@@ -207,8 +210,12 @@ REPRO_FN uint32_t repro_word(const ReproBatch* b, int i) {
     return value;
 }
 
-REPRO_FN uint32_t repro_rng_of(const ReproBatch* b) {
+REPRO_FN uint64_t repro_rng_of(const ReproBatch* b) {
+#ifdef PUFFER_NO_RNG
+    return (void)b, 0;
+#else
     return ((const Env*)repro_api->env_struct(b->vec, repro_it.env))->rng;
+#endif
 }
 
 REPRO_FN void repro_learn_home(void) {    // in an env of its own
@@ -219,7 +226,7 @@ REPRO_FN void repro_learn_home(void) {    // in an env of its own
     memset(repro_home.fixed, 1, sizeof repro_home.fixed);
     float* actions = (float*)calloc((size_t)repro_it.width + 1, 4);
     for (int r = 0; r < REPRO_RESETS; r++) {
-        uint32_t before = repro_rng_of(&b);
+        uint64_t before = repro_rng_of(&b);
         repro_reset(&b);
         repro_resets_draw &= repro_rng_of(&b) != before;
         for (int i = 0; i < repro_words; i++) {

@@ -40,6 +40,9 @@
 #define PUFFER_ASSERT(test, text) _Static_assert(test, text)
 #endif
 
+#ifdef PUFFER_READ    // which fields there are is not known yet
+#define PUFFER_NO_RNG
+#endif
 #undef c_reset    // of puffer_final.h: the author's c_reset is behind us
 #if defined(PUFFER_OBSERVE) || defined(PUFFER_HAS_FINALS)
 #define PUFFER_FINALS
@@ -274,6 +277,12 @@ static inline uint32_t puffer_mix(uint64_t seed, uint64_t index) {
     return (uint32_t)((z ^ (z >> 31)) >> 16);
 }
 
+// The state of a generator of 4 or 8 bytes, with a seed mixed in
+static inline uint64_t puffer_reseed(uint64_t seed, uint64_t state, size_t bytes) {
+    uint64_t low = puffer_mix(seed, state);
+    return bytes == 4 ? low : low | (uint64_t)puffer_mix(low, state) << 32;
+}
+
 static inline PufferWatch* puffer_enter(PufferWatch* watch, PufferWatch* spare, int phase,
                                         uint64_t seed) {
     if (!watch) watch = spare;
@@ -446,8 +455,10 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
     for (int e = 0; e < count; e++) {
         Env* env = &vec->envs[e];
         if (!puffer_has_rows(env, e, error)) return false;
-        // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
-        env->rng = puffer_mix(given ? given[e] : vec->seed, env->rng);
+            // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
+#ifndef PUFFER_NO_RNG
+        env->rng = puffer_reseed(given ? given[e] : vec->seed, env->rng, sizeof env->rng);
+#endif
         vec->rand_states[e] = vec->env_seeds[e];
         vec->first_row[e + 1] = vec->first_row[e] + env->PUFFER_ROWS;
     }

@@ -139,3 +139,30 @@ def test_the_field_is_named_that_alone_removes_the_difference(tmp_path):
     (finding,) = checked("keeper", tmp_path).findings
     assert (finding.code, finding.hint) == ("PUF404", "set level in c_reset")
     assert "observation OBS_GOAL differs" in finding.message
+
+
+NEXT = "env->rng = env->rng * 6364136223846793005ull + 1442695040888963407ull"
+SEED = "((env)->rng = 77u * (number) + 5u)"
+INT_RNG = (
+    ("uint64_t rng", "int rng"), (SEED, "((env)->rng = 77 * (int)(number) + 5)"),
+    (NEXT, "env->rng = (int)((unsigned)env->rng * 1664525u + 1013904223u)"),
+    ("(int)(env->rng >> 62)", "(int)((unsigned)env->rng >> 30)"))
+NO_RNG = (("    uint64_t rng;\n", ""), (SEED, "((env)->card = 0)"), (NEXT, "(void)env"),
+          ("(int)(env->rng >> 62)", "rand() % 4"))
+
+
+@pytest.mark.parametrize("changes, told_of, untested", [
+    ((), [], False), (INT_RNG, [], True), (NO_RNG, ["PUF109"], False)])
+def test_envs_that_my_vec_init_seeds(changes, told_of, untested, tmp_path):
+    """rng of another type, or none: no seed is written there, and no rule asks for its effect."""
+    result = checked("own_seeds", tmp_path, *changes)
+    assert [finding.code for finding in result.findings] == told_of
+    assert ("my_vec_init seeds the envs" in result.not_tested.get("PUF502", "")) == untested
+
+
+def test_what_is_wrong_in_an_env_without_rng_is_proved(tmp_path):
+    folder = changed(SPECIMENS / "reports" / "own_seeds", tmp_path, *NO_RNG,
+                     ("++env->tick == 16", "++env->tick % 16 == 0"),
+                     ("        c_reset(env);\n        return;\n", ""))
+    found = {finding.code: finding for finding in check(folder, budget=0.05).findings}
+    assert found["PUF401"].severity == "error" and found["PUF401"].repro

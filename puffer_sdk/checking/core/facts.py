@@ -116,6 +116,11 @@ class Facts:
         return bool(self.spec and self.spec.binding)
 
     @property
+    def has_rng(self) -> bool:
+        """Whether a seed reaches the env's rng: a my_vec_init may do without one."""
+        return not self.spec or self.spec.has_rng
+
+    @property
     def agents(self) -> int:
         """The smallest total that the env accepts; 1 until the probe has told."""
         return self.shape.agents if self.shape else 1

@@ -73,8 +73,8 @@ typedef struct Batch {    // E envs and the rows they write
 } Batch;
 
 typedef struct Layout {    // bytes of the env struct: its size, and where fields lie
-    size_t size, log, log_size, log_n, rng, pointers[4], agents,
-        max_agents;    // max_agents -1: none
+    size_t size, log, log_size, log_n, rng, rng_size, pointers[4], agents,
+        max_agents;    // rng, max_agents -1: none
 } Layout;
 
 typedef struct StateBlock {

@@ -266,11 +266,13 @@ typedef struct Draws {    // of one generator in the struct, over all envs and s
 } Draws;
 
 static int find_generators(const Batch* b, Draws* draws) {    // rng, and options.generators
-    size_t at = layout.rng, size = 4;
+    size_t at = layout.rng, size = layout.rng_size;
     int count = 0, used = 0;
     const char* text = options.generators ? options.generators : "";
     do {
-        draws[count++] = (Draws){at, size < 8 ? size : 8, 0, 0, calloc((size_t)b->envs, 8)};
+        if (size) {
+            draws[count++] = (Draws){at, size < 8 ? size : 8, 0, 0, calloc((size_t)b->envs, 8)};
+        }
         text += used + (text[used] == ',');
         used = 0;
     } while (count < MAX_GENERATORS && sscanf(text, "%zu:%zu%n", &at, &size, &used) == 2);

@@ -15,7 +15,8 @@ enum { MAX_BLOCK = 1 << 10, MAX_STATE = 1 << 13 };    // words
 bool is_state(size_t word) {    // not a log, a generator or a pointer to the buffers
     size_t at = word * 4;
     const Layout* l = &layout;
-    if ((at + 4 > l->log && at < l->log + l->log_size) || (at + 4 > l->rng && at < l->rng + 4)) {
+    if ((at + 4 > l->log && at < l->log + l->log_size)
+        || (at + 4 > l->rng && at < l->rng + l->rng_size)) {
         return false;
     }
     for (int i = 0; i < 4; i++) {

@@ -40,9 +40,13 @@ MOST_OVER = 4               # experiments that exceed the bound, until no other 
 
 _FOOTER = """
 #include <stddef.h>
-__attribute__((visibility("default"))) const size_t puffer_check_layout[11] = {
+__attribute__((visibility("default"))) const size_t puffer_check_layout[12] = {
     sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, log.n),
-    offsetof(Env, rng),
+#ifdef PUFFER_NO_RNG
+    (size_t)-1, 0,
+#else
+    offsetof(Env, rng), sizeof(((Env*)0)->rng),
+#endif
     offsetof(Env, observations), offsetof(Env, actions),
     offsetof(Env, rewards), offsetof(Env, terminals), offsetof(Env, num_agents),
 #ifdef PUFFER_HAS_MAX_AGENTS
@@ -54,7 +58,9 @@ __attribute__((visibility("default"))) void* const puffer_check_reset[1] = {(voi
 __attribute__((visibility("default"), no_instrument_function))
 void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
     vec->rand_states[env] = seed;
+#ifndef PUFFER_NO_RNG
     vec->envs[env].rng = seed;
+#endif
 }
 #ifdef PUFFER_COVERAGE
 void __gcov_dump(void);

@@ -94,7 +94,7 @@ def generators(facts: Facts) -> list[Scalar]:
     random = {fact.at for fact in facts.all("probe", "word") if 2 * fact.again <= fact.moves
               and LEAST <= fact.flips / (fact.moves * fact.bits) <= MOST_FLIPS}
     return [s for s in (facts.layout.scalars if facts.layout else [])
-            if INTEGER.fullmatch(s.type) and s.path != "rng"
+            if INTEGER.fullmatch(s.type) and not (s.path == "rng" and facts.has_rng)
             and random & set(range(s.offset, s.offset + s.size, 4))]
 
 

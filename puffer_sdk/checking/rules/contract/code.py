@@ -213,11 +213,13 @@ def shared_rng(facts: Facts):
                           "the running env's own generator here; in PufferLib the whole process "
                           "shares it" if lent else "shared by the whole process and "
                           f"drive{'' if verb == 'are' else 's'} the simulation"),
-                      file=found[0][0], line=found[0][1], expected="numbers drawn from env->rng",
+                      file=found[0][0], line=found[0][1],
+                      expected=f"numbers drawn from {'env->rng' if facts.has_rng else 'the env'}",
                       actual=", ".join(f"{f}:{n}" for f, n in found[:6]),
                       severity="warning" if lent else "",
                       hint="count time in steps" if "ime" in group or group == "clock" else
-                      "every env has its own generator: env->rng")
+                      "every env has its own generator: env->rng" if facts.has_rng else
+                      "give each env a generator of its own, and seed it in my_vec_init")
 
 
 def _is_entropy(node: Node) -> bool:

@@ -75,7 +75,8 @@ def missing_field(facts: Facts):
         float* actions;             // one row of head ids per agent; ids are floats too
 
     Fix: add the field, with exactly the type that the message shows. Where a hand-written binding
-    decides what is bound, an unsigned `num_agents` and `truncations` of another type are warnings.
+    decides what is bound, an unsigned `num_agents` and `truncations` of another type are warnings;
+    with `MY_VEC_INIT`, `rng` may have any type, or be left out.
     """
     yield from _reported(facts, "PUF102")
 

@@ -77,9 +77,11 @@ static Homecoming count_homecomings(const uint32_t* now, const Home* home, const
     return count;
 }
 
-static uint32_t rng_of(const Batch* b, int env) {
-    uint32_t value;
-    memcpy(&value, env_struct(b, env) + layout.rng, 4);
+static uint64_t rng_of(const Batch* b, int env) {
+    uint64_t value = 0;
+    if (layout.rng_size) {
+        memcpy(&value, env_struct(b, env) + layout.rng, layout.rng_size);
+    }
     return value;
 }
 
@@ -142,7 +144,7 @@ static void step_audited(Batch* b, int env) {
 static int64_t learn_home(Batch* b, int e, Home* home, Words* w, Audit* a) {
     int64_t t = 0;
     for (int r = 0; r < RESETS; r++) {
-        uint32_t before = rng_of(b, e);
+        uint64_t before = rng_of(b, e);
         watch.step = t;
         reset_audited(b, e);
         a->resets++;
@@ -250,7 +252,7 @@ static void track_close(Track* k) {
 }
 
 static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
-    uint32_t before = rng_of(b, e);
+    uint64_t before = rng_of(b, e);
     const Words* w = &k->words;
     for (size_t i = 0; i < w->all; i++) {
         k->away[i] = k->home.fixed[i] && k->home.moves[i] && w->now[i] != k->home.value[i];
