@@ -94,7 +94,9 @@ def test_a_pattern_of_elements_is_one_finding(tmp_path):
 @pytest.mark.parametrize("numbers, expected", [
     ([4], [4]), ([3, 4, 5, 9], ["3-5", 9]), ([1, 4, 7, 10], ["1 of each 3"]),
     ([1, 2, 4, 5, 10, 11, 13, 14], ["1-2 of each 3"]),          # one is missing
-    ([1, 4, 7], [1, 4, 7]), ([1, 20, 90, 91, 300], [1, 20, "90-91", 300])])
+    ([1, 4, 7], [1, 4, 7]), ([1, 20, 90, 91, 300], [1, 20, "90-91", 300]),
+    ([n * n for n in range(2, 10)], [n * n for n in range(2, 10)]),
+    ([n * n for n in range(2, 11)], ["4, 9, 16 and 6 more"])])       # more than anybody reads
 def test_blocks_that_come_back_are_one(numbers, expected):
     assert blocks(numbers) == expected
 

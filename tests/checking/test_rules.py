@@ -59,6 +59,17 @@ def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(fi
     assert len(found(facts, "PUF408")) == told
 
 
+@pytest.mark.parametrize("elements, told", [
+    ([3], ["element 3 of the observation reaches"]),
+    ([3, 4, 8], ["elements 3-4 of the observation reach", "element 8 of the observation reaches"]),
+    (range(0, 800, 8), ["elements 0 of each 8 of the observation reach"]),
+    ([n * n for n in range(2, 40)], ["elements 4, 9, 16 and 35 more of the observation reach"])])
+def test_large_numbers_of_one_pattern_are_one_finding(elements, told):
+    facts = facts_of(run=[fact("obs_scale", element=e, value=6, largest=9) for e in elements])
+    facts.shape.dtype = "f32"
+    assert [f.message for f in found(facts, "PUF304")] == [f"{text} 9" for text in told]
+
+
 def of_columns(*columns: tuple, entries=9, goals=0, agents=4, **finishes) -> Facts:
     """Entries with these (name, lowest, highest) of Log."""
     facts = facts_of(run=[

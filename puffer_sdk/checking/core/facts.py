@@ -11,12 +11,12 @@ import numpy as np
 
 from ...base.errors import PufferError
 from ...base.spec import Spec
-from ...env.row import Row, named
+from ...env.row import Row, named, title
 from ...settings.values import Config
 from ..collect.c.source.layout import Layout
 from ..collect.c.source.model import Source
 from ..collect.c.source.sites import Site
-from .finding import Elements, span
+from .finding import Elements, limits, span
 from .kinds import Fact, known
 from .memory_bound import MEMORY
 from .statistics import Statistics
@@ -25,6 +25,7 @@ from .statistics import Statistics
 STRANGE = ("rewrite", "columns")
 TOLD = 1 << 15          # elements that are reported one by one
 REPEATS = 4             # blocks at equal distances that are one pattern
+MANY = 8                # ranges of elements that are listed one by one
 
 
 @dataclass
@@ -183,14 +184,24 @@ class Facts:
         file, line = min(next(iter(lines.values())))
         return {"file": file, "line": line}
 
-    def called(self, first: int, last: int) -> str:
+    def called(self, element: int | Elements) -> str:
         """Elements of the observation by their OBS_ name, where it is theirs: "OBS_SPEED"."""
+        first, last = limits(element)
+        if element != span(first, last):
+            return f"elements {element}"
         part = next((part for part in self.row.parts
                      if part.name and part.first <= first and last <= part.last), None)
         if part is None:
             return elements(first, last)
         return part.name if (part.first, part.last) == (first, last) else \
             f"{elements(first, last)} ({part.name})"
+
+    def titled(self, element: int | Elements) -> str:
+        """Elements of the observation by name and place: "OBS_FUEL (element 3)"."""
+        first, last = limits(element)
+        if element != span(first, last):
+            return f"elements {element} of the observation"
+        return title(self.row.parts, first, last)
 
     def at_element(self, element: int) -> dict:
         """The line of the enumerator that names an element; {} where none does."""
@@ -249,18 +260,42 @@ def ranges(numbers) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def blocks(numbers) -> list[int | Elements]:
-    """Consecutive numbers as elements of a finding. Blocks of one size that come back at equal
-    distances are one: "1-2 of each 3"; a few may be missing.
-    """
+def repeated(numbers) -> Elements | None:
+    """Blocks of one size that come back at equal distances, as one: "1-2 of each 3"; a few may be
+    missing."""
     pairs = list(ranges(numbers))
     starts, sizes = [first for first, _ in pairs], {last - first for first, last in pairs}
     if len(pairs) >= REPEATS and len(sizes) == 1:
         stride = math.gcd(*(start - starts[0] for start in starts))
         if 2 * len(pairs) > (starts[-1] - starts[0]) // stride:
             first = starts[0] % stride
-            return [Elements(*pairs[0], f"{span(first, first + sizes.pop())} of each {stride}")]
-    return [span(*pair) for pair in pairs]
+            return Elements(*pairs[0], f"{span(first, first + sizes.pop())} of each {stride}")
+    return None
+
+
+def gathered(numbers) -> list[tuple[int | Elements, list[int]]]:
+    """Numbers as the elements of findings, each with its numbers. What comes back at equal
+    distances, and more ranges than anybody reads, are one: "2, 5-6, 11 and 40 more"."""
+    pairs = list(ranges(numbers))
+    one = repeated(numbers)
+    if one is None and len(pairs) > MANY:
+        texts = ", ".join(str(span(*pair)) for pair in pairs[:3])
+        one = Elements(*pairs[0], f"{texts} and {len(pairs) - 3} more")
+    if one is not None:
+        return [(one, sorted(set(numbers)))]
+    return [(span(*pair), list(range(pair[0], pair[1] + 1))) for pair in pairs]
+
+
+def together(found: list[int | Elements]) -> list[int | Elements]:
+    """Elements of findings that are alike, in order: as they are, or one where that is gathered."""
+    numbers = [each for first, last in map(limits, found) for each in range(first, last + 1)]
+    one = blocks(numbers)
+    return one if len(one) == 1 and len(found) > 1 and one[0] != span(*limits(one[0])) else found
+
+
+def blocks(numbers) -> list[int | Elements]:
+    """Numbers as the elements of findings: gathered, without their numbers."""
+    return [element for element, _ in gathered(numbers)]
 
 
 def elements(first: int, last: int) -> str:

@@ -26,6 +26,11 @@ def span(first: int, last: int) -> int | Elements:
     return first if first == last else Elements(first, last)
 
 
+def limits(element: int | Elements) -> tuple[int, int]:
+    """The first and the last number; of a pattern, those of its first block."""
+    return (element, element) if isinstance(element, int) else (element.first, element.last)
+
+
 @dataclass
 class Finding:
     """One fault. Places are those of the environment's files, relative to its folder."""
@@ -62,9 +67,7 @@ class Finding:
     @property
     def block(self) -> tuple[int, int] | None:
         """The first and last element, where they are numbers."""
-        if isinstance(self.element, Elements):
-            return self.element.first, self.element.last
-        return (self.element, self.element) if isinstance(self.element, int) else None
+        return limits(self.element) if isinstance(self.element, (int, Elements)) else None
 
     def to_dict(self) -> dict:
         return {key: getattr(self, key) for key in self.KEYS}

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...core.facts import Facts, elements, ranges
-from ...core.finding import Finding, span
+from ...core.facts import Facts, gathered
+from ...core.finding import Finding
 from ...core.registry import need, rule
 from ...core.repro_spec import Proof
 from ..memory.origins import origin
@@ -48,12 +48,12 @@ def obs_never_written(facts: Facts):
 
 
 def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):
-    """Facts of one kind in `run`, neighbouring elements merged: (first, last, the first fact)."""
+    """Facts of one kind in `run`, those of one cause together: (elements, the first fact, all)."""
     seen = {fact.element: fact for fact in facts.all("run", kind)
             if fact.element not in without}
-    for first, last in ranges(seen):
-        yield first, last, min((seen[e] for e in range(first, last + 1)),
-                               key=lambda f: (f.step, f.element))
+    for element, members in gathered(seen):
+        found = [seen[each] for each in members]
+        yield element, min(found, key=lambda fact: (fact.step, fact.element)), found
 
 
 @rule("PUF303", "obs-not-finite", proof=Proof("finite", "observations"))
@@ -77,11 +77,11 @@ def obs_not_finite(facts: Facts):
     if facts.shape.dtype == "u8":
         return
     need(facts, "run")
-    for first, last, fact in _sightings(facts, "obs_not_finite"):
-        yield Finding("PUF303", f"{facts.called(first, last)} of the observation became "
+    for element, fact, _ in _sightings(facts, "obs_not_finite"):
+        yield Finding("PUF303", f"{facts.called(element)} of the observation became "
                                 f"{fact.value}", env=fact.env,
                       **origin(facts, fact.value, facts.at("c_step")),
-                      agent=fact.agent, step=fact.step, element=span(first, last),
+                      agent=fact.agent, step=fact.step, element=element,
                       expected="a finite number", actual=fact.value, seed=facts.seed,
                       seen_in="run")
 
@@ -108,13 +108,12 @@ def obs_scale(facts: Facts):
         return
     need(facts, "run")
     broken = {fact.element for fact in facts.all("run", "obs_bounds")}   # PUF306 says more
-    for first, last, fact in _sightings(facts, "obs_scale", without=broken):
-        members = [f for f in facts.all("run", "obs_scale") if first <= f.element <= last]
-        largest = max((f.largest for f in members), key=abs)
-        yield Finding("PUF304", f"{elements(first, last)} of the observation "
-                                f"reach{'es' if first == last else ''} {largest:g}",
+    for element, fact, found in _sightings(facts, "obs_scale", without=broken):
+        largest = max((each.largest for each in found), key=abs)
+        yield Finding("PUF304", f"{facts.called(element)} of the observation "
+                                f"reach{'es' if len(found) == 1 else ''} {largest:g}",
                       **facts.at("c_step"), env=fact.env, agent=fact.agent,
-                      step=fact.step, element=span(first, last), expected="within [-5, 5]",
+                      step=fact.step, element=element, expected="within [-5, 5]",
                       actual=fact.value, seed=facts.seed, seen_in="run",
                       severity="error" if abs(largest) >= HUGE else "warning",
                       hint="divide by the largest value that it can take")

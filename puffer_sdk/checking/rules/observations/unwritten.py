@@ -1,7 +1,7 @@
 """Cells that c_reset leaves, for PUF301 and PUF302.  Facts -> facts of the experiment `poison`"""
 from __future__ import annotations
 
-from ...core.facts import REPEATS, Fact, Facts, blocks
+from ...core.facts import Fact, Facts, repeated
 
 
 def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
@@ -13,8 +13,8 @@ def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
     left = [c for c in facts.all("poison", "left") if not c.derived]
     touched = {c.element for c in left if c.touched}
     met = {c.agent for c in left if c.touched}
-    pattern = blocks({c.element for c in left})
-    if len(pattern) == 1 and len(touched) >= REPEATS and str(pattern[0]) == str(blocks(touched)[0]):
+    pattern = repeated({c.element for c in left})
+    if pattern and pattern == repeated(touched):
         touched = {c.element for c in left}
     parts: tuple[list[Fact], list[Fact]] = ([], [])
     for c in left:

@@ -14,7 +14,7 @@ def views(facts: Facts):
     if found:
         first = found[0]
         where = blocks({fact.element for fact in found})
-        yield finding(facts, said, f"{facts.called(first.element, first.element)} is "
+        yield finding(facts, said, f"{facts.called(first.element)} is "
                       f"{first.mean:.3g} on average for agent {first.agent}, and "
                       f"{first.others:.3g} for others", agent=first.agent, element=where[0],
                       expected="the same in all places, as declared",

@@ -5,6 +5,7 @@ import numpy as np
 
 from .....env.row import Part
 from ....core.facts import Facts
+from ....core.finding import span
 from ....core.registry import detector
 from .obs_constant import observed
 from .still import always
@@ -18,7 +19,7 @@ def same_things(facts: Facts):
     stats = observed(facts)
     for part in facts.row.described:
         for first, last in _same(stats, part):
-            yield always(facts, first, last)
+            yield always(facts, span(first, last))
 
 
 def _same(stats, part: Part) -> list[tuple[int, int]]:

@@ -1,12 +1,14 @@
 """PUF305: elements that never change."""
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 
 from .....env import row
 from .....env.row import Part
-from ....core.facts import Facts, ranges
-from ....core.finding import CONSTANT, Finding, span
+from ....core.facts import Facts, ranges, together
+from ....core.finding import CONSTANT, Elements, Finding, limits, span
 from ....core.registry import detector
 from ..stale.writes import SEEN, writes_whole
 from ..stores import Stores
@@ -22,19 +24,24 @@ def still(facts: Facts):
     """An element never changes that declares bounds, or that is cleared and never set."""
     stats = observed(facts)
     told = {element for element, *_ in divisions(facts)}
+    alike: dict[float, list[int | Elements]] = defaultdict(list)    # by their value
     for first, last in _still(facts, stats.low == stats.high, untouched(facts)):
         if not told & set(range(first, last + 1)) and not _is_unreached(facts, first, last):
-            yield always(facts, first, last)
+            alike[float(stats.low[first])].append(span(first, last))
+    for found in alike.values():
+        for element in together(found):
+            yield always(facts, element)
 
 
-def always(facts: Facts, first: int, last: int) -> Finding:
+def always(facts: Facts, element: int | Elements) -> Finding:
     """These elements have one value."""
+    first, last = limits(element)
     place = facts.at_element(first) or facts.at_macro("OBS_SIZE") or facts.at("c_step")
     value = float(facts.statistics.low[first])
     be = "are" if last > first else "is"
-    return Finding("PUF305", f"{row.title(facts.row.parts, first, last)} {be} always {value:g}, in "
+    return Finding("PUF305", f"{facts.titled(element)} {be} always {value:g}, in "
                              f"{facts.fact('run', 'run').steps:,} steps", **place,
-                   element=span(first, last), expected="values that tell the agent something",
+                   element=element, expected="values that tell the agent something",
                    actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
                    word=CONSTANT, hint="write what was forgotten, or lower OBS_SIZE")
 

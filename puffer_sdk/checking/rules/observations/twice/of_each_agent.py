@@ -32,8 +32,8 @@ def of_each_agent(facts: Facts):
     first, second, _ = found[0][0]
     one = row.named(facts.row.parts, second)
     yield Finding("PUF308", f"every agent sees {min(map(len, found))} numbers or more twice: for "
-                            f"agent 0, {facts.called(second, second)} is always the same as "
-                            f"{facts.called(first, first)}", file=one.file, line=one.line,
+                            f"agent 0, {facts.called(second)} is always the same as "
+                            f"{facts.called(first)}", file=one.file, line=one.line,
                   agent=0, element=second, expected="numbers of their own",
                   actual=f"so in each of {counts.min()} rows or more of an agent",
                   seed=facts.seed, seen_in="run",

@@ -16,8 +16,8 @@ def same_number(facts: Facts):
     for first, second, factor in _told_twice(facts, found):
         one = row.named(facts.row.parts, second)
         same = "the same number as" if factor == 1 else f"{factor:.4g} times"
-        yield Finding("PUF308", f"{facts.called(second, second)} is always {same} "
-                                f"{facts.called(first, first)}", file=one.file, line=one.line,
+        yield Finding("PUF308", f"{facts.called(second)} is always {same} "
+                                f"{facts.called(first)}", file=one.file, line=one.line,
                       element=second, expected="a number of its own",
                       actual=f"so in each of {len(stats.rows)} rows", seed=facts.seed,
                       seen_in="run", hint="was a line copied, and a name in it not changed?")

@@ -1,10 +1,9 @@
 """PUF307: elements that go round, where no store was counted."""
 from __future__ import annotations
 
-from .....env import row
 from ....collect.c.source import sites
-from ....core.facts import Fact, Facts, ranges
-from ....core.finding import WRAPS, Finding, span
+from ....core.facts import Fact, Facts, gathered
+from ....core.finding import WRAPS, Finding
 from ....core.often import enough, most
 from ....core.registry import detector, need
 
@@ -24,14 +23,14 @@ def circle(facts: Facts):
         return
     wrapped = [fact for fact in facts.all("run", "circle") if _wraps(fact)]
     seen = {fact.element: fact for fact in wrapped}
-    for first, last in ranges(seen):
-        fact = min((seen[e] for e in range(first, last + 1)), key=lambda f: f.step)
-        place = facts.at_element(first) or facts.at("c_step")
-        name = row.title(facts.row.parts, first, last)
-        yield Finding("PUF307", f"{name} wrap{'s' if first == last else ''} around: "
+    for element, members in gathered(seen):
+        fact = min((seen[each] for each in members), key=lambda f: f.step)
+        place = facts.at_element(members[0]) or facts.at("c_step")
+        yield Finding("PUF307", f"{facts.called(element)} of the observation "
+                                f"wrap{'s' if len(members) == 1 else ''} around: "
                                 f"{fact.before} is followed by {fact.after}", **place,
                       env=fact.env, agent=fact.agent, step=fact.step,
-                      element=span(first, last), expected="a value from 0 to 255",
+                      element=element, expected="a value from 0 to 255",
                       actual="more than 255" if not fact.under else
                       "a negative value" if not fact.over else "a value outside",
                       seed=facts.seed, seen_in="run", word=WRAPS,
