@@ -28,6 +28,7 @@ class PufferError(Exception):
     exit_status = BUG
     quiet = False       # True: another process of this command says it
     told = False        # True: the target of a child raised it, in place of dying
+    printed = False     # True: the env has printed why
     of_gpu = ""         # the kind of a failure that is a GPU's, or its driver's; a CPU may go on
 
     def __init__(self, message: str, *, where: object = None, expected: object = None,
@@ -106,6 +107,12 @@ class Refused(UsageError):
     """A link, a pipe or a device is where one of our files or folders would be (files.py)."""
 
 
+class NoEnvs(UsageError):
+    """my_vec_init made no environment: its data are missing, perhaps."""
+
+    printed = True
+
+
 class Damaged(UsageError):
     """A file is not what puffer-sdk wrote there, or not whole (records.py)."""
 
@@ -125,6 +132,12 @@ class RunError(PufferError):
     """Something died, hung, went non-finite, or could not be written while running."""
 
     exit_status = RUN
+
+
+class EnvStopped(RunError):
+    """An environment on the GPU gave up."""
+
+    printed = True
 
 
 class BadNumber(RunError):

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import BuildError, RunError, UsageError
+from ..base.errors import BuildError, NoEnvs, RunError, UsageError
 from ..bridges import makers
 from ..env import header, library
 from ..settings.config import find_ini, resolve
@@ -129,6 +129,10 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
         if not failed:
             continue
         problem = library.explain_error(failed.text, list(facts.config.env), facts.folder)
+        if isinstance(problem, NoEnvs):
+            printed = dict.fromkeys(outcome.stderr.splitlines())    # each try may print it
+            problem.where, problem.detail = facts.folder, "\n".join(list(printed)[-5:]) or None
+            raise problem
         if problem.code is None:
             raise RunError("the checker cannot run this environment", where=facts.folder,
                            detail=problem.message)

@@ -146,10 +146,10 @@ class Child:
                 ui.warn_once(text, "a checked pattern is drawn in its place")
 
     def _raised(self, payload: dict) -> PufferError:
-        """What the target raised. An env on the GPU that gave up has printed why."""
+        """What the target raised, with what the env printed where that says why."""
         error = getattr(errors, payload["kind"])(**payload["parts"])
         error.quiet, error.told = payload["quiet"], True
-        if error.message.startswith("an environment on the GPU") and not error.detail:
+        if error.printed and not error.detail:
             error.detail = self._tail()
         return error
 

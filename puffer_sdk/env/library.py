@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base import paths
-from ..base.errors import BuildError, PufferError, RunError, UsageError, nearest
+from ..base.errors import BuildError, NoEnvs, PufferError, RunError, UsageError, nearest
 from ..raylib import headers
 from .abi import error_buffer, ffi, number
 
@@ -150,6 +150,10 @@ def explain_error(text: str, keys: Sequence[str], folder: Path | None = None) ->
                           actual=", ".join(keys) or f"no [{section}] keys",
                           hint=f"rename {close} to {rest}" if close
                           else f"add to [{section}]{'' if ini else f' of {where}'}: {rest} = ...")
+    if kind == "no-envs":
+        return NoEnvs(f"{rest} made no environment",
+                      hint="files that it reads may be missing, or vec.total_agents is too "
+                           "small for one environment")
     if kind == "tiling":
         problem, _, working = rest.partition("; try: ")
         return UsageError("whole environments do not fill total_agents", detail=problem,

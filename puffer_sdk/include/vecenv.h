@@ -447,7 +447,11 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
     vec->envs = my_vec_init(&count, vec->view.buffer_env_starts, vec->view.buffer_env_counts,
                             vec_kwargs, kwargs);
     vec->num_envs = count;
-    if (!vec->envs || count < 1 || count > vec->total_agents) {
+    if (!vec->envs || count < 1) {
+        snprintf(error, PUFFER_ERROR_SIZE, "no-envs: my_vec_init");
+        return false;
+    }
+    if (count > vec->total_agents) {
         snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made %d envs for %d agents", count,
                  vec->total_agents);
         return false;

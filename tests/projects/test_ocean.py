@@ -13,7 +13,8 @@ import pytest
 from helpers.places import ROOT, SPECIMENS
 
 import puffer_sdk
-from puffer_sdk.base.errors import BuildError, UsageError
+from puffer_sdk.base.errors import BuildError, NoEnvs, UsageError
+from puffer_sdk.cli import main
 from puffer_sdk.env import contract, header
 from puffer_sdk.settings import config
 
@@ -192,11 +193,17 @@ def test_the_seed_reaches_envs_that_seed_themselves(ocean):
     assert sum(a == b for a, b in zip(one, two)) < len(one) / 2
 
 
-def test_my_vec_init_failing(ocean, tmp_path):
-    copy = edited(ocean / "warren", tmp_path, binding_c=("*num_envs_out = num_envs;",
-                                                         "*num_envs_out = 0;"))
-    with pytest.raises(UsageError, match="my_vec_init made 0 envs"):
+def test_my_vec_init_that_makes_nothing_has_said_why(ocean, tmp_path, capsys):
+    """Its data are missing, perhaps: its own line is shown, and no advice about multiples."""
+    copy = edited(ocean / "warren", tmp_path, binding_c=(
+        "*num_envs_out = num_envs;", 'printf("no map in data/\\n");\n    *num_envs_out = 0;'))
+    with pytest.raises(NoEnvs, match="my_vec_init made no environment"):
         puffer_sdk.make(copy, total_agents=4)
+    for command in ("train", "check"):
+        assert main([command, str(copy)]) == 2
+        said = capsys.readouterr().err
+        assert "my_vec_init made no environment" in said and "  | no map in data/\n" in said
+        assert "multiple" not in said and said.count("no map") == 1
 
 
 def test_my_vec_init_with_wrong_slices(ocean, tmp_path):

@@ -42,6 +42,7 @@ static int64_t resident_bytes(void) {
 
 void experiment_probe(void) {
     char error[PUFFER_ERROR_SIZE] = "";
+    setvbuf(stdout, NULL, _IOLBF, 0);    // what the env prints is shown where it cannot be made
     watch.phase = PUFFER_INIT;
     double init = cpu_seconds();    // the first: it may make what all share
     int agents = api->agents_per_env(&options.env, &watch, error);

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.errors import BadNumber, PufferError, RunError, UsageError
+from ...base.errors import BadNumber, EnvStopped, PufferError, RunError, UsageError
 from ...env import abi
 from ..schedules import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT
 
@@ -70,7 +70,8 @@ def failure(error, act_sizes: Sequence[int], *, plays: bool, on_gpu: bool = Fals
         wrote = kind == "BAD_ENV_DATA" and error.row >= 0
         return _blamed(BadNumber(what, where=where, **parts, row=error.row, element=error.element,
                                  value=error.value if wrote else None), kind, on_gpu)
-    return _blamed(RunError(what, where=where, **parts), kind, on_gpu)
+    made = EnvStopped if kind.startswith("GPU_ENV") or kind == "GPU_STEP_HEAP" else RunError
+    return _blamed(made(what, where=where, **parts), kind, on_gpu)
 
 
 def _blamed(error: PufferError, kind: str, on_gpu: bool) -> PufferError:

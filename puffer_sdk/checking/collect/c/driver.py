@@ -272,7 +272,8 @@ class Runner:
             files.remove(path)
         with files.open(errors, "wb") as stream:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.DEVNULL, stderr=stream,
+                                     stderr=stream, stdout=stream if experiment == "probe"
+                                     else subprocess.DEVNULL,
                                      cwd=paths.working_dir(self.spec.folder), env=environment,
                                      start_new_session=True)
             timed_out, began = False, time.monotonic()
