@@ -173,12 +173,12 @@ class Reader(Source):
 
     def check_fields(self, struct, types: dict[str, str]) -> None:
         lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
+        unasked = {"observations": self.refused_tensor(),
+                   "rng": "MY_VEC_INIT" in self.binding_macros}     # which seeds its envs itself
         for name, (good, how) in REQUIRED.items():
-            if name == "log":
-                good = tuple(self.logs) or ("Log", "struct Log")
-            if name == "observations" and self.refused_tensor() or \
-                    name == "rng" and "MY_VEC_INIT" in self.binding_macros:
-                continue        # my_vec_init seeds its envs itself
+            good = good or tuple(self.logs) or ("Log", "struct Log")
+            if unasked.get(name):
+                continue
             if name not in types:
                 self.absent.add(name)
                 self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",

@@ -47,8 +47,8 @@ __attribute__((visibility("default"))) const size_t puffer_check_layout[12] = {
 #else
     offsetof(Env, rng), sizeof(((Env*)0)->rng),
 #endif
-    offsetof(Env, observations), offsetof(Env, actions),
-    offsetof(Env, rewards), offsetof(Env, terminals), offsetof(Env, num_agents),
+    offsetof(Env, observations), offsetof(Env, actions), offsetof(Env, rewards),
+    offsetof(Env, terminals), offsetof(Env, num_agents),
 #ifdef PUFFER_HAS_MAX_AGENTS
     offsetof(Env, max_agents)};
 #else
@@ -271,9 +271,8 @@ class Runner:
         for path in (facts, errors):
             files.remove(path)
         with files.open(errors, "wb") as stream:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                     stderr=stream, stdout=stream if experiment == "probe"
-                                     else subprocess.DEVNULL,
+            prints = stream if experiment == "probe" else subprocess.DEVNULL
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=prints, stderr=stream,
                                      cwd=paths.working_dir(self.spec.folder), env=environment,
                                      start_new_session=True)
             timed_out, began = False, time.monotonic()
