@@ -72,9 +72,8 @@ class Reader(Source):
             file = diag.location.file
             if diag.severity < diag.Error or (file and file.name == self.main):
                 continue
-            if self.problems and file and self.folder not in Path(file.name).resolve().parents:
-                continue
-            if diag.spelling.startswith("too many errors") and (found or self.problems):
+            if self.problems and file and self.folder not in Path(file.name).resolve().parents or (
+                    diag.spelling.startswith("too many errors") and (found or self.problems)):
                 continue
             if self.absent & set(re.findall(r"'(\w+)'", diag.spelling)):
                 continue
@@ -173,12 +172,12 @@ class Reader(Source):
 
     def check_fields(self, struct, types: dict[str, str]) -> None:
         lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
-        unasked = {"observations": self.refused_tensor(),
-                   "rng": "MY_VEC_INIT" in self.binding_macros}     # which seeds its envs itself
+        vec_init = "MY_VEC_INIT" in self.binding_macros     # it seeds its envs itself
+        unasked = {"observations": self.refused_tensor(), "rng": vec_init}
         for name, (good, how) in REQUIRED.items():
-            good = good or tuple(self.logs) or ("Log", "struct Log")
             if unasked.get(name):
                 continue
+            good = good or tuple(self.logs) or ("Log", "struct Log")
             if name not in types:
                 self.absent.add(name)
                 self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",

@@ -272,9 +272,9 @@ class Runner:
             files.remove(path)
         with files.open(errors, "wb") as stream:
             prints = stream if experiment == "probe" else subprocess.DEVNULL
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=prints, stderr=stream,
-                                     cwd=paths.working_dir(self.spec.folder), env=environment,
-                                     start_new_session=True)
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=prints, stderr=stream, env=environment,
+                cwd=paths.working_dir(self.spec.folder), start_new_session=True)
             timed_out, began = False, time.monotonic()
             self.children.add(child)
             try:
