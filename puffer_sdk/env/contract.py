@@ -37,9 +37,10 @@ MOST_FIELDS = 1 << 12               # of the env struct
 MOST_LINES = 10_000_000             # what #line may give
 MOST_NAMES = 1 << 12                # enumerators of one enum that may name elements
 COMING = {"max_agents": "int", "alive": "unsigned char *"}     # optional: agents that come and go
+UNSET = "-Wuninitialized"
 WARNINGS = {                        # of clang that are faults (PUF117), and what to do
     "-Wabsolute-value": "fabsf() is for floats",
-    "-Wuninitialized": "give it a value before it is read"}
+    UNSET: "give it a value before it is read"}
 MASK_FIELD = "unsigned char* action_mask;"
 MASK_TYPES = ("unsigned char *", "char *")
 

@@ -128,6 +128,12 @@ def test_the_compilers_own_warnings_are_told_with_their_lines(tmp_path):
     assert remarks == {("PUF117", "-Wabsolute-value", place), ("PUF117", "-Wuninitialized", place)}
 
 
+def test_a_variable_that_is_given_its_own_value(tmp_path):
+    result = checked("first_choice", tmp_path, ("    int length;", "    int length, best;"), (
+        "void c_step(", "static int unset(void) { int best = best; return best; }\nvoid c_step("))
+    assert ("PUF117", "warning", line_of(result, "best = best")) in told(result)
+
+
 def test_a_seed_that_is_put_back_makes_one_game_of_all(tmp_path):
     """Held against other envs, not against the same env with another seed."""
     result = checked("same_deal", tmp_path)

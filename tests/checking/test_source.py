@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from puffer_sdk.checking.collect.c.source import actions, counters, demo, effects, read, sums
@@ -511,6 +512,13 @@ ATOMIC = ("static int ready; static float count[9];"
           " __atomic_store_n(&ready, 2, __ATOMIC_RELEASE); } }")
 
 
+LOCKED = ("#include <pthread.h>\nstatic pthread_mutex_t lock;"
+          " static float count[9]; static void fill(void) { %s"
+          " if (!count[1]) { count[1] = 0.5f; } %s }")
+ONCE = ("#include <pthread.h>\nstatic pthread_once_t once;"
+        " static float count[9]; static void fill(void) { count[1] = 0.5f; }")
+
+
 @pytest.mark.parametrize("parts", [
     dict(helpers=ATOMIC % ("Game* g", "count[i] = g->tick;"), reset="fill(env);"),
     dict(helpers=ATOMIC % ("Game* g", "put(count, g->tick);"), reset="fill(env);"),
@@ -535,6 +543,11 @@ ATOMIC = ("static int ready; static float count[9];"
     dict(helpers="static int count[3];", init="count[0] = rand();"),
     dict(helpers="static float count[3]; static void fill(void) { count[1] = 2; }",
          reset="if (!count[1]) fill();"),
+    dict(helpers=LOCKED % ("", "pthread_mutex_unlock(&lock);"), reset="fill();"),
+    dict(helpers=LOCKED % ("pthread_mutex_unlock(&lock);", "pthread_mutex_lock(&lock);"),
+         reset="fill();"),
+    dict(helpers=ONCE, reset="pthread_once(&once, fill); fill();"),
+    dict(helpers=ONCE, reset="fill();"),
 ])
 def test_mutable_global(game, parts):
     facts = game(**parts)
@@ -568,6 +581,9 @@ def test_mutable_global(game, parts):
          step='env->tick = sum(table); printf("%d", table[1]);'),
     dict(helpers="static int unused; void lonely(void) { unused++; }"),
     dict(helpers=ATOMIC % ("void", ""), reset="fill();", step="env->speed = count[env->tick % 9];"),
+    dict(helpers=LOCKED % ("pthread_mutex_lock(&lock);", "pthread_mutex_unlock(&lock);"),
+         reset="fill();"),
+    dict(helpers=ONCE + " static void make(void) { pthread_once(&once, fill); }", reset="make();"),
 ])
 def test_state_that_may_be_shared(game, parts):
     facts = game(**parts)
@@ -620,6 +636,18 @@ def test_shared_rng_of_a_binding_is_a_warning(game):
     assert (dice.severity, clock.severity) == ("warning", "")
     assert dice.message.startswith("rand() and srand() are") and dice.file == "binding.c"
     assert clock.message.startswith("time() is")
+
+
+@pytest.mark.parametrize("moved, reached, severities", [
+    (0, 1, []), (0, 0, ["warning"]), (1, 1, [""]), (None, 0, [""])])
+def test_a_clock_drives_the_simulation_where_plays_differ_by_it(game, moved, reached, severities):
+    """However its time is handed on; what only drawing reads changes nothing of a play."""
+    facts = game(helpers="static double now(void) { return GetTime(); }",
+                 step="env->speed = now();")
+    if moved is not None:
+        facts.traces |= {"trace-base": np.zeros(3), "trace-moved": np.full(3, moved)}
+    facts.lines["game.h"] = {line_of(facts, "return GetTime()"): reached}
+    assert [finding.severity for finding in found(facts, "PUF109")] == severities
 
 
 # -- PUF110, PUF111 --------------------------------------------------------------------------

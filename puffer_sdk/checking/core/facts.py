@@ -122,6 +122,12 @@ class Facts:
         return not self.spec or self.spec.has_rng
 
     @property
+    def moved(self) -> bool | None:
+        """Whether a play differs where clocks run that stood still; None: no two were played."""
+        base, other = map(self.traces.get, ("trace-base", "trace-moved"))
+        return None if base is None or other is None else not np.array_equal(base, other)
+
+    @property
     def agents(self) -> int:
         """The smallest total that the env accepts; 1 until the probe has told."""
         return self.shape.agents if self.shape else 1
@@ -219,6 +225,10 @@ class Facts:
         """(file, line) of the declaration of a field of Log."""
         return tuple((self.spec.header.name, field.line) for field in self.spec.log_fields
                      if field.name == name)
+
+    def reached(self, function, node) -> bool:
+        """Whether a play came by a line of the author's."""
+        return bool(self.lines.get(function.file, {}).get(node.line))
 
     @cached_property
     def layout(self) -> Layout | None:

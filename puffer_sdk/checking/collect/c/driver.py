@@ -79,6 +79,7 @@ _TOLD = ("fopen", "open", "openat", "creat", "opendir", "remove", "unlink", "rmd
          "kill")
 _WRAP = tuple(f"-Wl,--wrap={name}" for name in (*_WRAPPED, *_TOLD))
 _WRAP_OURS = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)       # gcc's coverage opens files
+CLOCKS = ("-DGetTime=null_GetTime", "-DGetFrameTime=null_GetFrameTime")     # of play/clocks.c
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Kind:
 LINES = ("-g", "-fno-var-tracking")     # for stacks; where variables lie is not asked for
 OURS = "-DPUFFER_UNOPTIMIZED"     # vecenv.h is compiled in less time
 FAST = Kind("fast", ("-O2", *LINES, OURS))
-# float-divide-by-zero is no fault by itself; it tells where a NaN came from
+# float-divide-by-zero tells where a NaN came from
 SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS,
                                "-fsanitize=float-divide-by-zero", "-fsanitize-recover=address"))
 # Calls us at each call
@@ -154,16 +155,15 @@ def sources() -> list[Path]:
 
 def _objects(verbose: bool) -> list[Path]:
     """The harness's sources and raylib's zeros, compiled once per machine."""
-    null = raylib.null_source()
-    compiler = compilers.find_compiler()
+    null, compiler = raylib.null_source(), compilers.find_compiler()
     flags = [*_LANGUAGE, f"-I{PLAY}", f"-I{paths.include_dir()}", f"-I{null.parent}"]
     cache = paths.writable(program_folder(), purpose="the checker's programs")
 
     def compile_one(source: Path) -> Path:
         target = cache / f"{source.stem}.o"
         if not is_intact(target):
-            opt = "-O0" if source == null else "-O2"
-            compile_library(target, [*compiler.command, *flags, opt, "-c", str(source)],
+            own = ["-O0", *CLOCKS] if source == null else ["-O2"]
+            compile_library(target, [*compiler.command, *flags, *own, "-c", str(source)],
                             source=source, what="the checker's harness", verbose=verbose)
         return target
 

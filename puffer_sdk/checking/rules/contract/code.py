@@ -15,7 +15,6 @@ from ...collect.c.source.shared import shared_state
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.registry import rule
-from .drawing import is_only_drawn
 
 _NOT_STEPS = ("c_render", "c_close")
 _DICE = {"rand", "srand", "random", "srandom", "GetRandomValue", "SetRandomSeed"}
@@ -134,8 +133,8 @@ def mutable_global(facts: Facts):
     Left alone: constants, tables that nothing stores to, what only c_render, c_close or main
     use, what MY_VEC_INIT makes once for all envs, and a table that init fills with values that
     do not depend on the env (envs are made one after the other). The same table filled on
-    demand in c_reset or c_step is reported: there threads race to fill it, unless an atomic flag
-    keeps all but one of them out.
+    demand in c_reset or c_step is reported: there threads race to fill it, unless an atomic flag,
+    a lock or pthread_once keeps all but one of them out.
 
     Fix: move it into the env struct; make a table `static const`, or fill it in init.
     """
@@ -179,20 +178,20 @@ def shared_rng(facts: Facts):
         env->food = (int)((env->rng >> 16) % CELLS);
         env->x += env->speed * TICK;
 
-    Left alone: a clock whose time is stored to fields that only drawing reads.
+    Left alone: a clock that changes nothing of a play when it goes otherwise. Where no play came by
+    it is a warning.
 
     Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() by itself
     is a warning: library builds give it the running env's generator, PufferLib's do not.
     """
     is_ocean = "binding.c" in facts.source.files
-    simulation = facts.source.reach(*_starts(facts), without=_NOT_STEPS)
     places: dict[str, list[tuple[str, int]]] = {}
     names: dict[str, list[str]] = {}
     for call in facts.source.calls(*_starts(facts), without=_NOT_STEPS):
         name = _SPELLINGS.get(call.name, call.name)
         if name in _DICE:
             group = "dice"
-        elif name in _CLOCKS and is_only_drawn(simulation, facts.source, call.function, call.node):
+        elif name in _CLOCKS and facts.moved is False and facts.reached(call.function, call.node):
             continue
         elif name in _SOURCES or (name in ("fopen", "open") and _is_entropy(call.node)):
             group = name
@@ -209,6 +208,7 @@ def shared_rng(facts: Facts):
                                for name in sorted(names[group]))
         verb = "are" if len(names[group]) > 1 else "is"
         lent = group == "dice" and is_ocean
+        mild = lent or group in _CLOCKS and facts.moved is False
         yield Finding("PUF109", f"{listing} {verb} " + (
                           "the running env's own generator here; in PufferLib the whole process "
                           "shares it" if lent else "shared by the whole process and "
@@ -216,7 +216,7 @@ def shared_rng(facts: Facts):
                       file=found[0][0], line=found[0][1],
                       expected=f"numbers drawn from {'env->rng' if facts.has_rng else 'the env'}",
                       actual=", ".join(f"{f}:{n}" for f, n in found[:6]),
-                      severity="warning" if lent else "",
+                      severity="warning" if mild else "",
                       hint="count time in steps" if "ime" in group or group == "clock" else
                       "every env has its own generator: env->rng" if facts.has_rng else
                       "give each env a generator of its own, and seed it in my_vec_init")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from ....base import paths
 from ....base.errors import nearest
+from ....env.contract import UNSET, WARNINGS
 from ....env.source import hide
 from ....settings.config import find_ini
 from ...collect.c.source.fields import COPIES
@@ -298,6 +299,14 @@ def compiler_warning(facts: Facts):
     they are not reported.
     """
     yield from _reported(facts, "PUF117")
+    for function in facts.source.functions.values():
+        for node in function.nodes:
+            own = node.children[-1].bare() if node.kind == "variable" and node.children else None
+            if own is not None and own.kind == "name" and own.key == node.key:
+                yield Finding("PUF117", f"'{own.name}' is given its own value, which nothing set",
+                              file=function.file, line=node.line, hint=WARNINGS[UNSET],
+                              expected="no warning of the compiler (-Winit-self)",
+                              actual="-Winit-self")
 
 
 # in NAME.c: a store to a field of that name, of any struct; its address; a designator

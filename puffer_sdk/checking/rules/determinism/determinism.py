@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from ....env.contract import UNSET
 from ...core.facts import Difference, Facts
 from ...core.finding import Finding
 from ...core.registry import NotTested, need, rule, unless
 from ...core.repro_spec import FAILED, RACE, Proof, Shows
 from ..contract.code import mutable_global, shared_rng
+from ..contract.contract import compiler_warning
 from ..memory.memory import undefined_behaviour, unrepeatable, unsound
 
 FIELDS = 4          # of the struct that a finding names
@@ -73,8 +75,9 @@ def _two_runs(facts: Facts):
 
 def _cause(facts: Facts) -> str:
     """What the source shows that makes runs differ, where it shows something."""
-    found = next((finding for look in (shared_rng, mutable_global) for finding in look(facts)
-                  if finding.severity != "warning"), None)
+    found = next((finding for look in (shared_rng, mutable_global, compiler_warning)
+                  for finding in look(facts)
+                  if finding.severity != "warning" or finding.actual == UNSET), None)
     return f"{found.file}:{found.line} may explain it: {found.message} ({found.code})" \
         if found else ""
 
@@ -113,7 +116,8 @@ def _among_others(facts: Facts):
             expect = "same-in-any-order" if name == "trace-reversed" else "same-alone"
             yield _finding(facts, "PUF503", message, facts.differences[name], seen_in=name,
                            shows=Shows(expect), hint=_cause(facts) or
-                           "look for static and file-scope variables that change")
+                           "look for static and file-scope variables that change, and for locals "
+                           "that are not set on every path")
             return
 
 
@@ -151,8 +155,9 @@ def _on_threads(facts: Facts):
     fact = facts.fact("trace-threads", "shared_memory")
     frame = fact.frame if fact else None
     finding = _finding(facts, "PUF504", "a second thread changes the game", found,
-                       seen_in="trace-threads", hint="look for static and file-scope variables "
-                                                     "that hold something for a moment")
+                       seen_in="trace-threads", hint=_cause(facts) or
+                       "look for static and file-scope variables that hold something for a "
+                       "moment, and for locals that are not set on every path")
     if frame:
         finding.file, finding.line = frame.file, frame.line
     yield finding
@@ -198,7 +203,8 @@ def _other_builds(facts: Facts):
         if name in facts.build_differences:
             yield _finding(facts, "PUF505", f"{builds} give different games",
                            facts.build_differences[name], seen_in=name,
-                           hint="look for variables that are not set on every path")
+                           hint=_cause(facts) or
+                           "look for variables that are not set on every path")
             return
     if not {"trace-debug", "trace-trained"} & set(facts.traces):
         raise NotTested(facts.skipped.get("trace-debug", "the environment did not survive"))

@@ -14,6 +14,9 @@ from .model import Access, Call, Function, Source, Variable
 
 _LEFT_OUT = ("c_render", "c_close")
 _LOCKS = ("pthread_", "mtx_t", "once_flag")
+_TAKES = ("pthread_mutex_lock", "pthread_spin_lock", "mtx_lock")
+_GIVES = ("pthread_mutex_unlock", "pthread_spin_unlock", "mtx_unlock")
+_ONCE = ("pthread_once", "call_once")
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,12 @@ class _Tables:
         self.known: dict[str, set[int]] = {}
 
     def is_once(self, write: Access) -> bool:
-        """A store of what does not depend on the env, after a test of an atomic flag."""
-        return self.is_guarded(write.function, write.node, self.is_atomic) and not self.depends(
-            write.function, write.node)
+        """A store of what does not depend on the env, made by one thread: after a test of an
+        atomic flag, after one of shared state under a lock, or by pthread_once."""
+        function, node = write.function, write.node
+        return not self.depends(function, node) and (
+            self.is_called_once(function) or self.is_guarded(function, node, self.is_atomic)
+            or _is_locked(node) and self.is_guarded(function, node, self.is_shared))
 
     def is_alike(self, write: Access) -> bool:
         """A store of what does not depend on the env, nor on what was there before."""
@@ -153,14 +159,38 @@ class _Tables:
         return bool(calls) and function.name not in seen and all(
             self.is_guarded(caller, n, holds, seen | {function.name}) for caller, n in calls)
 
+    def is_called_once(self, function: Function, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether it is only ever handed to pthread_once or call_once, or called by such ones."""
+        named = [(caller, node) for caller in self.functions for node in caller.nodes
+                 if node.is_function and node.name == function.name]
+        seen |= {function.name}
+        return bool(named) and all(
+            node.parent.name in _ONCE if node is not node.parent.children[0] else
+            caller.name not in seen and self.is_called_once(caller, seen)
+            for caller, node in named)
+
     def is_atomic(self, node: Node) -> bool:
-        """__atomic_load_n(&ready, ...): an expression with the address of shared state."""
-        return node.kind == "unexposed_expr" and any(
-            self.is_shared(inner) for child in node.children[:1] if child.op == "&"
-            for inner in child.walk())
+        """__atomic_load_n(&ready, ...), an expression with the address of shared state; or shared
+        state that is _Atomic."""
+        return self.is_shared(node) and "_Atomic" in node.type or (
+            node.kind == "unexposed_expr" and any(
+                self.is_shared(inner) for child in node.children[:1] if child.op == "&"
+                for inner in child.walk()))
 
     def is_shared(self, node: Node) -> bool:
         return node.kind == "name" and (node.key in self.source.globals or
                                         node.key in self.source.statics)
 
 
+def _is_locked(node: Node) -> bool:
+    """Whether a statement before it takes a lock, and none between them gives it back."""
+    inner, held = node, False
+    for up in node.up():
+        for before in up.children if up.kind == "block" else ():
+            if before is inner:
+                break
+            held = before.name in _TAKES or held and before.name not in _GIVES
+        if held:
+            return True
+        inner = up
+    return False
