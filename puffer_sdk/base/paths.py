@@ -140,6 +140,13 @@ def working_dir(env_folder: Path) -> Path:
     return env_folder
 
 
+def checkout_includes(env_folder: Path) -> list[Path]:
+    """Of an environment TREE/ocean/NAME, the folders that PufferLib's build.sh includes from."""
+    tree = env_folder.parent.parent
+    found = [folder for folder in (tree / "src", tree / "vendor") if folder.is_dir()]
+    return [tree, *found] if found and env_folder.parent.name == "ocean" else []
+
+
 def runs_dir(env_folder: Path, runs: Path | None = None) -> Path:
     """runs/NAME at the project root, or under --runs-dir; the current folder's for examples."""
     return follow(runs_root(runs_home(env_folder), runs) / env_folder.name)

@@ -51,7 +51,8 @@ def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     """
     headers = raylib_headers or raylib.headers()
     return ["-std=gnu11", *EXACT, "-DRAYMATH_STATIC_INLINE",
-            f"-I{paths.include_dir()}", f"-I{headers}", f"-I{spec.folder}",
+            *(f"-I{folder}" for folder in (paths.include_dir(), headers, spec.folder,
+                                           *paths.checkout_includes(spec.folder))),
             f'-DPUFFER_NAME="{spec.name}"', *spec.field_flags]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
 OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
-TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32"}        # what OBS_TENSOR_T may be
+TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32", "PrecisionTensor": "f32"}  # OBS_TENSOR_T
 BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
                   "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT")
 MACROS = ("OBS_SIZE", "ACT_SIZES", "NUM_ATNS", "OBS_TENSOR_T", "ACTION_MASK_AT")  # that are read

@@ -31,7 +31,8 @@ def clang_flags(folder: Path) -> list[str]:
     from ..raylib import headers
     from ..toolchain import compilers
 
-    include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder)]
+    include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder,
+                                   *paths.checkout_includes(folder))]
     builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
     return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', "-DPUFFER_READ", *include, *builtin]
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,9 +64,10 @@ class Source:
         main = str(self.folder / ".puffer_probe.c")
         source = self.binding or self.header
         text = f'#include "{source.name}"\n' + probe.SOURCE
-        flags = [*(self.flags or probe.clang_flags(self.folder)), "-DPUFFER_PROBE",
-                 "-DPUFFER_LIBRARY", "-include", str(paths.include_dir() / "puffer_prelude.h"),
-                 "-Wno-everything", *contract.WARNINGS, "-Werror=implicit-function-declaration"]
+        self.flags = [*(self.flags or probe.clang_flags(self.folder)), "-DPUFFER_PROBE",
+                      "-DPUFFER_LIBRARY", "-Werror=implicit-function-declaration",
+                      "-include", str(paths.include_dir() / "puffer_prelude.h")]
+        flags = [*self.flags, "-Wno-everything", *contract.WARNINGS]
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
@@ -90,6 +92,17 @@ class Source:
                 self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
             elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
                 self.probes[cursor.spelling] = cursor
+
+    def compiles(self) -> bool:
+        """Whether the C compiler takes what libclang refused: headers of gcc's own, such as
+        immintrin.h, are not made for libclang."""
+        from ..toolchain import compilers
+
+        source = self.binding or self.header
+        flags = [flag for flag in self.flags if not flag.startswith("-isystem")]
+        return subprocess.run(
+            [*compilers.find_compiler().command, *flags, "-fsyntax-only", "-"], text=True,
+            input=f'#include "{source.name}"\n', capture_output=True).returncode == 0
 
     def files(self) -> list[str]:
         """The files that were read."""

@@ -28,6 +28,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef PUFFER_APPLY    // a binding by hand: what PufferLib's vecenv.h brings along
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#endif
 #include "puffer_abi.h"
 
 #if defined(MY_USES_PERM) || defined(MY_USES_TAGS)
@@ -163,6 +169,7 @@ typedef struct FloatTensor {
     float* data;
     int64_t shape[8];
 } FloatTensor;
+typedef FloatTensor PrecisionTensor;    // PufferLib's, of fp32
 typedef struct IntTensor_is_not_an_observation_type_here IntTensor;
 typedef struct LongTensor_is_not_an_observation_type_here LongTensor;
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import shutil
 import subprocess
 import sys
@@ -246,6 +247,53 @@ def test_what_only_the_compiler_refuses(probe):
     with pytest.raises(BuildError, match="refused probe.h") as caught:
         build.build(folder)
     assert caught.value.detail and not list(folder.glob("build/*.so"))
+
+
+@pytest.mark.parametrize("include, use", [
+    ("immintrin.h", "__m128 four = _mm_set1_ps((float)env->tick); (void)four;")
+    if platform.machine() == "x86_64" else ("stdatomic.h", "atomic_int n = 1; atomic_load(&n);"),
+    ("tgmath.h", "env->tick = (int)fabs(-1.0 * env->tick);"),
+    ("stdatomic.h", "static atomic_flag busy = ATOMIC_FLAG_INIT; atomic_flag_test_and_set(&busy);"),
+])
+def test_what_only_the_reader_refuses(probe, include, use):
+    """Headers of the compiler's own are not made for libclang: the compiler has the word."""
+    folder = probe(("void c_reset", f"#include <{include}>\nvoid c_reset"),
+                   ("    env->tick++;", f"    {use}\n    env->tick++;"))
+    assert build.build(folder).library.is_file()
+
+
+def test_a_checkouts_vendor_and_src_are_included(probe, tmp_path):
+    """As PufferLib's build.sh does for TREE/ocean/NAME, and only there; our vecenv.h stays."""
+    made = probe(("void c_reset", '#include "lit.h"\nvoid c_reset'),
+                 ("env->tick++;", "env->tick += LIT;"))
+    for place in ("ocean", "games"):
+        folder = tmp_path / place / "probe"
+        shutil.copytree(made, folder, ignore=shutil.ignore_patterns("build"))
+        for name in ("vendor", "src"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / "vendor" / "lit.h").write_text("#define LIT 1\n")
+        (tmp_path / "src" / "vecenv.h").write_text("#error not this one\n")
+        if place == "ocean":
+            assert build.build(folder).library.is_file()
+        else:
+            with pytest.raises(BuildError, match="lit.h"):
+                build.build(folder)
+
+
+def test_a_binding_has_what_pufferlibs_vecenv_includes(probe):
+    folder = probe(binding_c="""\
+#include "probe.h"
+#define OBS_TENSOR_T PrecisionTensor
+#define Env Probe
+#include "vecenv.h"
+void my_init(Env* env, Dict* kwargs) {
+    atomic_int many = 1;
+    assert(many == 1 && pthread_self() && time(NULL) && kwargs);
+    env->num_agents = 1;
+}
+void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
+""")
+    assert build.build(folder).library.is_file()
 
 
 def test_a_failed_build_leaves_the_last_one(probe):
