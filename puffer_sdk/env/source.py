@@ -11,6 +11,7 @@ from ..base import paths
 from ..base.spec import CField, Remark
 from . import contract, probe
 
+UNDECLARED = "-Werror=implicit-function-declaration"
 _HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
@@ -65,9 +66,9 @@ class Source:
         source = self.binding or self.header
         text = f'#include "{source.name}"\n' + probe.SOURCE
         self.flags = [*(self.flags or probe.clang_flags(self.folder)), "-DPUFFER_PROBE",
-                      "-DPUFFER_LIBRARY", "-Werror=implicit-function-declaration",
-                      "-include", str(paths.include_dir() / "puffer_prelude.h")]
-        flags = [*self.flags, "-Wno-everything", *contract.WARNINGS]
+                      "-DPUFFER_LIBRARY", "-include",
+                      str(paths.include_dir() / "puffer_prelude.h")]
+        flags = [*self.flags, "-Wno-everything", *contract.WARNINGS, UNDECLARED]
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
@@ -101,7 +102,7 @@ class Source:
         source = self.binding or self.header
         flags = [flag for flag in self.flags if not flag.startswith("-isystem")]
         return subprocess.run(
-            [*compilers.find_compiler().command, *flags, "-fsyntax-only", "-"], text=True,
+            [*compilers.find_compiler().command, *flags, UNDECLARED, "-fsyntax-only", "-"], text=True,
             input=f'#include "{source.name}"\n', capture_output=True).returncode == 0
 
     def files(self) -> list[str]:
