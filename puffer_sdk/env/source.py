@@ -101,9 +101,9 @@ class Source:
 
         source = self.binding or self.header
         flags = [flag for flag in self.flags if not flag.startswith("-isystem")]
-        return subprocess.run(
-            [*compilers.find_compiler().command, *flags, UNDECLARED, "-fsyntax-only", "-"], text=True,
-            input=f'#include "{source.name}"\n', capture_output=True).returncode == 0
+        command = [*compilers.find_compiler().command, *flags, UNDECLARED, "-fsyntax-only", "-"]
+        text = f'#include "{source.name}"\n'
+        return subprocess.run(command, input=text.encode(), capture_output=True).returncode == 0
 
     def files(self) -> list[str]:
         """The files that were read."""
