@@ -79,8 +79,7 @@ def of_columns(*columns: tuple, entries=9, goals=0, agents=4, **finishes) -> Fac
             for k, (_, low, high) in enumerate(columns))])
     facts.spec = SimpleNamespace(functions={}, binding=None, header=Path("dock.h"), log_fields=[
         SimpleNamespace(name=name, length=None, line=1, type="float") for name, *_ in columns])
-    facts.source.sets_column = lambda name: True
-    facts.source.log = "Log"
+    facts.source.log = ""           # nothing is known of what fills it
     return facts
 
 
