@@ -235,8 +235,6 @@ def need(facts: Facts, *experiments: str) -> None:
         if facts.outcome(name) is None:
             if name in facts.skipped:
                 raise NotTested(facts.skipped[name])
-            ended = facts.outcomes.get(name)
-            divided = ended and any(fact.signal == signal.SIGFPE for fact in ended.all("crash"))
-            raise NotTested("the environment did not survive"
-                            f"{'' if ended else ' its first steps'}",
+            divided = any(fact.signal == signal.SIGFPE for fact in facts.all(name, "crash"))
+            raise NotTested("the environment did not survive",
                             *(("PUF202",) if divided else DEADLY))

@@ -125,8 +125,11 @@ def _asan_reports(facts: Facts):
 
 def _asan(facts: Facts):
     """Findings from AddressSanitizer's reports, one a line of the author's."""
-    seen = set()
+    seen, damaged_in = set(), []
     for outcome, fact, found, report in _asan_reports(facts):
+        if found["kind"] == "attempting" and outcome in damaged_in:
+            continue                    # free() stumbles over a heap that is damaged already
+        damaged_in.append(outcome)
         frames = [m for m in _FRAME.finditer(report) if _own(facts, m["file"])]
         place = facts.at("c_step")
         if frames:

@@ -78,8 +78,10 @@ def obs_not_finite(facts: Facts):
         return
     need(facts, "run")
     sightings = list(_sightings(facts, "obs_not_finite"))
-    where = [origin(facts, fact.value, facts.at("c_step")) for _, fact, _ in sightings]
-    if len(sightings) > 1 and all(place == where[0] and "hint" in place for place in where):
+    anywhere = facts.at("c_step")
+    where = [origin(facts, fact.value, anywhere) for _, fact, _ in sightings]
+    if len(sightings) > 1 and all(place == where[0] for place in where) and (
+            where[0].get("line") != anywhere.get("line")):
         first = min((fact for _, fact, _ in sightings), key=lambda fact: (fact.step, fact.element))
         every = as_one(fact.element for _, _, found in sightings for fact in found)
         sightings = [(every, first, [])]    # of one division

@@ -5,7 +5,7 @@ import math
 
 from ....core.facts import Facts, ranges
 from ....core.often import enough
-from ....core.registry import detector, need
+from ....core.registry import detector
 from .writes import BEFORE, kept, stale
 
 
@@ -14,12 +14,11 @@ from .writes import BEFORE, kept, stale
 def half_cleared(facts: Facts):
     """Of a declared grid or image, each step clears some rows; in the others nothing is ever 0
     again, though they show the same values."""
-    need(facts, "run")
     cells, stats = kept(facts), facts.statistics
     some = {}
     for cell in cells.some:
         some.setdefault(cell.element, []).append(cell)
-    for part in facts.row.described:
+    for part in facts.row.described if stats else ():
         every = set(range(part.first, part.last + 1))
         left = every & some.keys()
         drawn = sorted(every - left - {cell.element for cell in cells.never})
