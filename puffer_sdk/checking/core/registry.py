@@ -226,7 +226,7 @@ def requested(facts: Facts) -> dict[str, Rule]:
             and any(is_requested(each, facts) for each in rule.detectors)}
 
 
-DEADLY = ("PUF201", "PUF203", "PUF204", "PUF206", "PUF208", "PUF405")     # they end a process
+DEADLY = ("PUF201", "PUF203", "PUF204", "PUF208", "PUF405")   # they end a process
 
 
 def need(facts: Facts, *experiments: str) -> None:
@@ -237,4 +237,5 @@ def need(facts: Facts, *experiments: str) -> None:
                 raise NotTested(facts.skipped[name])
             divided = any(fact.signal == signal.SIGFPE for fact in facts.all(name, "crash"))
             raise NotTested("the environment did not survive",
-                            *(("PUF202",) if divided else DEADLY))
+                            *(("PUF206",) if facts.exceeded else
+                              ("PUF202",) if divided else DEADLY))

@@ -169,7 +169,7 @@ def _kept_in(facts: Facts, leak: Fact) -> Node | None:
                   if node.children and (node.op == "=" or node.kind == "variable")]
         targets = [target for target, value in stores if value.bare().kind == "call"
                    and value.bare().line == place.get("line")]
-        locals_ = {target.key for target in targets if target.kind != "member"}
+        locals_ = {target.key for target in targets if target.kind in ("name", "variable")}
         targets += [target for target, value in stores if value.bare().key in locals_]
         for target in targets:
             if target.kind == "member":
