@@ -85,6 +85,42 @@ def test_arrays_that_the_trainer_replaces_are_one_finding(tmp_path):
     assert "leave this out of init" in finding.hint
 
 
+def test_arrays_are_named_as_they_are_and_c_close_is_no_place_to_free_them(tmp_path):
+    """Without actions; and one finding where c_close frees what is the trainer's by then."""
+    actions = ("    env->actions = (float*)calloc(1, sizeof(float));\n", "")
+    (finding,) = checked("own_arrays", tmp_path, actions).findings
+    assert finding.expected.startswith("observations, rewards and terminals that")
+    close = ("c_close(OwnArrays* env) { (void)env; }",
+             "c_close(OwnArrays* env) { free(env->rewards); free(env->terminals); }")
+    (finding,) = checked("own_arrays", tmp_path / "freed", close).findings
+    assert finding.code == "PUF207" and finding.actual == "rewards, terminals"
+    assert finding.hint.startswith("leave out both these and what init allocates")
+
+
+def test_a_block_is_lost_where_its_pointer_is_set_and_lives_have_sums_of_their_own(tmp_path):
+    """c_close does free the block that is left, which init's is not; of two agents' entries none
+    tells of a life."""
+    result = checked("lives", tmp_path)
+    lost, _, sums = result.findings
+    assert (lost.code, lost.line) == ("PUF206", line_of(result, "env->lane = lane"))
+    assert "'lane' is set to another block" in lost.message and "before its pointer" in lost.hint
+    assert (sums.detector, sums.severity) == ("running-sums", "warning")
+    assert "PUF422" not in result.not_tested
+
+
+def test_what_is_cleared_paid_and_logged_by_halves_is_told(tmp_path):
+    result = checked("painters", tmp_path)
+    assert [(f.code, f.detector, f.element, f.line) for f in result.findings] == [
+        ("PUF205", "actions-written", 0, line_of(result, "memset(env->actions")),
+        ("PUF302", "half-cleared", "24-63", line_of(result, "void c_step")),
+        ("PUF423", "unwritten-column", "spills", line_of(result, "float perf, score")),
+        ("PUF423", "unwritten-column", "strokes[2]", line_of(result, "float perf, score")),
+        ("PUF423", "beyond", "perf", line_of(result, "log.perf += perf"))]
+    actions, picture, *_, perf = (f.message for f in result.findings)
+    assert actions == "c_reset writes into the actions" and perf == "Log.perf is 1.5 in an entry"
+    assert picture.startswith("rows 3-7 of the grid keep what was drawn")
+
+
 def test_a_pattern_of_elements_is_one_finding(tmp_path):
     (finding,) = checked("ghosts", tmp_path).findings
     assert (finding.code, finding.element, finding.agent) == ("PUF302", "1-2 of each 3", None)

@@ -5,22 +5,26 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from helpers.rule_facts import fact, facts_of, found
 
 from puffer_sdk.checking.collect.c import hidden
 from puffer_sdk.checking.collect.c.jobs import Jobs
 from puffer_sdk.checking.collect.c.sizes import Sizes
-from puffer_sdk.checking.collect.c.source import fractions
+from puffer_sdk.checking.collect.c.source import fractions, logging
 from puffer_sdk.checking.collect.c.source.layout import Scalar
 from puffer_sdk.checking.collect.c.source.sites import Site
-from puffer_sdk.checking.core import registry
+from puffer_sdk.checking.core import engine, registry
 from puffer_sdk.checking.core.facts import Difference, Facts, Outcome
-from puffer_sdk.checking.core.finding import Finding
+from puffer_sdk.checking.core.finding import Finding, span
 from puffer_sdk.checking.rules.episodes import episodes
-from puffer_sdk.checking.rules.logs.mismatch import assigned
-from puffer_sdk.checking.rules.observations.stale import behind_the_state
+from puffer_sdk.checking.rules.logs.mismatch import assigned, episode_sums
+from puffer_sdk.checking.rules.memory import origins
+from puffer_sdk.checking.rules.observations import groups
+from puffer_sdk.checking.rules.observations.stale import behind_the_state, half_cleared
 from puffer_sdk.checking.rules.observations.stores import Stores
+from puffer_sdk.env.row import Part, Row
 
 
 @pytest.mark.parametrize("endings, kept, words", [
@@ -79,8 +83,7 @@ def of_columns(*columns: tuple, entries=9, goals=0, agents=4, **finishes) -> Fac
             for k, (_, low, high) in enumerate(columns))])
     facts.spec = SimpleNamespace(functions={}, binding=None, header=Path("dock.h"), log_fields=[
         SimpleNamespace(name=name, length=None, line=1, type="float") for name, *_ in columns])
-    facts.source.sets_column = lambda name: True
-    facts.source.log = "Log"
+    facts.source.log = ""           # nothing is known of what fills it
     return facts
 
 
@@ -95,6 +98,107 @@ def test_a_perf_that_never_varies_is_told_where_endings_differ(perf, more, told)
         findings = found(facts, "PUF423")
         assert len(findings) == told
         assert all("1 in each of" in f.message and "above 0 in 3" in f.message for f in findings)
+
+
+@pytest.mark.parametrize("high, filled, told", [
+    ((0, 0, 0), (), ["nothing ever writes Log.hits"]), ((0, 0, 0), {0, 1, 2}, []),
+    ((0, 0, 0), {0}, ["nothing ever writes Log.hits[1-2]"]), ((0, 4, 0), (), [
+        "nothing ever writes Log.hits[0, 2]"]), ((1, 1, 1), (), [])])
+def test_a_field_of_log_that_moves_is_written_whatever_the_source_shows(
+        high, filled, told, monkeypatch):
+    """Of an array, each element is looked at."""
+    facts = of_columns(*(("hits", 0, each) for each in high))
+    facts.spec.log_fields = [SimpleNamespace(name="hits", length=3, line=1, type="float")]
+    monkeypatch.setattr(logging, "may_fill", lambda source, name, element: element in filled)
+    assert [f.message for f in found(facts, "PUF423")] == told
+
+
+@pytest.mark.parametrize("lag, told", [
+    (-1, ["Log.episode_length is wrong in every entry: the steps made are 4"]), (1, []), (0, None)])
+def test_no_way_of_counting_makes_a_late_reset_steps_more_than_were_made(lag, told, monkeypatch):
+    """The step between two episodes may count for either, or for none."""
+    facts = facts_of(run=[fact("run", terminals=9, entries=9, rounds=9),
+                          fact("entries", name="episode_length", judged=9, lag=lag, low=5, high=9,
+                               measured=4, logged=5)])
+    facts.source = SimpleNamespace(stepping=list, functions={})
+    facts.spec = SimpleNamespace(functions={}, has_max_agents=False, log_fields=())
+    monkeypatch.setattr(episode_sums, "is_reset_late", lambda facts: True)
+    if told is None:
+        with pytest.raises(registry.NotTested, match="one step late") as caught:
+            list(episode_sums.sums(facts))
+        assert caught.value.because == ("PUF401",)
+    else:
+        assert [f.message for f in episode_sums.sums(facts)] == told
+
+
+def test_a_rule_that_found_something_was_tested():
+    def judge():
+        yield Finding("PUF422", "found")
+        raise registry.NotTested("another detector of it could not look")
+
+    verdict = engine.judge([(("PUF422",), judge)])
+    assert verdict.not_tested == {} and [f.code for f in verdict.findings] == ["PUF422"]
+
+
+@pytest.mark.parametrize("signal, causes, explained", [
+    (11, ["PUF201", "PUF202"], ["PUF201"]), (8, ["PUF201", "PUF202"], ["PUF202"]), (11, [], None)])
+def test_a_verdict_names_the_faults_that_ended_an_experiment(signal, causes, explained):
+    facts = facts_of()
+    facts.outcomes["run"] = Outcome("run", [fact("crash", signal=signal)], False)
+    with pytest.raises(registry.NotTested, match="did not survive") as caught:
+        registry.need(facts, "run")
+    _, why = registry.reasons({"PUF303": caught.value}, [Finding(code, "") for code in causes])
+    assert why.get("PUF303") == explained
+
+
+@pytest.mark.parametrize("parts, told", [
+    ((), ["2, 5-6, 9"]), ((Part("OBS_ALL", 0, 12, None, None, "", 0),), ["2, 5-6, 9"]),
+    ((Part("OBS_A", 0, 4, None, None, "", 0), Part("OBS_B", 4, 8, None, None, "", 0)),
+     [2, "5-6", 9])])
+def test_elements_of_one_fault_are_one_finding_unless_their_names_differ(parts, told):
+    facts = facts_of()
+    facts.row = Row(12, parts)
+    cells = [fact("left", element=element) for element in (2, 5, 6, 9)]
+    assert [group.element for group in groups.grouped(facts, cells)] == told
+
+
+def test_rows_of_a_picture_are_told_by_the_comment_after_obs_size():
+    facts = facts_of()
+    facts.row = Row(144, whole=Part("", 0, 144, None, None, "", 0, "image", (12, 12, 1)))
+    facts.shape.obs_size = 144
+    assert groups.whole(facts, span(36, 95)) == "rows 3-7 of the image"
+
+
+@pytest.mark.parametrize("lines, told", [((7,), ["1, 3, 5"]), ((7, 9), [1, 3, 5]), ((), [1, 3, 5])])
+def test_what_one_division_makes_nan_is_one_finding(lines, told, monkeypatch):
+    facts = facts_of(run=[fact("obs_not_finite", element=each, value="nan") for each in (1, 3, 5)])
+    facts.shape.dtype, facts.spec = "f32", SimpleNamespace(functions={})
+    monkeypatch.setattr(origins, "undefined", lambda facts, kind: [
+        ({"file": "dock.h", "line": line}, "c_step", "") for line in lines])
+    findings = found(facts, "PUF303")
+    if len(lines) == 2:                 # any of these lines
+        assert all("dock.h:7, dock.h:9" in finding.hint for finding in findings)
+    assert [finding.element for finding in findings] == told
+
+
+@pytest.mark.parametrize("change, told", [
+    ({}, ["rows 1-3 of the grid"]), ({"emptied": 1}, []), ({"filled": 0}, []),
+    ({"highest": 9}, []), ({"lowest": 1}, []), ({"kind": "list"}, []), ({"first": 5}, [])])
+def test_a_picture_is_cleared_as_a_whole_or_not_at_all(change, told):
+    """Not where the rest shows other values, or where what is left is no row."""
+    case = {"emptied": 0, "filled": 1, "highest": 1.0, "lowest": 0.0, "kind": "grid", "first": 4,
+            **change}
+    counts = {key: case[key] for key in ("filled", "emptied")}
+    facts = facts_of(poison=[], rewrite=[
+        fact("cell", element=element, seen=99, written=9, changed=9, reverted=1, varied=1, **counts)
+        for element in range(case["first"], 16)])
+    facts.shape.obs_size = 16
+    facts.spec = SimpleNamespace(functions={})
+    facts.row = Row(16, whole=Part("", 0, 16, None, None, "", 0, case["kind"], (4, 4)))
+    high = [1.0] * 4 + [case["highest"]] * 12
+    facts.statistics = SimpleNamespace(low=np.full(16, case["lowest"]), high=np.array(high))
+    found = half_cleared.half_cleared(facts)
+    assert [f.message.partition(" keep")[0] for f in found] == told
 
 
 def test_truncations_are_written_on_every_step_as_terminals_are():

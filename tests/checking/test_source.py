@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from puffer_sdk.checking.collect.c.source import actions, counters, demo, effects, read, sums
+from puffer_sdk.checking.collect.c.source.logging import may_fill
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.finding import Finding
@@ -28,7 +29,7 @@ GAME = """\
 #include "raylib.h"
 #define OBS_SIZE 4
 #define ACT_SIZES {WIDTHS}
-typedef struct Log { float score; float n; } Log;
+typedef struct Log { float score; float hits[2]; float n; } Log;
 TYPES
 typedef struct Game {
     Log log;
@@ -90,6 +91,40 @@ def line_of(facts: Facts, text: str, file: str = "game.h") -> int:
 
 def names(functions) -> set[str]:
     return {function.name for function in functions}
+
+
+# -- the log ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step, filled", [
+    ("env->log.score += 1;", ["score"]), ("env->log.hits[1]++;", ["hits[1]"]),
+    ("env->log.hits[env->tick] = 1;", ["hits[0]", "hits[1]"]),
+    ("float* hits = env->log.hits; hits[0]++;", ["hits[0]", "hits[1]"]),
+    ("add(&env->log.score);", ["score"]), ("Log* log = &env->log; log->n++;", ["n"]),
+    ("other.score++;", []), ("env->speed = env->log.score;", []), ("add(&env->speed);", []),
+    ("Log one = {1}; env->log.n += one.n;", ["hits[0]", "hits[1]", "n", "score"]),
+    ("float* all = (float*)&env->log; all[env->tick]++;", ["hits[0]", "hits[1]", "n", "score"]),
+    ("memcpy(&env->log, env->map, sizeof(Log));", ["hits[0]", "hits[1]", "n", "score"]),
+    ("memset(&env->log, 0, sizeof(Log)); Log none = {0}; env->log = none;", [])])
+def test_what_may_fill_a_field_of_log(step, filled, game):
+    """By its name in a Log, not in any struct; by its address; or with the Log as a whole."""
+    facts = game(types="typedef struct Other { float score; } Other;\nstatic Other other;",
+                 helpers="static void add(float* x) { *x += 1; }",
+                 step=f"float n = env->log.n; (void)n; {step}")
+    fields = {"score": ("score", None), "n": ("n", None),
+              "hits[0]": ("hits", 0), "hits[1]": ("hits", 1)}
+    assert sorted(text for text, field in fields.items()
+                  if may_fill(facts.source, *field)) == filled
+
+
+@pytest.mark.parametrize("step, cleared", [
+    ("env->log = (Log){0};", ["log"]), ("Log none = {0}; env->log = none;", ["log"]),
+    ("Log kept = env->log; kept.n++; env->log = kept;", []),
+    ("Log next = {0}; next.n += 1; env->log = next;", []), ("env->log = (Log){1};", []),
+    ("env->log.n = 0;", ["n"]), ("memset(&env->log, 0, sizeof(Log));", ["log"])])
+def test_a_log_that_is_changed_and_stored_back_is_not_cleared(step, cleared, game):
+    facts = game(step=step)
+    assert [name for name, _, _ in facts.source.cleared_logs()] == cleared
 
 
 # -- calls -----------------------------------------------------------------------------------

@@ -48,8 +48,8 @@ def judge(judges: Iterable[Judge], seed: int | None = None) -> Verdict:
             finding.hint = f"{finding.hint}; {meant}" if finding.hint else meant
     findings.sort(key=Finding.order)
     asked = {code for codes, _ in judges for code in codes}
-    not_tested, explained = registry.reasons(
-        {code: reasons[code] for code in asked - looked}, findings)
+    silent = asked - looked - {finding.code for finding in findings}
+    not_tested, explained = registry.reasons({code: reasons[code] for code in silent}, findings)
     return Verdict(findings, not_tested, explained, len(asked))
 
 

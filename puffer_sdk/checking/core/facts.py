@@ -283,16 +283,22 @@ def repeated(numbers) -> Elements | None:
     return None
 
 
+def as_one(numbers) -> int | Elements:
+    """Numbers as the elements of one finding: "2, 5-6", "1-2 of each 3", "2, 5, 11 and 40 more"."""
+    pairs = list(ranges(numbers))
+    texts = [str(span(*pair)) for pair in pairs]
+    if len(pairs) > MANY:
+        texts[3:] = [f"and {len(pairs) - 3} more"]
+    text = ", ".join(texts).replace(", and", " and")
+    return repeated(numbers) or (Elements(*pairs[0], text) if pairs[1:] else span(*pairs[0]))
+
+
 def gathered(numbers) -> list[tuple[int | Elements, list[int]]]:
     """Numbers as the elements of findings, each with its numbers. What comes back at equal
     distances, and more ranges than anybody reads, are one: "2, 5-6, 11 and 40 more"."""
     pairs = list(ranges(numbers))
-    one = repeated(numbers)
-    if one is None and len(pairs) > MANY:
-        texts = ", ".join(str(span(*pair)) for pair in pairs[:3])
-        one = Elements(*pairs[0], f"{texts} and {len(pairs) - 3} more")
-    if one is not None:
-        return [(one, sorted(set(numbers)))]
+    if repeated(numbers) is not None or len(pairs) > MANY:
+        return [(as_one(numbers), sorted(set(numbers)))]
     return [(span(*pair), list(range(pair[0], pair[1] + 1))) for pair in pairs]
 
 

@@ -23,6 +23,7 @@ import inspect
 import json
 import pkgutil
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -225,10 +226,16 @@ def requested(facts: Facts) -> dict[str, Rule]:
             and any(is_requested(each, facts) for each in rule.detectors)}
 
 
+DEADLY = ("PUF201", "PUF203", "PUF204", "PUF208", "PUF405")   # they end a process
+
+
 def need(facts: Facts, *experiments: str) -> None:
     """Raises NotTested unless all of these experiments came to their end."""
     for name in experiments:
         if facts.outcome(name) is None:
-            raise NotTested(facts.skipped.get(name, f"the environment did not survive '{name}'"
-                                              if name in facts.outcomes else
-                                              "the environment did not survive its first steps"))
+            if name in facts.skipped:
+                raise NotTested(facts.skipped[name])
+            divided = any(fact.signal == signal.SIGFPE for fact in facts.all(name, "crash"))
+            raise NotTested("the environment did not survive",
+                            *(("PUF206",) if facts.exceeded else
+                              ("PUF202",) if divided else DEADLY))

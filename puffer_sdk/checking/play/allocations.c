@@ -145,10 +145,10 @@ static void drop_block(const void* at) {
     }
 }
 
-void block_replaced(const void* at) {
+void block_replaced(const void* at, int array) {
     const Block* block = find_block(at);
     if (block) {
-        sites[block->site].replaced = true;
+        sites[block->site].replaced |= 1 << array;
     }
 }
 
@@ -255,10 +255,11 @@ void count_blocks(bool on) {
 static struct {
     char* start;
     size_t bytes;
+    bool caught;    // one is enough
 } sealed;
 
 void actions_seal(void* block, size_t bytes) {
-    if (!sealed.start && mprotect(block, bytes, PROT_READ) == 0) {
+    if (!sealed.start && !sealed.caught && mprotect(block, bytes, PROT_READ) == 0) {
         sealed.start = block;
         sealed.bytes = bytes;
     }
@@ -276,6 +277,7 @@ bool actions_fault(const char* at, unsigned long long pc) {
         return false;
     }
     actions_unseal();
+    sealed.caught = true;
     report(actions_write, .pc = pc);
     return true;    // the instruction is tried again, and succeeds
 }

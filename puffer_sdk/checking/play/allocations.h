@@ -8,7 +8,7 @@ typedef struct Site {
     uint64_t hash;    // of the stack
     void* stack[DEPTH];
     int depth, phase, env;    // of the first block
-    bool replaced;            // a block was what an array of the struct pointed to before bind
+    int replaced;             // bits: arrays of the struct that pointed to a block before bind
     int64_t step;
     int64_t live, bytes;                             // now
     int64_t at_mark[MARKS], bytes_at_mark[MARKS];    // after R/8, R/4, R/2, R resets

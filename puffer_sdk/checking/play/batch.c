@@ -84,7 +84,7 @@ Batch batch_open(int how) {
         for (int p = 0; p < 4; p++) {
             const void* own;
             memcpy(&own, env_struct(&b, i) + layout.pointers[p], sizeof own);
-            block_replaced(own);
+            block_replaced(own, p);
         }
         api->bind(b.vec, i, &b.rows[i]);
     }

@@ -57,6 +57,7 @@ typedef struct Envelope {         // one env
     const char* at;               // its struct
     double absolute;              // sum of |reward| since the last entry
     int64_t since, rounds;        // step of the last entry
+    double parts;                 // entries since any agent's last ending
     int64_t random;               // ticks of random play so far
     int64_t event, event_step;    // its last reward or terminal
     bool ever;
@@ -273,10 +274,16 @@ static void compare_entry(Entries* s, const Ledger* l, int e, double logged, dou
     }
 }
 
-// Of an episode that has had entries: is it of the time since the last one, or of all so far?
+// Of an episode that has had an entry for each agent: is it of the time since the last one, or of
+// all so far? Looked at where all agents began together
 static void compare_goal(Ledger* l, int e, float length) {
     const Account* a = &l->accounts[l->first[e]];
-    if (a->since[ENTRY] > a->since[OWN]) {
+    int agents = l->b->count[e];
+    bool together = true;
+    for (int i = 1; i < agents; i++) {
+        together = together && a[i].since[OWN] == a->since[OWN];
+    }
+    if (together && l->envs[e].parts >= agents) {
         l->later++;
         if (fabsf(length - (float)(watch.step - a->since[OWN])) < 0.5f) {
             l->running++;
@@ -321,9 +328,10 @@ static void read_log(Ledger* l, int e, bool any_ended) {
             compare_entry(&l->length, l, e, log[length] / n, n, true);
         }
     }
-    if (!any_ended && n > 0.0f && length >= 0 && l->b->count[e] == 1) {
+    if (!any_ended && n > 0.0f && length >= 0) {
         compare_goal(l, e, log[length] / n);
     }
+    l->envs[e].parts += n;
     l->envs[e].since = watch.step;
     l->envs[e].absolute = 0.0;
     for (int i = 0; i < l->b->count[e]; i++) {
@@ -412,6 +420,7 @@ void ledger_step(Ledger* l) {
         if (n != 0.0f) {
             read_log(l, e, ended > 0);
         }
+        env->parts = ended > 0 ? 0.0 : env->parts;
         logged_step(l->values, l->b, e);
         if (ended > 0) {
             begin_windows(l, e);

@@ -117,8 +117,8 @@ void add_region(int array, int env, char* start, size_t bytes, char* low, char* 
 // allocations.c
 void loan_add(const char* name, const void* start, size_t bytes);    // not the env's to free
 void loan_remove(const void* start);
-void block_replaced(const void* at);             // by one that is lent: its pointer is overwritten
-void actions_seal(void* block, size_t bytes);    // until the next write into it
+void block_replaced(const void* at, int array);    // by one that is lent, an array of PufferBuffers
+void actions_seal(void* block, size_t bytes);      // until the next write into it
 void actions_unseal(void);
 bool actions_fault(const char* at, unsigned long long pc);    // from the signal handler
 

@@ -183,7 +183,6 @@ void experiment_packed(void) {
     Batch b = batch_open(PACKED);
     Shadow shadow;
     Rewritten written = {0};
-    bool sealed = false;
     for (int a = 0; a < NUM_ARRAYS; a++) {
         shadow.block[a] = b.block[a] ? malloc(b.bytes[a]) : NULL;
     }
@@ -198,9 +197,8 @@ void experiment_packed(void) {
                 memcpy(shadow.block[a], b.block[a], b.bytes[a]);
             }
         }
-        if (written.count > 0 && !sealed) {    // the next write shows its line
+        if (written.count > 0) {    // the next write shows its line
             actions_seal(b.block[ACTIONS], b.bytes[ACTIONS]);
-            sealed = true;
         }
         for (int e = 0; e < b.envs; e++) {
             if (t == 0) {

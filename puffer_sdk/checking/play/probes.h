@@ -2,8 +2,9 @@
  *
  * checking/collect/c/probing.py writes a copy of the header in which the operand of a narrowing store
  * is passed through puffer_narrow, an integer division through puffer_quotient, and a generator's
- * state that is copied through puffer_copy; all return what the code would have had. puffer_forget is
- * shown a reward before it is set to 0. probes.c reports what went through.
+ * state that is copied through puffer_copy, what perf takes through puffer_share; all return what the
+ * code would have had. puffer_forget is shown a reward before it is set to 0. probes.c reports what
+ * went through.
  */
 #pragma once
 #include <stdint.h>
@@ -11,13 +12,13 @@
 typedef struct PufferSite {
     int64_t count;          // times that it was reached
     int64_t outside;        // puffer_narrow: values that fit into no byte; puffer_forget: rewards
-                            // other than 0
+                            // other than 0; puffer_share: values outside [0, 1]
     int64_t first;          // the first of them
     int64_t zeros, ones;    // puffer_quotient: results of 0 and of 1 ...
     int64_t inexact;        // ... those of 0 that are no zero, as 3 / 4
     int64_t beyond;         // results that are no share: below 0, above 1, or 1 with a remainder
     int64_t nearly;         // ... those of 0 whose numerator is 9/10 of the other or more
-    int64_t low, high;      // numerators
+    int64_t low, high;      // numerators; puffer_share: thousandths
     int64_t last;           // puffer_copy: the state that was copied last; times that it was ...
     int64_t again;          // ... the same as before
 } PufferSite;
@@ -56,6 +57,20 @@ PUFFER_LOOKS int64_t puffer_copy(int site, int64_t state) {
     s->last = state;
     s->count++;
     return state;
+}
+
+PUFFER_LOOKS double puffer_share(int site, double value) {
+    PufferSite* s = &puffer_check_sites[site];
+    if (value < -1e-4 || value > 1.0001) {
+        int64_t thousandths = value > 1e12    ? (int64_t)1e15
+                              : value < -1e12 ? (int64_t)-1e15
+                                              : (int64_t)(1e3 * value);
+        s->low = thousandths < s->low ? thousandths : s->low;
+        s->high = thousandths > s->high ? thousandths : s->high;
+        s->outside++;
+    }
+    s->count++;
+    return value;
 }
 
 PUFFER_LOOKS void puffer_forget(int site, double reward) {

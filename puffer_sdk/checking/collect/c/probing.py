@@ -15,7 +15,8 @@ from . import driver
 from .source.sites import Site
 
 CALLS = {"byte": "puffer_narrow", "quotient": "puffer_quotient", "product": "puffer_quotient",
-         "copy": "puffer_copy", "clear": "puffer_forget", "replace": "puffer_forget"}
+         "copy": "puffer_copy", "clear": "puffer_forget", "replace": "puffer_forget",
+         "share": "puffer_share"}
 
 
 def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from ....env.contract import UNSET
 from ...core.facts import Difference, Facts
 from ...core.finding import Finding
-from ...core.registry import NotTested, need, rule, unless
+from ...core.registry import DEADLY, NotTested, need, rule, unless
 from ...core.repro_spec import FAILED, RACE, Proof, Shows
 from ..contract.code import mutable_global, shared_rng
 from ..contract.contract import compiler_warning
@@ -70,7 +70,7 @@ def _two_runs(facts: Facts):
                        seen_in="trace-again", shows=Shows("same-again"),
                        hint=_cause(facts) or "look for static and file-scope variables")
     elif not {"trace-moved", "trace-again"} <= set(facts.traces):
-        raise NotTested("the environment did not survive a second run")
+        raise NotTested("the environment did not survive a second run", *DEADLY)
 
 
 def _cause(facts: Facts) -> str:

@@ -1,12 +1,15 @@
 """PUF205-207: the env writes into its actions, keeps memory, or frees what is not its own."""
 from __future__ import annotations
 
+from ....env.syntax import Node
 from ...core.facts import Fact, Facts
 from ...core.finding import Finding
 from ...core.memory_bound import GIB
 from ...core.registry import NotTested, need, rule
 from ...core.repro_spec import ASAN, SIGNAL, Proof, Shows, dies
 from .memory import call_of, damaged, place_of
+
+BOUND = ("observations", "actions", "rewards", "terminals")     # in the order of facts.def
 
 
 @rule("PUF205", "actions-written", "warning")
@@ -37,10 +40,13 @@ def actions_written(facts: Facts):
     caught = facts.fact("packed", "actions_write")
     frame = caught.frame if caught else None
     place = {"file": frame.file, "line": frame.line} if frame else facts.at("c_step")
-    yield Finding("PUF205", "c_step writes into its actions", **place, env=fact.env,
-                  agent=fact.agent, step=fact.step, element=fact.head,
+    resets = caught and any(frame.function == "c_reset" for frame in caught.frames)
+    yield Finding("PUF205", f"{'c_reset' if resets else 'c_step'} writes into the actions", **place,
+                  env=fact.env, agent=fact.agent, step=fact.step, element=fact.head,
                   expected=fact.was, actual=fact.became, seed=facts.seed, seen_in="packed",
-                  hint="copy the action into a local variable, and change that")
+                  hint="delete the line: the trainer writes the actions of each step, and reads "
+                       "those of an ending after c_reset" if resets else
+                       "copy the action into a local variable, and change that")
 
 
 @rule("PUF206", "memory-leak", proof=Proof("freed"))
@@ -79,9 +85,12 @@ def memory_leak(facts: Facts):
     need(facts, "memory")
     leaks = facts.all("memory", "leak")
     yield from _own_arrays(facts, [fact for fact in leaks if fact.replaced])
+    leaks = [fact for fact in leaks if not fact.replaced]
+    lost, together = _overwritten(facts, leaks)
+    yield from lost
     seen = set()
     for fact in leaks:
-        if fact.replaced:
+        if fact in together:
             continue
         place = place_of(facts, fact)
         key = (place.get("file"), place.get("line"), fact.how)
@@ -105,21 +114,80 @@ def memory_leak(facts: Facts):
 
 
 def _own_arrays(facts: Facts, leaks: list[Fact]):
-    """Arrays that init makes and the trainer's replace: to free those in c_close would be wrong."""
-    if leaks:
+    """Arrays that init makes and the trainer's replace: to free those in c_close is wrong, and
+    where it does, PUF207 says so."""
+    names = [name for bit, name in enumerate(BOUND) if any(f.replaced >> bit & 1 for f in leaks)]
+    freed = {fact.array for outcome in facts.outcomes.values()
+             for fact in outcome.all("shared_free")}
+    if leaks and not freed & set(names):
         yield Finding("PUF206", "init allocates arrays that the trainer replaces by its own",
                       **place_of(facts, leaks[0]), shows=Shows("freed"),
-                      expected="observations, actions, rewards and terminals that are bound after "
-                               "init",
+                      expected=f"{_listed(names)} that are bound after init",
                       actual=f"{sum(f.blocks for f in leaks) / leaks[0].envs:g} blocks of one env "
                              "that nobody points to any more",
                       hint="leave this out of init: a standalone program allocates them in main")
 
 
+def _overwritten(facts: Facts, leaks: list[Fact]) -> tuple[list[Finding], list[Fact]]:
+    """Blocks of init that c_close would free, if their pointer were not set to others: a finding
+    for each such field, and the leaks that these tell of."""
+    kept = {id(fact): _kept_in(facts, fact) for fact in leaks if fact.how == "close"}
+    freed = {node.key for function in facts.source.reach("c_close") for call in function.nodes
+             if call.kind == "call" and call.name == "free" for node in call.walk()
+             if node.kind == "member"}
+    findings, together = [], []
+    for fact in leaks:
+        field = kept.get(id(fact))
+        if fact.phase != "init" or not field or field.key not in freed or fact in together:
+            continue
+        line = next(({"file": function.file, "line": node.line}
+                     for function in facts.source.reach("c_reset", "c_step")
+                     for node in function.nodes
+                     if node.op == "=" and node.children[0].key == field.key), None)
+        if line is None:
+            continue
+        mine = [one for one in leaks if kept.get(id(one)) and kept[id(one)].key == field.key]
+        together += mine
+        blocks, size = (sum(getattr(one, what) / one.envs for one in mine)
+                        for what in ("blocks", "bytes"))
+        findings.append(Finding(
+            "PUF206", f"'{field.name}' is set to another block, and the one before is lost",
+            **{**place_of(facts, fact), **line, "stack": []}, shows=Shows("freed"),
+            expected="every block freed", actual=_amount(blocks, size) + " of one env left behind",
+            hint="free the old block before its pointer is overwritten"))
+    return findings, together
+
+
+def _kept_in(facts: Facts, leak: Fact) -> Node | None:
+    """The field that a leaked block's pointer is stored to, as the source tells."""
+    place = place_of(facts, leak)
+    for function in facts.source.functions.values():
+        if function.file != place.get("file"):
+            continue
+        stores = [(node.children[0], node.children[1]) if node.op == "=" else
+                  (node, node.children[-1]) for node in function.nodes
+                  if node.children and (node.op == "=" or node.kind == "variable")]
+        targets = [target for target, value in stores if value.bare().kind == "call"
+                   and value.bare().line == place.get("line")]
+        locals_ = {target.key for target in targets if target.kind in ("name", "variable")}
+        targets += [target for target, value in stores if value.bare().key in locals_]
+        for target in targets:
+            if target.kind == "member":
+                return target
+    return None
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
+
+
 def _per_env(fact: Fact) -> str:
     """How many blocks and bytes each env leaves."""
-    blocks, bytes_ = fact.blocks / fact.envs, fact.bytes / fact.envs
-    return f"{blocks:g} block{'' if blocks == 1 else 's'} ({bytes_:g} bytes)"
+    return _amount(fact.blocks / fact.envs, fact.bytes / fact.envs)
+
+
+def _amount(blocks: float, size: float) -> str:
+    return f"{blocks:g} block{'' if blocks == 1 else 's'} ({size:g} bytes)"
 
 
 @rule("PUF207", "frees-shared-buffer", proof=dies(ASAN, SIGNAL))
@@ -147,8 +215,9 @@ def frees_shared_buffer(facts: Facts):
     found: dict[tuple, list[tuple[str, Fact]]] = {}
     for name, outcome in sorted(facts.outcomes.items(), key=lambda item: _order(item[0])):
         for fact in outcome.all("shared_free"):
-            frame = fact.frame
-            key = (frame.file, frame.function) if frame else ("", call_of(fact))
+            frame = fact.frame          # a call at its end may have left the function
+            key = (frame.file, frame.function) if frame else (
+                place_of(facts, fact).get("file"), call_of(fact))
             facts_there = found.setdefault(key, [])
             if fact.array not in [other.array for _, other in facts_there]:
                 facts_there.append((name, fact))
@@ -157,11 +226,14 @@ def frees_shared_buffer(facts: Facts):
         verb = "frees" if fact.call == "free" else "reallocates"
         arrays = [other.array for _, other in there]
         whose = "the env struct" if arrays == ["env struct"] else \
-            f"the trainer's {', '.join(arrays[:-1])}{' and ' if arrays[1:] else ''}{arrays[-1]}"
+            f"the trainer's {_listed(arrays)}"
         yield Finding("PUF207", f"{call_of(fact)} {verb} {whose}",
                       **{**place_of(facts, fact), "seen_in": name},
                       expected="only memory that the env allocated", actual=", ".join(arrays),
-                      hint="free it in the program that allocated it")
+                      hint="leave out both these and what init allocates for them: the trainer "
+                           "has arrays of its own"
+                      if any(leak.replaced for leak in facts.all("memory", "leak")) else
+                      "free it in the program that allocated it")
     if not found and not damaged(facts):
         need(facts, "guard-low")
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ...core.facts import REPEATS, Fact, Facts, blocks, ranges
+from ....env.row import named
+from ...core.facts import REPEATS, Fact, Facts, as_one, blocks, ranges
 from ...core.finding import Elements, span
 
 
@@ -39,8 +40,14 @@ def grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
         names = ", ".join(str(span(*pair)) for pair in ranges(agents))
         who = "" if everyone else f" of agent{'s' if agents[1:] else ''} {names}"
         env = next(getattr(cell, "env", 0) for cell in cells if cell.agent in agents)
-        found += [Group(each, None if everyone else agents[0], who, env) for each in blocks(row)]
+        found += [Group(each, None if everyone else agents[0], who, env)
+                  for each in (blocks(row) if _are_named(facts, row) else [as_one(row)])]
     return found
+
+
+def _are_named(facts: Facts, row: Collection[int]) -> bool:
+    """Whether elements belong to different parts of the row: each may have a cause of its own."""
+    return len({named(facts.row.parts, element) for element in row}) > 1
 
 
 def whole(facts: Facts, element: int | Elements) -> str:
@@ -52,7 +59,7 @@ def whole(facts: Facts, element: int | Elements) -> str:
         return f"elements {element} of the observation"
     if first == 0 and last == facts.shape.obs_size - 1:
         return "the whole observation"
-    for part in facts.row.parts:
+    for part in facts.row.described:
         width = math.prod(part.shape[1:])
         if part.kind in ("grid", "image") and part.first <= first and last <= part.last and \
                 (first - part.first) % width == 0 and (last + 1 - part.first) % width == 0:

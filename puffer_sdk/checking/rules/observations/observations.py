@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...core.facts import Facts, gathered
+from ...core.facts import Facts, as_one, gathered
 from ...core.finding import Finding
 from ...core.registry import need, rule
 from ...core.repro_spec import Proof
@@ -77,10 +77,17 @@ def obs_not_finite(facts: Facts):
     if facts.shape.dtype == "u8":
         return
     need(facts, "run")
-    for element, fact, _ in _sightings(facts, "obs_not_finite"):
+    sightings = list(_sightings(facts, "obs_not_finite"))
+    anywhere = facts.at("c_step")
+    where = [origin(facts, fact.value, anywhere) for _, fact, _ in sightings]
+    if len(sightings) > 1 and all(place == where[0] for place in where) and (
+            where[0].get("line") != anywhere.get("line")):
+        first = min((fact for _, fact, _ in sightings), key=lambda fact: (fact.step, fact.element))
+        every = as_one(fact.element for _, _, found in sightings for fact in found)
+        sightings = [(every, first, [])]    # of one division
+    for (element, fact, _), place in zip(sightings, where):
         yield Finding("PUF303", f"{facts.called(element)} of the observation became "
-                                f"{fact.value}", env=fact.env,
-                      **origin(facts, fact.value, facts.at("c_step")),
+                                f"{fact.value}", env=fact.env, **place,
                       agent=fact.agent, step=fact.step, element=element,
                       expected="a finite number", actual=fact.value, seed=facts.seed,
                       seen_in="run")

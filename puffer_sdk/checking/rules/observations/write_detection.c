@@ -220,6 +220,7 @@ typedef struct Cell {           // one element of one agent, over all envs
     int64_t changed;            // in the third batch
     bool reverted;              // it came back to a value that it had before
     bool fell, rose, varied;    // went down; went up; had more than two values
+    int64_t filled, emptied;    // went from 0 to something else; to 0
     int64_t held, retold;       // kept what was set; and a step on c_reset's row shows it, too
 } Cell;
 
@@ -237,6 +238,8 @@ static void follow(Cell* c, Past* p, double value, bool fresh) {
         *p = (Past){value, value, value, 1};
     } else if (value != p->last) {
         c->changed++;
+        c->filled += p->last == 0.0;
+        c->emptied += value == 0.0;
         c->fell |= value < p->last;
         c->rose |= value > p->last;
         c->reverted |= p->distinct > 1 && (value == p->start || value == p->before);
@@ -526,7 +529,8 @@ static void report_cells(const Cell* cells, const RowCount* rows, size_t agents)
         if (c->written < c->seen || i == 0) {
             fact(cell, .agent = i / D, .element = i % D, .seen = c->seen, .written = c->written,
                  .changed = c->changed, .reverted = c->reverted, .fell = c->fell, .rose = c->rose,
-                 .varied = c->varied, .held = c->held, .retold = c->retold);
+                 .varied = c->varied, .held = c->held, .retold = c->retold, .filled = c->filled,
+                 .emptied = c->emptied);
         }
     }
     for (size_t i = 0; i < agents; i++) {

@@ -5,7 +5,7 @@ import os
 
 from ....settings.config import find_ini
 from ...core.facts import Facts, Variant
-from ...core.registry import NotTested, need
+from ...core.registry import DEADLY, NotTested, need
 from ..contract.contract import key_lines
 
 
@@ -14,7 +14,7 @@ def played(facts: Facts) -> list[Variant]:
     need(facts, "probe")
     others = [variant for variant in facts.variants if variant.key]
     if any(not v.outcome.ended for v in facts.variants if v.key is None):
-        raise NotTested("the environment did not survive its own settings")
+        raise NotTested("the environment did not survive its own settings", *DEADLY)
     return others
 
 

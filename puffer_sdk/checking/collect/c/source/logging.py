@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .....env.syntax import Node
+from .fields import FILLS
 from .model import INTEGER, Function, Source
 
 DEEPEST = 8         # pointers given to pointers
@@ -65,6 +66,43 @@ def paths(source: Source, function: Function, node: Node, deep: int = DEEPEST) -
     if node.kind == "index" or node.op in ("&", "*", "+") and node.children:
         return paths(source, function, node.children[0], deep - 1)
     return set()
+
+
+def may_fill(source: Source, name: str, element: int | None) -> bool:
+    """Whether any code may store something but 0 to a field of Log, or to that element of one that
+    is an array: by its name, or to a Log as a whole."""
+    nodes = [node for function in source.functions.values() for node in function.nodes]
+    return not source.log or any(_fills_whole(source, node) or _stores_to(
+        source, node, name, element) for node in nodes)
+
+
+def _stores_to(source: Source, node: Node, name: str, element: int | None) -> bool:
+    if node.kind == "designator":
+        return node.name == name and node.more == source.log
+    if not source.is_column(node, name):
+        return False
+    place, indices = node, []
+    while place.parent.kind == "index" and place.parent.children[0] is place:
+        place = place.parent
+        indices.append(place.children[1].value)
+    if element is not None and len(indices) == 1 and indices[0] is not None:
+        if indices[0] != element:
+            return False
+    elif element is not None and not indices:
+        return True                         # its address goes on
+    return place.parent.op == "&" or place.parent.writes and place.parent.children[0] is place
+
+
+def _fills_whole(source: Source, node: Node) -> bool:
+    """A Log that is made of values, or that is handed on as memory: (float*)&env->log."""
+    if node.kind == "list":
+        return node.type == source.log and any(
+            child.bare().value != 0 for child in node.children)
+    given = node.children if node.kind == "cast" and node.is_pointer else \
+        [node.arguments[index] for index in node.more or () if index < len(node.arguments)] \
+        if node.kind == "call" and node.name not in {*FILLS, *source.functions} else []
+    return any(each.type == f"{source.log} *" for each in given) and not (
+        node.type == f"{source.log} *" or node.parent.kind == "call" and node.parent.name in FILLS)
 
 
 def begins_at_zero(source: Source, field: Node) -> bool:

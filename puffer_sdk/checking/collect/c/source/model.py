@@ -295,12 +295,6 @@ class Source(Fields):
                     found.setdefault(node.children[0].key, set()).add((function.file, node.line))
         return found
 
-    def sets_column(self, field: str) -> bool:
-        """Whether any function stores to a field of that name, of any struct."""
-        return any((node.writes or node.op == "&") and node.children and any(
-            inner.kind == "member" and inner.name == field for inner in node.children[0].walk())
-            for function in self.functions.values() for node in function.nodes)
-
     def assigned_logs(self) -> list[tuple[str, str, int]]:
         """(field, file, line) of each env->log.field = ... that steps run."""
         return [(node.children[0].name, function.file, node.children[0].line)
@@ -320,7 +314,8 @@ class Source(Fields):
                 if node.kind == "binary" and node.op == "=":
                     target, value = node.children
                     if self.is_field(target, "log"):
-                        yield "log", function.file, target.line
+                        if is_zero(function, value):
+                            yield "log", function.file, target.line
                     elif value.bare().value == 0 and self._is_column(function, node):
                         yield target.name, function.file, target.line
             for call in function.library_calls:
@@ -392,6 +387,21 @@ class Source(Fields):
 
 
 TESTS = {"if", "switch", "choice", "while_stmt", "do_stmt"}
+def is_zero(function: Function, value: Node) -> bool:
+    """Whether a struct is all zeros: `(Log){0}`, or a variable that is declared as that and that
+    nothing is stored to."""
+    value = value.bare()
+    if value.kind == "name":
+        made = next((node for node in function.nodes
+                     if node.kind == "variable" and node.key == value.key and node.children), None)
+        return made is not None and is_zero(function, made.children[-1]) and not any(
+            (node.writes or node.op == "&") and any(
+                inner.key == value.key for inner in node.children[0].walk())
+            for node in function.nodes)
+    return value.kind in ("literal", "list") and all(
+        node.kind in ("literal", "list") or node.bare().value == 0 for node in value.walk())
+
+
 LITERALS = {"integer_literal", "floating_literal"}
 INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
 

@@ -5,6 +5,7 @@
     obs[OBS_DONE] = pot->heat / env->cook_time * 10;            "product": likewise, and then 10
     unsigned int rng = env->rng;                                "copy": it may draw the same again
     env->rewards[i] = 0.0f;                                     "clear": a reward may be lost
+    env->log.perf += won ? 3.0f : 0.0f;                         "share": it may be beyond 1
 
 Whether it does is known when the code runs: collect/c/probing.py makes it count.
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from .....env import syntax
 from .....env.source import hide
 from .....env.syntax import Node
-from . import generators
+from . import generators, logging
 from .fields import COPIES
 from .model import Function, Source
 
@@ -32,7 +33,7 @@ MOST = 64
 class Site:
     """An expression, from byte `start` to `end` of its file."""
 
-    kind: str               # "byte", "quotient", "product", "copy", "clear", "replace"
+    kind: str               # "byte", "quotient", "product", "copy", "clear", "replace", "share"
     file: str
     line: int
     start: int
@@ -63,6 +64,8 @@ def sites(source: Source) -> list[Site]:
                     nodes.append((function, "clear", value))
                 elif function.name == "c_step" and _replaces(source, target, value):
                     nodes.append((function, "replace", value))
+            elif goes == "perf" and _is_an_entrys(source, target):
+                nodes = [*nodes, (function, "share", value)]
             for owner, kind, node in nodes:
                 site = _site(source, owner, kind, node, goes, target, function)
                 if site:
@@ -99,6 +102,16 @@ def _stores(source: Source, function: Function) -> Iterator[tuple[str, Node, Nod
         if node.kind == "binary" and node.op in syntax.ASSIGNMENTS and source.is_column(
                 node.children[0], "perf"):
             yield "perf", *node.children
+
+
+def _is_an_entrys(source: Source, target: Node) -> bool:
+    """Whether perf takes one entry's value here, and nowhere else: n grows by 1 beside it."""
+    places = {name: [node for _, node in nodes]
+              for name, nodes in logging.stores(source).items()}
+    return target.parent.op == "+=" and places["perf"] == [target.parent] and any(
+        node.op == "x++" or node.op == "++x" or
+        node.op == "+=" and node.children[1].bare().value == 1
+        for node in places.get("n", ()) if node.parent is target.parent.parent)
 
 
 def _clears(target: Node, value: Node) -> bool:

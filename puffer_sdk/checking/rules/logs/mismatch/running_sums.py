@@ -18,6 +18,6 @@ def running_sums(facts: Facts):
                       step=fact.step, element="episode_length", seed=facts.seed,
                       expected="sums of the part, or one entry for each episode",
                       actual=f"the length since the last terminal in {fact.running} of "
-                             f"{fact.later} entries after the first", severity="warning",
+                             f"{fact.later} later entries", severity="warning",
                       hint="set the sums to 0 after each entry, or write the log where the "
                            "terminal is set")

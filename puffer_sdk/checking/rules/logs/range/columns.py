@@ -5,11 +5,9 @@ from ....core.facts import Fact, Facts
 
 
 def logged(facts: Facts) -> dict[str, Fact]:
-    """Field of Log -> its lowest and highest value in entries; not of n, nor of arrays."""
-    found, at = {}, 0
-    facts_of = {fact.element: fact for fact in facts.all("run", "logged")}
-    for field in facts.spec.log_fields:
-        if not field.length and field.name != "n" and at in facts_of:
-            found[field.name] = facts_of[at]
-        at += field.length or 1
-    return found
+    """Field of Log, "hits", or element of one, "kills[2]" -> its lowest and highest value in
+    entries; not of n."""
+    names = [f"{field.name}[{i}]" if field.length else field.name
+             for field in facts.spec.log_fields for i in range(field.length or 1)]
+    return {names[fact.element]: fact for fact in facts.all("run", "logged")
+            if fact.element < len(names) and names[fact.element] != "n"}

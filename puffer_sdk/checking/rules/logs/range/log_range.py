@@ -23,11 +23,14 @@ def log_range():
     A NaN in one entry makes the mean of all entries NaN, and that of the whole window. A share that
     is divided as whole numbers is 0 for all but the best: `(float)(env->score / env->best)`.
 
-    A field that nothing writes is 0 in every figure that is drawn from it. So is one that adds what
-    nothing counts, or what was set to 0 just before: c_reset before the entry. A perf or score that
-    is the same in every entry, and not 0, tells no policy from another, where the last rewards say
-    that some episodes end well and others badly (looked at where each env has one agent). What is 0
-    in every entry because random play never gets there is not reported.
+    A perf of one agent counts, even where the mean of those that end on a step is within.
+
+    A field that nothing writes, or an element of one, is 0 in every figure that is drawn from it.
+    So is one that adds what nothing counts, or what was set to 0 just before: c_reset before the
+    entry. A perf or score that is the same in every entry, and not 0, tells no policy from another,
+    where the last rewards say that some episodes end well and others badly (looked at where each
+    env has one agent). What is 0 in every entry because random play never gets there is not
+    reported.
 
     Fix: divide by the best that can be reached; put the raw figure into `score`. Where nothing
     was counted, add 0 instead of 0 / 0.

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.often import enough
 from ....core.registry import NotTested, detector, need
 
 
@@ -15,7 +16,9 @@ def beyond(facts: Facts):
     if facts.fact("run", "run").entries == 0:
         raise NotTested("there are no log entries")
     fact = facts.fact("run", "log_range")
-    if fact:
+    if fact is None:
+        yield from _of_one(facts)
+    else:
         largest = fact.largest
         yield Finding("PUF423", f"Log.perf is {fact.value:.6g} in an entry"
                       if not isinstance(fact.value, str) else f"Log.perf is {fact.value}",
@@ -24,3 +27,15 @@ def beyond(facts: Facts):
                       actual=f"{largest:.6g}" if not isinstance(largest, str) else largest,
                       seed=facts.seed, hint="divide by the best that can be reached",
                       seen_in="run")
+
+
+def _of_one(facts: Facts):
+    """Where several agents have entries on one step, and only their mean is within."""
+    for site, fact in facts.counted("share", "perf"):
+        if enough(fact.outside):
+            largest = f"{(fact.high if fact.high > 1000 else fact.low) / 1000:g}"
+            yield Finding("PUF423", f"Log.perf is {largest} in an entry", file=site.file,
+                          line=site.line, element="perf", expected="within [0, 1]",
+                          actual=f"{largest} ({fact.outside:,} of {fact.count:,} are outside)",
+                          seed=facts.seed, seen_in="audit",
+                          hint="divide by the best that can be reached")

@@ -9,6 +9,7 @@ A detector a file; those of a step's own stores share `writes`.
     silent_steps        a step writes whole rows, and on some steps nothing
     silent_beginnings   likewise, where an episode ends or an agent comes
     never_cleared       what is set stays set until the episode ends
+    half_cleared        some rows of a picture are drawn anew, others never cleared
     sometimes_written   some steps leave elements, others write them
     only_by_reset       c_step changes what only c_reset shows
 """

@@ -35,7 +35,9 @@ def obs_stale():
         env->observations[OBS_KIND + env->kind] = 1.0f;
 
     Fix: write every element in one function that both c_reset and c_step call. Keeping a
-    board in the observations is fine as long as cells that become empty are cleared. What each
+    board in the observations is fine as long as cells that become empty are cleared; where a
+    comment declares a grid or image, and each step clears some of its rows and never the others
+    that show the same values, that is a warning. What each
     step writes anew from the state is never stale, however long it stays the same: where a step
     that begins with the row of c_reset shows the same, nothing is reported.
     """

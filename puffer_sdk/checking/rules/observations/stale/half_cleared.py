@@ -1,0 +1,37 @@
+"""PUF302: a picture of which some rows are drawn anew, and others keep all that was drawn."""
+from __future__ import annotations
+
+import math
+
+from ....core.facts import Facts, ranges
+from ....core.often import enough
+from ....core.registry import detector
+from .writes import BEFORE, kept, stale
+
+
+@detector("PUF302", "half-cleared", unless=(*BEFORE, "silent-rows", "never-cleared",
+                                            "sometimes-written"))
+def half_cleared(facts: Facts):
+    """Of a declared grid or image, each step clears some rows; in the others nothing is ever 0
+    again, though they show the same values."""
+    cells, stats = kept(facts), facts.statistics
+    some = {}
+    for cell in cells.some:
+        some.setdefault(cell.element, []).append(cell)
+    for part in facts.row.described if stats else ():
+        every = set(range(part.first, part.last + 1))
+        left = every & some.keys()
+        drawn = sorted(every - left - {cell.element for cell in cells.never})
+        width = math.prod(part.shape[1:])
+        if part.kind not in ("grid", "image") or not left or not drawn or \
+                len(left) + len(drawn) < len(every) or any(
+                    (first - part.first) % width or (last + 1 - part.first) % width
+                    for first, last in ranges(left)):
+            continue
+        mine = [cell for element in left for cell in some[element]]
+        same = not stats.low[sorted(every)].any() and \
+            stats.high[drawn].max() == stats.high[sorted(left)].max()
+        if same and enough(sum(cell.filled for cell in mine)) and \
+                not any(cell.emptied for cell in mine):
+            yield from stale(facts, mine, "{} keep what was drawn, while others are cleared",
+                             "warning")
