@@ -76,8 +76,8 @@ def hang(facts: Facts):
         cell = nth_empty(env, rand() % count_empty(env));
 
     Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience in
-    seconds of computing, whatever else the machine does; init has three times as much, and more in
-    builds that are slower. Where only resets in a row fill the board, and no step resets, it is a
+    seconds of computing, whatever else the machine does; init has twice as much, and more in builds
+    that are slower. Where only resets in a row fill the board, and no step resets, it is a
     warning.
     """
     if facts.exceeded:
@@ -98,7 +98,7 @@ def hang(facts: Facts):
             if key not in seen:
                 seen.add(key)
                 yield Finding("PUF405", f"{key} does not return", **where,
-                              expected=f"a return within {facts.config.vec.step_timeout:g} s",
+                              expected=f"a return within {fact.seconds:g} s of computing",
                               actual="no return")
         if outcome.timed_out and not seen:
             seen.add("all")

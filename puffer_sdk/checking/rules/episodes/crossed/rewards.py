@@ -25,4 +25,4 @@ def rewards(facts: Facts):
     if whole:
         yield finding(facts, whole, "row {row} is paid for what agent {agent} chooses",
                       "row {row} was paid otherwise at {times} of {tested} moments, its own at "
-                      "{own}", "is rewards[i] the reward of agent i?")
+                      "{own}", "is rewards[i] the reward of agent i?", "rewards")

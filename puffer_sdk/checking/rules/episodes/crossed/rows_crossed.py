@@ -95,11 +95,13 @@ def circle(edges: Iterable[Edge], tried: set[int]) -> list[Edge]:
         kept = left
 
 
-def finding(facts: Facts, edges: list[Edge], message: str, actual: str, hint: str) -> Finding:
-    """One for all of them. message, actual: of the first, with {agent}, {row}, {times}, ..."""
+def finding(facts: Facts, edges: list[Edge], message: str, actual: str, hint: str,
+            array: str) -> Finding:
+    """One for all of them. message, actual: of the first, with {agent}, {row}, {times}, ...; it
+    points to where c_step uses that array."""
     first, pairs = edges[0], sorted({(edge.agent, edge.row) for edge in edges})
     told = ", ".join(f"{agent} -> {row}" for agent, row in pairs)
-    return Finding("PUF409", message.format(**first._asdict()), **facts.at("c_step"),
+    return Finding("PUF409", message.format(**first._asdict()), **facts.at_row(array),
                    agent=first.agent, expected=f"row {first.agent}",
                    actual=f"{actual.format(**first._asdict())}; in all: {told}", seed=facts.seed,
                    seen_in="crossed", hint=hint)
