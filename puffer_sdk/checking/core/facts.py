@@ -183,8 +183,8 @@ class Facts:
                              for inner in node.children[0].walk()))
 
     def at_row(self, array: str) -> dict:
-        """Likewise, of the first read of an action, or store to a row of another array that does not
-        clear it."""
+        """Likewise, of the first read of an action, or of the first store to a row of another array
+        that does not clear it."""
         source = self.source
         if array == "actions":
             return self._one((function, node) for function in source.stepping()

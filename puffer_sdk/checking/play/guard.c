@@ -132,11 +132,12 @@ static void on_exit_call(void) {
     }
 }
 
+enum { SLOW = 3, LOADED = 20 };
+enum { INIT = 2 };    // times as much time as for a step
+
 // Computing counts, not the load of the machine; one that computes next to nothing waits for ever.
 // Only the first process that hangs waits for the whole of options.hang. After that the others
 // wait 0.3 s of computing, or 3 s in all
-enum { SLOW = 3, LOADED = 20, INIT = 2 };
-
 static bool is_hanging(double wall, double cpu) {
     double limit = options.hang;
     if (watch.phase == PUFFER_INIT) limit *= INIT * (options.slower > 1.0 ? options.slower : 1.0);

@@ -416,8 +416,8 @@ void experiment_audit(void) {
          .resets = a.resets, .draws = a.draws, .plain = a.plain, .noisy = a.noisy,
          .frozen = a.frozen, .called = a.called, .env = a.env, .step = a.step);
     const Restarts* r = &a.restarts[a.restarts[BY_CALL].count ? BY_CALL : BY_WORDS];
-    fact(restarts, .by = r->by, .restarts = r->count, .hidden = r->hidden,
-         .step = r->step, .env = r->env, .agent = r->agent);
+    fact(restarts, .by = r->by, .restarts = r->count, .hidden = r->hidden, .step = r->step,
+         .env = r->env, .agent = r->agent);
     fact(opening, .tells = tells, .old = old, .element = first);
     batch_close(&b);
 }

@@ -197,8 +197,8 @@ def _to_forget(facts: Facts, fields: list[str], kept: str, outside: bool) -> str
 @rule("PUF406", "hidden-reset", proof=Proof("terminal"))
 def hidden_reset(facts: Facts):
     """The episode starts over without a terminal: c_step called c_reset, or the whole state
-    went back to its start, while some agent's terminal stayed 0. A function that does c_reset's whole
-    work counts like c_reset.
+    went back to its start, while some agent's terminal stayed 0. A function that does all the
+    work of c_reset counts as well.
 
     Why it ruins training: the trainer believes that the old episode goes on, and credits the
     new one's rewards to actions of the old one. Values never learn where an episode ends.

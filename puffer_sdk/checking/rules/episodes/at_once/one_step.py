@@ -12,7 +12,7 @@ from .over_at_once import episodes_seen, have_one_step
 
 @detector("PUF408", "one-step")
 def one_step(facts: Facts):
-    """Every episode has one step, and a test decides whether the terminal is set, or c_reset called."""
+    """Every episode has one step, and a test decides about the terminal, or about c_reset."""
     need(facts, "run")
     lengths = episodes_seen(facts)
     if lengths is None or not enough(lengths.seen):

@@ -32,8 +32,8 @@ def over_at_once():
     bad luck: it takes a tenth of all, or lost ones that come from any seed, as levels of a list do.
 
     A bandit is meant to be like that. It is taken for one where c_step sets the terminal, and calls
-    c_reset, without any test before it. Where there is a test, `// puffer: bandit` above c_step, or beside the line
-    that sets the terminal, declares it.
+    c_reset, without any test before it. Where there is a test, `// puffer: bandit` above c_step, or
+    beside the line that sets the terminal, declares it.
     """
 
 
