@@ -479,7 +479,7 @@ def test_why_nothing_is_known_of_resets(code, terminals, part, says):
 
 
 def test_a_hang_names_the_time_that_init_has():
-    facts = facts_of(probe=[fact("hang", phase="init", seconds=20)])
+    facts = facts_of(probe=[fact("hang", phase="init", seconds=10)])
     facts.config = SimpleNamespace(vec=SimpleNamespace(step_timeout=10.0))
     facts.spec = SimpleNamespace(functions={})
     (finding,) = found(facts, "PUF405")

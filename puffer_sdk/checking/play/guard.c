@@ -132,13 +132,11 @@ static void on_exit_call(void) {
     }
 }
 
-enum { SLOW = 3, LOADED = 20 };
-enum { INIT = 2 };    // times as much time as for a step
-
 // Computing counts, not the load of the machine; one that computes next to nothing waits for ever.
 // Only the first process that hangs waits for the whole of options.hang. After that the others
 // wait 0.3 s of computing, or 3 s in all
 static bool is_hanging(double wall, double cpu) {
+    enum { SLOW = 3, LOADED = 20, INIT = 2 };    // INIT: also in rules/memory/survival.py
     double limit = options.hang;
     if (watch.phase == PUFFER_INIT) limit *= INIT * (options.slower > 1.0 ? options.slower : 1.0);
     bool early = wall > 0.3 && options.hung && access(options.hung, F_OK) == 0;
@@ -157,7 +155,7 @@ static void on_tick(int signal_number) {
         cpu_since = cpu;
     } else if (is_hanging(time - since, cpu - cpu_since)) {
         finished = true;
-        report(hang, .seconds = options.hang * (watch.phase == PUFFER_INIT ? INIT : 1));
+        report(hang, .seconds = options.hang);
         _exit(97);
     }
 }
