@@ -269,12 +269,12 @@ REPRO_FN void repro_homecoming(const ReproBatch* b, int* were, int* came) {
         }
 }
 
-static int repro_resets;    // calls of c_reset: the program is built to count them
+static int repro_resets;    // calls of c_reset for that env: the program is built to count them
 void __cyg_profile_func_enter(void* function, void* caller) __attribute__((no_instrument_function));
 void __cyg_profile_func_exit(void* function, void* caller) __attribute__((no_instrument_function));
 void __cyg_profile_func_enter(void* function, void* caller) {
     (void)caller;
-    repro_resets += function == (void*)c_reset;
+    repro_resets += function == (void*)c_reset && repro_watch.env == repro_it.env;
 }
 void __cyg_profile_func_exit(void* function, void* caller) {
     (void)function;

@@ -170,9 +170,10 @@ def test_a_variable_that_is_given_its_own_value(tmp_path):
     assert ("PUF117", "warning", line_of(result, "best = best")) in told(result)
 
 
-def test_a_seed_that_is_put_back_makes_one_game_of_all(tmp_path):
+@pytest.mark.parametrize("made", ["", " * 2654435761u + 17u"])
+def test_a_seed_that_is_put_back_makes_one_game_of_all(made, tmp_path):
     """Held against other envs, not against the same env with another seed."""
-    result = checked("same_deal", tmp_path)
+    result = checked("same_deal", tmp_path, ("= env->seed;", f"= env->seed{made};"))
     (finding,) = result.findings
     assert (finding.code, finding.line) == ("PUF502", line_of(result, "env->rng = env->seed"))
     assert "env->seed" in finding.actual and result.explained == {"PUF404": ["PUF502"]}
@@ -181,8 +182,25 @@ def test_a_seed_that_is_put_back_makes_one_game_of_all(tmp_path):
 def test_the_field_is_named_that_alone_removes_the_difference(tmp_path):
     """Not the count of games, nor the goal that c_reset makes from it; and what the agent sees."""
     (finding,) = checked("keeper", tmp_path).findings
-    assert (finding.code, finding.hint) == ("PUF404", "set level in c_reset")
+    assert (finding.code, finding.hint) == (
+        "PUF404", "set level in c_reset, or allow PUF404 where the memory is meant")
     assert "observation OBS_GOAL differs" in finding.message
+
+
+HELPER = [("void c_reset(OwnSeeds", "static void begin(OwnSeeds"),
+          ("void c_step(", "void c_reset(OwnSeeds* env) { begin(env); }\n\nvoid c_step("),
+          ("        c_reset(env);\n        return", "        begin(env);\n        return")]
+
+
+@pytest.mark.parametrize("terminal", ["0.0f", "1.0f"])
+def test_a_function_that_does_all_the_work_of_c_reset_begins_an_episode(terminal, tmp_path):
+    result = checked("own_seeds", tmp_path, *HELPER, ("terminals[0] = 1.0f",
+                                                      f"terminals[0] = {terminal}"))
+    told_of = [(finding.code, finding.line, finding.hint) for finding in result.findings
+               if finding.code == "PUF406"]
+    assert told_of == [("PUF406", line_of(result, "        begin(env);"),
+                        "set terminals[i] = 1.0f before begin(env)")] * (terminal == "0.0f")
+    assert "PUF406" not in result.not_tested
 
 
 NEXT = "env->rng = env->rng * 6364136223846793005ull + 1442695040888963407ull"

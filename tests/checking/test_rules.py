@@ -56,6 +56,14 @@ def test_three_openings_that_are_lost_are_no_accident(lost, fixed, told):
     assert [f.message for f in found(facts, "PUF408")] == told
 
 
+def test_an_opening_is_not_lost_where_every_episode_has_one_step():
+    """A bandit of which no arm pays in some contexts."""
+    facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=1)],
+                     openings=[fact("openings", tests=9, lost=5)])
+    facts.source.always_sets = lambda field: True
+    assert found(facts, "PUF408") == []
+
+
 @pytest.mark.parametrize("fixed, told", [(3, 1), (2, 0)])
 def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(fixed, told):
     facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
@@ -530,6 +538,56 @@ def test_a_mask_of_another_moment(fields, told):
     (seen,) = (each for each in registry.load()["PUF413"].detectors
                if each.name == "of-another-moment")
     assert bool(list(seen.function(facts))) == told
+
+
+@pytest.mark.parametrize("counts, says", [
+    (set(), "set moles[i].dirt in c_reset, or allow"), ({"dirt"}, "c_reset goes on from the old")])
+def test_the_elements_of_an_array_that_c_reset_forgets_are_one_name(counts, says, monkeypatch):
+    facts = facts_of(fresh=[fact("not_fresh", array="observations"),
+                            fact("old_words", known=1, words=[[-1, 0], [-1, 8]])])
+    facts.layout = SimpleNamespace(path_at=lambda at: f"moles[{at // 4}].dirt",
+                                   find=lambda path: None)
+    facts.spec = SimpleNamespace(functions={})
+    monkeypatch.setattr(episodes, "counted_on", lambda source: counts)
+    (finding,) = found(facts, "PUF404")
+    assert "(moles[i].dirt kept an old value)" in finding.message and says in finding.hint
+
+
+@pytest.mark.parametrize("nobody, untested", [(50, "PUF409"), (0, None)])
+def test_a_return_without_rewards_that_are_paid_to_nobody_is_one_fault(nobody, untested):
+    facts = facts_of(agents=2, run=[
+        fact("run", entries=30, terminals=60),
+        fact("entries", name="episode_return", judged=30, matched=10, low=1, high=2)],
+        crossed=[fact("answer", tested=100), fact("crossed", paid=100, nobody=nobody, empty=100)])
+    facts.source.sets_column = lambda name: True
+    facts.spec = SimpleNamespace(functions={}, has_max_agents=False)
+    (sums,) = (each for each in registry.load()["PUF422"].detectors if each.name == "sums")
+    if untested:
+        with pytest.raises(registry.NotTested) as caught:
+            list(sums.function(facts))
+        assert caught.value.because == (untested,)
+    else:
+        assert [f.element for f in sums.function(facts)] == ["episode_return"]
+
+
+@pytest.mark.parametrize("code, terminals, part, says", [
+    ("PUF401", 0, 0, "no episode ended"), ("PUF401", 9, 0, "no episode ended in the short play"),
+    ("PUF401", 9, 5, "no step ended the episodes of all agents"),
+    ("PUF406", 0, 0, "no episode began anew"), ("PUF406", 9, 0, "no episode ended in the short"),
+    ("PUF406", 9, 5, "c_step was not seen to call c_reset")])
+def test_why_nothing_is_known_of_resets(code, terminals, part, says):
+    facts = facts_of(run=[fact("run", terminals=terminals)],
+                     audit=[fact("endings", part=part), fact("restarts")])
+    with pytest.raises(registry.NotTested, match=says):
+        found(facts, code)
+
+
+def test_a_hang_names_the_time_that_init_has():
+    facts = facts_of(probe=[fact("hang", phase="init", seconds=10)])
+    facts.config = SimpleNamespace(vec=SimpleNamespace(step_timeout=10.0))
+    facts.spec = SimpleNamespace(functions={})
+    (finding,) = found(facts, "PUF405")
+    assert finding.message == "init does not return" and "within 20 s" in finding.expected
 
 
 @pytest.mark.parametrize("seeds, told", [(["seed", "tick"], False), (["seed"], True)])

@@ -104,6 +104,7 @@ class Facts:
     deep_faults: list = field(default_factory=list)         # of deep.Fault
     files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name
     sites: list[Site] = field(default_factory=list)         # whose numbers `audit` counts
+    beginnings: list[str] = field(default_factory=list)     # functions that begin an episode, too
     memory: int = MEMORY                                    # bytes that all experiments may use
 
     @property
@@ -180,6 +181,18 @@ class Facts:
                          for node in function.nodes if node.writes and any(
                              inner.kind == "member" and inner.name == field
                              for inner in node.children[0].walk()))
+
+    def at_row(self, array: str) -> dict:
+        """Likewise, of the first read of an action, or of the first store to a row of another array
+        that does not clear it."""
+        source = self.source
+        if array == "actions":
+            return self._one((function, node) for function in source.stepping()
+                             for node in function.nodes if node.kind == "index"
+                             and source.leads_to(function, node, array))
+        return self._one((function, target) for function in source.stepping()
+                         for target, value in source.stores(function, array)
+                         if value.bare().value != 0 and value.bare().op != "=")
 
     def _one(self, found: Iterable) -> dict:
         lines: dict[str, list[tuple[str, int]]] = {}

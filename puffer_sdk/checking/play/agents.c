@@ -7,6 +7,15 @@
 #include "harness.h"
 #include <string.h>
 
+uint64_t rng_of(const Batch* b, int env) {
+    uint64_t value = 0;
+    if (layout.rng_size) {
+        size_t size = layout.rng_size < sizeof value ? layout.rng_size : sizeof value;
+        memcpy(&value, env_struct(b, env) + layout.rng, size);
+    }
+    return value;
+}
+
 int32_t int_at(const Batch* b, int env, size_t offset) {
     int32_t value;
     memcpy(&value, env_struct(b, env) + offset, sizeof value);

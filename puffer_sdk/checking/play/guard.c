@@ -136,7 +136,7 @@ static void on_exit_call(void) {
 // Only the first process that hangs waits for the whole of options.hang. After that the others
 // wait 0.3 s of computing, or 3 s in all
 static bool is_hanging(double wall, double cpu) {
-    enum { SLOW = 3, LOADED = 20, INIT = 3 };
+    enum { SLOW = 3, LOADED = 20, INIT = 2 };    // INIT: also in rules/memory/survival.py
     double limit = options.hang;
     if (watch.phase == PUFFER_INIT) limit *= INIT * (options.slower > 1.0 ? options.slower : 1.0);
     bool early = wall > 0.3 && options.hung && access(options.hung, F_OK) == 0;

@@ -95,8 +95,9 @@ extern Layout layout;
 extern Options options;
 extern const PufferApi* api;
 extern void (*set_seed)(PufferVec* vec, int32_t env, uint32_t seed);
-extern void* reset_function;           // the address of c_reset
-extern volatile int resets_entered;    // calls of c_reset, where the library reports its calls
+enum { MAX_BEGINNINGS = 8 };
+extern void* const* beginnings;    // c_reset, and functions that do its whole work; NULL ends them
+extern volatile int begun[MAX_BEGINNINGS];    // their calls, where the library reports its calls
 extern PufferDescription desc;
 extern PufferWatch watch;
 
@@ -145,6 +146,7 @@ char* env_struct(const Batch* batch, int env);
 
 // agents.c
 int32_t int_at(const Batch* batch, int env, size_t offset);    // of the struct
+uint64_t rng_of(const Batch* batch, int env);                  // 0: it has none
 bool has_agent(const Batch* batch, int env, int agent);        // its row, now
 bool had_agent(const Batch* batch, int env, int agent);        // before the last step
 void note_agents(Batch* batch, int env);                       // before a step; -1 = all

@@ -18,8 +18,8 @@ Options options = {.agents = 1,
                    .log_length = -1};
 const PufferApi* api;
 void (*set_seed)(PufferVec* vec, int32_t env, uint32_t seed);
-void* reset_function;
-volatile int resets_entered;
+void* const* beginnings;
+volatile int begun[MAX_BEGINNINGS];
 Layout layout;
 PufferDescription desc;
 PufferWatch watch;
@@ -102,7 +102,9 @@ static void parse(int count, char** words) {
 // Libraries compiled with -finstrument-functions call this at the start of every function
 void __cyg_profile_func_enter(void* function, void* from) {
     (void)from;
-    resets_entered += function == reset_function;
+    for (int k = 0; beginnings && k < MAX_BEGINNINGS && beginnings[k]; k++) {
+        begun[k] += function == beginnings[k];
+    }
 }
 
 void __cyg_profile_func_exit(void* function, void* from) {
@@ -122,12 +124,11 @@ static void open_library(void) {
     if (!get || !found || !dladdr(found, &info)) {
         fail("the library was not made for check");
     }
-    void* const* functions = dlsym(library, "puffer_check_reset");
+    beginnings = dlsym(library, "puffer_check_beginnings");
     set_seed = (void (*)(PufferVec*, int32_t, uint32_t))dlsym(library, "puffer_check_seed");
-    if (!functions || !set_seed) {
+    if (!beginnings || !set_seed) {
         fail("the library was not made for check");
     }
-    reset_function = functions[0];
     sites_open(library);
     api = get();
     layout = *found;

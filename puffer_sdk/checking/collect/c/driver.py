@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -54,7 +54,8 @@ __attribute__((visibility("default"))) const size_t puffer_check_layout[12] = {
 #else
     (size_t)-1};
 #endif
-__attribute__((visibility("default"))) void* const puffer_check_reset[1] = {(void*)c_reset};
+__attribute__((visibility("default"))) void* const puffer_check_beginnings[] = {
+    (void*)c_reset, PUFFER_BEGINNINGS 0};
 __attribute__((visibility("default"), no_instrument_function))
 void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
     vec->rand_states[env] = seed;
@@ -177,17 +178,19 @@ def headers() -> list[Path]:
 
 
 def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None = None,
-                  verbose: bool = False) -> Path:
+                  beginnings: Sequence[str] = (), verbose: bool = False) -> Path:
     """The environment as a library that the harness opens: FOLDER/KIND.so
 
     probed      a folder with a copy of the header that counts (probing.py)
+    beginnings  functions whose calls are counted, besides c_reset
     """
     source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
                                                 purpose="build products"))
     if probed and spec.binding:
         source = probed / spec.binding.name
     unit = folder / f"{kind.name}.c"
-    files.write(unit, f'#include "{source}"\n{_FOOTER}')
+    counted = "".join(f"(void*){name}, " for name in beginnings)
+    files.write(unit, f'#include "{source}"\n#define PUFFER_BEGINNINGS {counted}\n{_FOOTER}')
     compiler = compilers.find_compiler()
     library = folder / f"{kind.name}.so"
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []

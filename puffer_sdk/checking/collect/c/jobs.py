@@ -170,7 +170,7 @@ class Jobs:
                     envs=many, steps=s.steps(many, 4096, 1.5, touched=4))))
             choices = 1 + min(self.facts.shape.env_agents, 8) * self.facts.shape.heads
             jobs.append(Job("crossed", FAST, "crossed", dict(envs=few, steps=s.steps(
-                1, max(512, 48 * choices), 0.4 / FEW_AHEAD, least=128))))
+                1, max(512, min(1024, 128 * choices), 48 * choices), 0.4 / FEW_AHEAD, least=128))))
         if self.facts.shape.mask:
             jobs.append(Job("masks", FAST, "masks", dict(
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))

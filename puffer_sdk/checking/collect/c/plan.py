@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from .driver import (
 )
 from .jobs import Job, Jobs
 from .sizes import Sizes, cost_class
-from .source import sites
+from .source import beginnings, sites
 
 FURTHER, FURTHEST = 64, 4096    # steps after a choice: beyond two episodes, and at most
 
@@ -98,9 +99,10 @@ class Plan:
 
     # -- building
 
-    def build(self, kind: Kind, probed: Path | None = None) -> None:
+    def build(self, kind: Kind, probed: Path | None = None, counted: Sequence[str] = ()) -> None:
         program = build_program(kind, verbose=self.verbose)
-        library = build_library(self.spec, kind, self.folder, probed=probed, verbose=self.verbose)
+        library = build_library(self.spec, kind, self.folder, probed=probed,
+                                beginnings=counted, verbose=self.verbose)
         self.built[kind.name] = program, library
 
     def build_other(self, kind: Kind, skipped: str, lacks: str) -> None:
@@ -110,15 +112,16 @@ class Plan:
             self.facts.skipped[skipped] = f"the compiler has {lacks} ({error.message})"
 
     def build_watched(self) -> None:
-        """With the sites of the header counted, where that compiles."""
+        """With the sites of the header and what begins episodes counted, where that compiles."""
         facts, probed = self.facts, self.folder / "probed"
         facts.sites = probing.write(self.spec, sites.sites(facts.source), probed)
+        facts.beginnings = beginnings.beginnings(facts.source)
         try:
-            self.build(WATCHED, probed if facts.sites else None)
+            self.build(WATCHED, probed if facts.sites else None, facts.beginnings)
         except BuildError:
-            if not facts.sites:
+            if not facts.sites and not facts.beginnings:
                 raise
-            facts.sites = []
+            facts.sites, facts.beginnings = [], []
             self.build(WATCHED)
 
     @property

@@ -5,7 +5,8 @@
  * An ending was not a reset if no home word returned to its value and no random number was drawn,
  * although every c_reset draws one. Where the library reports its calls, a call of c_reset inside
  * c_step answers the question: where one was ever seen, no word is asked when a new episode began,
- * as an array that observe() fills anew comes home, too.
+ * as an array that observe() fills anew comes home, too. A function that does c_reset's whole work
+ * counts like it where every home word came home.
  */
 #include "harness.h"
 #include <stdlib.h>
@@ -77,21 +78,13 @@ static Homecoming count_homecomings(const uint32_t* now, const Home* home, const
     return count;
 }
 
-static uint64_t rng_of(const Batch* b, int env) {
-    uint64_t value = 0;
-    if (layout.rng_size) {
-        memcpy(&value, env_struct(b, env) + layout.rng, layout.rng_size);
-    }
-    return value;
-}
-
 typedef struct Restarts {     // steps that began a new episode, endings or not
     int64_t count, hidden;    // hidden: some agent's episode had not ended
     int64_t step;             // of the first hidden one
-    int env, agent;
+    int env, agent, by;       // by: of `beginnings`, -1 = told by words
 } Restarts;
 
-enum { BY_CALL, BY_WORDS, WAYS };    // how a new episode is told
+enum { BY_CALL, BY_WORDS, WAYS };    // how a new episode is told: by calls of `beginnings`
 
 typedef struct Audit {        // counts over all envs
     int64_t endings;          // steps that ended the episode of every agent of the env
@@ -188,7 +181,7 @@ static double logged_length(Batch* b, int e) {    // of the one episode just log
 static uint64_t hash_seen(const Batch* b, int e) { return hash_array(b, e, OBSERVATIONS, 1); }
 
 // A new episode began on this step: had every agent's episode ended, now or before?
-static void note_restart(const Batch* b, int e, bool* over, Restarts* r) {
+static void note_restart(const Batch* b, int e, int by, bool* over, Restarts* r) {
     r->count++;
     for (int i = 0; i < b->count[e]; i++) {
         if (!over[i] && had_agent(b, e, i)) {
@@ -196,6 +189,7 @@ static void note_restart(const Batch* b, int e, bool* over, Restarts* r) {
                 r->step = watch.step;
                 r->env = e;
                 r->agent = i;
+                r->by = by;
             }
             break;
         }
@@ -217,7 +211,8 @@ typedef struct Track {    // one env, from step to step
 } Track;
 
 typedef struct Step {              // what happened on one step
-    bool called, drew;             // c_step called c_reset; drew a random number
+    int by;                        // of `beginnings`: which of them began an episode; -1: none
+    bool called, drew;             // one did; a random number was drawn
     bool ended, some, all_over;    // every agent ended; some did; all have, now or before
 } Step;
 
@@ -251,7 +246,18 @@ static void track_close(Track* k) {
     free(k->gone[BY_WORDS]);
 }
 
-static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
+// c_reset, or what does its whole work and has brought all home
+static int what_began(const int* entered, Homecoming in) {
+    bool home = in.were > 0 && in.came == in.were && in.left == 0;
+    for (int k = 0; k < MAX_BEGINNINGS; k++) {
+        if (begun[k] != entered[k] && (k == 0 || home)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+static Step track_step(Batch* b, int e, Track* k, const Audit* a, Homecoming* in) {
     uint64_t before = rng_of(b, e);
     const Words* w = &k->words;
     for (size_t i = 0; i < w->all; i++) {
@@ -260,17 +266,20 @@ static Step track_step(Batch* b, int e, Track* k, const Audit* a) {
     for (size_t i = 0; i < a->elements && i < w->all - w->words; i++) {
         k->far[i] = !is_empty(b, e, i) && is_outside(&a->ranges[i], seen_value(b, e, i));
     }
-    int entered = resets_entered;
+    int entered[MAX_BEGINNINGS];
+    memcpy(entered, (const void*)begun, sizeof entered);
     watch.step = ++k->t;
     batch_act(b, e, k->t);
     step_audited(b, e);
     read_words(b, e, &k->words);
+    *in = count_homecomings(w->now, &k->home, k->away, 0, w->words);
     k->since++;
     k->since_reset++;
-    Step s = {.called = resets_entered != entered,
+    Step s = {.by = what_began(entered, *in),
               .drew = rng_of(b, e) != before,
               .ended = env_ended(b, e),
               .all_over = true};
+    s.called = s.by >= 0;
     for (int i = 0; i < b->count[e]; i++) {
         bool end = agent_ended(b, e, i), had = had_agent(b, e, i), has = has_agent(b, e, i);
         bool came = has && !had;
@@ -303,10 +312,10 @@ static void note_frozen(const Batch* b, int e, Track* k, const Step* s, Audit* a
 }
 
 static void audit_step(Batch* b, int e, Track* k, Audit* a) {
-    Step s = track_step(b, e, k, a);
+    Homecoming in;
+    Step s = track_step(b, e, k, a, &in);
     a->stayed_next += k->stayed_before && s.ended;
     const Words* w = &k->words;
-    Homecoming in = count_homecomings(w->now, &k->home, k->away, 0, w->words);
     if (k->not_begun && !s.ended && s.called) {
         if (a->late++ == 0) {
             a->late_step = k->t - 1;
@@ -319,10 +328,10 @@ static void audit_step(Batch* b, int e, Track* k, Audit* a) {
     Homecoming seen = count_homecomings(w->now, &k->home, k->away, w->words, w->all);
     // All went home, and none set out: a score that counts from now on goes on with its game
     if (in.were >= 3 && in.came == in.were && in.left == 0) {
-        note_restart(b, e, k->gone[BY_WORDS], &a->restarts[BY_WORDS]);
+        note_restart(b, e, -1, k->gone[BY_WORDS], &a->restarts[BY_WORDS]);
     }
     if (s.called) {
-        note_restart(b, e, k->gone[BY_CALL], &a->restarts[BY_CALL]);
+        note_restart(b, e, s.by, k->gone[BY_CALL], &a->restarts[BY_CALL]);
     }
     if (!s.ended) {
         a->part += s.some;
@@ -407,8 +416,8 @@ void experiment_audit(void) {
          .resets = a.resets, .draws = a.draws, .plain = a.plain, .noisy = a.noisy,
          .frozen = a.frozen, .called = a.called, .env = a.env, .step = a.step);
     const Restarts* r = &a.restarts[a.restarts[BY_CALL].count ? BY_CALL : BY_WORDS];
-    fact(restarts, .called = r == &a.restarts[BY_CALL], .restarts = r->count, .hidden = r->hidden,
-         .step = r->step, .env = r->env, .agent = r->agent);
+    fact(restarts, .by = r->by, .restarts = r->count, .hidden = r->hidden, .step = r->step,
+         .env = r->env, .agent = r->agent);
     fact(opening, .tells = tells, .old = old, .element = first);
     batch_close(&b);
 }

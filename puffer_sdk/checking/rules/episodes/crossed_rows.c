@@ -23,7 +23,8 @@ typedef struct Played {    // one step of the unchanged play
     char* observations;    // of all rows; those of nobody are zeros
     float *rewards, *terminals;
     bool* had;
-    bool* ended;    // one value: some agent's episode did
+    bool* ended;      // one value: some agent's episode did
+    uint64_t* rng;    // one value: after the step
 } Played;
 
 typedef struct Moment {    // what forks share
@@ -36,9 +37,14 @@ static Moment moment_open(int rows) {
     Moment m;
     size_t bytes = row_bytes(OBSERVATIONS) * (size_t)rows, n = (size_t)rows;
     for (int s = 0; s < AHEAD; s++) {
-        char* block = shared(8 * n + bytes + n + 1);
-        m.steps[s] = (Played){block + 8 * n, (float*)block, (float*)block + n,
-                              (bool*)(block + 8 * n + bytes), (bool*)(block + 9 * n + bytes)};
+        char* block = shared(8 + 8 * n + bytes + n + 1);
+        char* rows = block + 8;
+        m.steps[s] = (Played){rows + 8 * n,
+                              (float*)rows,
+                              (float*)rows + n,
+                              (bool*)(rows + 8 * n + bytes),
+                              (bool*)(rows + 8 * n + bytes + n),
+                              (uint64_t*)block};
     }
     m.told = shared((n + 1) * sizeof *m.told);
     m.elements = desc.obs_size > WIDE
@@ -63,8 +69,10 @@ static bool is_lost(float reward, bool had) {    // goes to nobody
     return !had && reward != 0.0f && isfinite(reward);
 }
 
-// What of the step that was made differs from the unchanged play
-static void compare(const Batch* b, int env, const Played* before, bool over, Moment* m) {
+// What of the step that was made differs from the unchanged play; lucky: other random numbers have
+// been drawn since, which decide rewards
+static void compare(const Batch* b, int env, const Played* before, bool over, bool lucky,
+                    Moment* m) {
     size_t bytes = row_bytes(OBSERVATIONS);
     const PufferBuffers* rows = &b->rows[env];
     bool nobody = false, heard = false, ends = *before->ended || any_ended(b, env);
@@ -78,7 +86,7 @@ static void compare(const Batch* b, int env, const Played* before, bool over, Mo
         if (over || !there) {
             continue;
         }
-        m->told[row] |= pays ? PAID : 0;
+        m->told[row] |= pays && !lucky ? PAID : 0;
         m->told[row] |= rows->terminals[row] != before->terminals[row] ? ENDED : 0;
         if (!ends
             && memcmp((const char*)rows->observations + bytes * (size_t)row,
@@ -94,7 +102,7 @@ static void compare(const Batch* b, int env, const Played* before, bool over, Mo
 static bool play_on(Batch* b, int env, int64_t t, int agent, int head, float value, Moment* m) {
     bool good = false;
     if (in_fork(&good)) {
-        bool over = false;    // an episode was: from there on, chance may differ
+        bool over = false, lucky = false;    // an episode was; other random numbers were drawn
         for (int s = 0; s < AHEAD; s++) {
             batch_act(b, env, t + s);
             if (s == 0 && head >= 0) {
@@ -110,9 +118,11 @@ static bool play_on(Batch* b, int env, int64_t t, int agent, int head, float val
                 memcpy(step->terminals, b->rows[env].terminals, rows * sizeof(float));
                 memcpy(step->had, b->had + b->first[env], rows);
                 *step->ended = any_ended(b, env);
+                *step->rng = rng_of(b, env);
                 continue;
             }
-            compare(b, env, step, over, m);
+            compare(b, env, step, over, lucky, m);
+            lucky |= *step->rng != rng_of(b, env);
             over |= *step->ended || any_ended(b, env);
             if (s == 0 && !over) {
                 count_elements(b, env, step, agent, m);

@@ -1,10 +1,12 @@
 """PUF402-404, 406: do episodes end, and does a new one begin only there, and anew?"""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ....env import row
 from ....env.syntax import Node
+from ...collect.c.source.beginnings import counted_on
 from ...collect.c.source.fields import FILLS
 from ...core.facts import Facts
 from ...core.finding import Finding
@@ -14,6 +16,7 @@ from ...core.repro_spec import Proof, Shows
 from ..determinism.seeds.seed_ignored import seeded_from
 from ..memory.memory import unrepeatable, unsound
 from .no_reset.known import is_not_reset
+from .no_reset.no_reset import TOO_SHORT
 
 HORIZONS = 2            # of an episode, up to which a batch shows enough of it
 
@@ -167,7 +170,8 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
               if field and not facts.is_address(field)]
     if fields and set(fields) <= set(seeded_from(facts.source)):
         raise NotTested("the seed that c_reset makes of them explains it", "PUF502")
-    kept = ", ".join(fields[:3])
+    named = dict.fromkeys(re.sub(r"\[\d+\]", "[i]", field) for field in fields)
+    kept = ", ".join(list(named)[:3])
     array = fact.array.rstrip("s")
     part = row.named(facts.row.parts, fact.element) if fact.array == "observations" else None
     array += f" {part.name}" if part and part.name else ""
@@ -178,15 +182,23 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
                   element=fact.element if fact.array in ("observations", "action_mask") else None,
                   expected=f"{fact.fresh}, as in a new env", actual=fact.played,
                   seed=facts.seed, seen_in="fresh",
-                  hint=f"set {kept} in c_reset" if kept else
-                  "no field of the struct makes the difference: look for statics, and for memory "
-                  "behind pointers" if outside else "set every field in c_reset")
+                  hint=_to_forget(facts, fields, kept, outside))
+
+
+def _to_forget(facts: Facts, fields: list[str], kept: str, outside: bool) -> str:
+    if not kept:
+        return "no field of the struct makes the difference: look for statics, and for memory " \
+               "behind pointers" if outside else "set every field in c_reset"
+    if {re.split(r"[.\[]", field)[-1] for field in fields} <= counted_on(facts.source):
+        return f"c_reset goes on from the old {kept}: if it is meant (levels in turn), allow PUF404"
+    return f"set {kept} in c_reset, or allow PUF404 where the memory is meant"
 
 
 @rule("PUF406", "hidden-reset", proof=Proof("terminal"))
 def hidden_reset(facts: Facts):
     """The episode starts over without a terminal: c_step called c_reset, or the whole state
-    went back to its start, while some agent's terminal stayed 0.
+    went back to its start, while some agent's terminal stayed 0. A function that does all the
+    work of c_reset counts as well.
 
     Why it ruins training: the trainer believes that the old episode goes on, and credits the
     new one's rewards to actions of the old one. Values never learn where an episode ends.
@@ -207,8 +219,9 @@ def hidden_reset(facts: Facts):
     fact = facts.fact("audit", "restarts")
     if fact.hidden == 0:
         if fact.restarts == 0:
-            raise NotTested("no episode began anew inside c_step")
+            raise NotTested(_no_restart(facts))
         return
+    by = ["c_reset", *facts.beginnings][fact.by] if fact.by >= 0 else "c_reset"
     every = fact.hidden == fact.restarts
     run = facts.fact("run", "run")
     unseen = run is not None and run.terminals == 0
@@ -216,15 +229,22 @@ def hidden_reset(facts: Facts):
     endless = facts.handwritten and unseen and not cleared
     who = f" of agent {fact.agent}" if facts.shape.env_agents > 1 else ""
     yield Finding("PUF406", "a new episode begins without a terminal"
-                  + (who or ("" if every else " on some endings")), **facts.at_call("c_reset"),
+                  + (who or ("" if every else " on some endings")), **facts.at_call(by),
                   env=fact.env, agent=fact.agent, step=fact.step,
                   expected=f"a terminal{who} on each of {fact.restarts} restarts",
                   actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in="audit",
                   severity="warning" if endless else "error",
-                  shows=Shows() if fact.called else Shows("terminal-by-state"),
+                  shows=Shows() if fact.by == 0 else Shows("terminal-by-state"),
                   hint="c_reset clears the terminal that c_step has just set: clear terminals at "
                        "the head of c_step, not in c_reset" if cleared
-                  else "set terminals[i] = 1.0f before c_reset(env)")
+                  else f"set terminals[i] = 1.0f before {by}(env)")
+
+
+def _no_restart(facts: Facts) -> str:
+    endings, run = facts.fact("audit", "endings"), facts.fact("run", "run")
+    if endings and endings.endings + endings.part:
+        return "c_step was not seen to call c_reset, or to bring its state back"
+    return TOO_SHORT if run and run.terminals else "no episode began anew inside c_step"
 
 
 def _is_cleared_by_reset(facts: Facts) -> bool:

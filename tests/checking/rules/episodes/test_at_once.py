@@ -5,7 +5,7 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import broken
 
-from puffer_sdk.checking.collect.c.source import read
+from puffer_sdk.checking.collect.c.source import beginnings, read
 
 
 @pytest.mark.parametrize("old, new, share", [
@@ -47,6 +47,27 @@ def test_steps_that_always_end_an_episode(step, always, probe):
                         "c_reset(p); }\nvoid c_step")
     (env / "probe.h").write_text(text)
     assert read.read(env).always_sets("terminals") == always
+
+
+@pytest.mark.parametrize("ending, tested", [
+    ("c_reset(env);", False), ("begin(env);", False), ("", False),
+    ("if (env->tick > 0) c_reset(env);", True), ("if (env->tick > 0) begin(env);", True)])
+def test_steps_that_begin_an_episode_by_a_test(ending, tested, probe):
+    """A bandit begins its next episode on each step: so does what does all the work of c_reset."""
+    env = probe()
+    text = (env / "probe.h").read_text()
+    at = text.index("{", text.index("void c_step"))
+    text = text[:at] + "{ env->terminals[0] = 1; " + ending + " }\nvoid old_step(Probe* env) " + \
+        text[at:]
+    text = text.replace("void c_reset(", "static void begin(").replace(
+        "void c_step", "static void leave(Probe* env) { env->tick = 3; }\n"
+        "void c_reset(Probe* env) { begin(env); env->observations[0] = 0; }\nvoid c_step")
+    (env / "probe.h").write_text(text)
+    source = read.read(env)
+    assert beginnings.beginnings(source) == ["begin"]
+    assert beginnings.are_tested(source) == tested
+    (env / "probe.h").write_text(text.replace("{ begin(env); env", "{ begin(env); leave(env); env"))
+    assert beginnings.beginnings(read.read(env)) == []
 
 
 def test_a_level_of_a_list_is_told_from_an_opening_that_is_drawn(play, tmp_path):

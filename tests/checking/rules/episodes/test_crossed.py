@@ -8,6 +8,7 @@ import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.rule_facts import fact, facts_of
 
+from puffer_sdk.checking.collect.c.source import read
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
 
@@ -19,18 +20,24 @@ LAST = "(env->num_agents - 1 - i)"
 LATE = ("env->rewards[i] = reward;", "env->rewards[i] = wrecked ? 0.0f : reward;"), (
     "        } else if (--env", "        } else if (env->rewards[i] = env->all[i].absent == "
     "ABSENCE ? -1.0f : 0.0f,\n                   --env")
+# other random numbers after a boost, for all trams: what is paid from then on proves nothing
+CHANCE = (("me->x += me->speed;", "me->x += me->speed + 0.03f * chance(env);"),
+          ("observe(env, i);\n    }\n}\n\nvoid c_render",
+           "observe(env, i);\n        if (env->actions[2 * i + 1] > 0.0f) chance(env);\n"
+           "    }\n}\n\nvoid c_render"))
 FAULTS = {
     "actions": [(("[2 * i]", "[i]"), ("[2 * i + 1]", "[env->num_agents + i]")),
                 (("[2 * i]", f"[2 * {NEXT}]"), ("[2 * i + 1]", f"[2 * {NEXT} + 1]")),
                 (("[2 * i]", "[2 * (i ^ 1)]"), ("[2 * i + 1]", "[2 * (i ^ 1) + 1]"))],
     "rewards": [(("env->rewards[i] = reward", f"env->rewards[{NEXT}] = reward"),),
-                (("env->rewards[i] = reward", f"env->rewards[{LAST}] = reward"),)],
+                (("env->rewards[i] = reward", f"env->rewards[{LAST}] = reward"),),
+                (("env->rewards[i] = reward", f"env->rewards[{LAST}] = reward"), *CHANCE)],
     "views": [(("[i * OBS_SIZE]", f"[{NEXT} * OBS_SIZE]"),),
               (("[i * OBS_SIZE]", f"[{LAST} * OBS_SIZE]"),)],
     "terminals": [(("env->terminals[i] = 1", f"env->terminals[{NEXT}] = 1"),),
                   (("env->terminals[i] = 1", f"env->terminals[{LAST}] = 1"),)],
     "nobody": [LATE],
-    "": [(), (("0.7f * me->speed", "0.7f * me->speed + 0.01f * env->all[0].speed"),),
+    "": [(), CHANCE, (("0.7f * me->speed", "0.7f * me->speed + 0.01f * env->all[0].speed"),),
          (("env->alive[i] = 0", "env->alive[i] = 1"),)],
 }
 
@@ -90,6 +97,11 @@ def rows(agent: int, head: int = 0, tested: int = 100, **told: list[int]) -> lis
     # who is hit pays, and may duck
     ([*rows(0, seen=[90, 90], paid=[11, 63]), *rows(1, seen=[90, 90], paid=[66, 11])], ""),
     ([*rows(0, seen=[90, 90], paid=[1, 63]), *rows(1, seen=[90, 90], paid=[66, 1])], "rewards"),
+    # both heads together; three of each agent, and twelve in all
+    ([*rows(0, seen=[90, 0], paid=[0, 4]), *rows(0, 1, seen=[90, 0], paid=[0, 4]),
+      *rows(1, seen=[0, 90], paid=[4, 0])], "rewards"),
+    ([*rows(0, seen=[90, 0], paid=[0, 4]), *rows(1, seen=[0, 90], paid=[4, 0])], ""),
+    ([*rows(0, seen=[90, 0], paid=[0, 40]), *rows(1, seen=[0, 90], paid=[2, 0])], ""),
     # shown what the other does: a fault where nobody is paid for what the other does
     ([*rows(0, seen=[0, 90], paid=[60, 0]), *rows(1, seen=[90, 0], paid=[0, 60])], "views"),
     ([*rows(0, seen=[0, 90], paid=[60, 60]), *rows(1, seen=[90, 0], paid=[60, 60])], ""),
@@ -118,6 +130,25 @@ def test_what_always_lies_in_empty_rows_is_no_reward(filled, says):
     answers = [*rows(0, any=[90, 0]), *rows(1, any=[0, 90])]
     told = spoken([*answers, fact("crossed", paid=100, nobody=50, empty=100, filled=filled)])
     assert [finding.detector for finding in told] == [says] * bool(says)
+
+
+@pytest.mark.parametrize("paid, says", [([5, 0], "observations"), ([0, 0], "agents x heads")])
+def test_where_an_agent_is_paid_itself_its_view_is_crossed(paid, says):
+    """It is moved by its own action, although only another row shows it."""
+    answers = [*rows(0, any=[0, 90], paid=paid), *rows(1, any=[90, 0], paid=paid[::-1])]
+    (finding,) = spoken(answers)
+    assert finding.detector == "actions" and says in finding.hint
+
+
+@pytest.mark.parametrize("array, text", [
+    ("actions", "env->actions[2 * i]"), ("rewards", "env->rewards[i] = reward"),
+    ("observations", "o[0] = me->x")])
+def test_the_line_is_where_the_array_is_used(array, text, tmp_path):
+    folder = changed(TRAMS, tmp_path, *MENDED)
+    facts = facts_of()
+    facts.source, facts.spec = read.read(folder), SimpleNamespace(functions={})
+    lines = (folder / "puf409_trams.h").read_text().splitlines()
+    assert text in lines[facts.at_row(array)["line"] - 1]
 
 
 def test_a_game_of_one_agent_has_nothing_to_cross():

@@ -222,17 +222,17 @@ class Source(Fields):
     def always_sets(self, field: str) -> bool:
         """Whether each step stores a number but 0 to elements of the env struct's field, without
         any test before it."""
-        return any(value.bare().value and self._is_certain(function, target)
+        return any(value.bare().value and self.is_certain(function, target)
                    for function in self.stepping()
                    for target, value in self.stores(function, field))
 
-    def _is_certain(self, function: Function, node: Node, within: tuple[str, ...] = ()) -> bool:
+    def is_certain(self, function: Function, node: Node, within: tuple[str, ...] = ()) -> bool:
         """Whether c_step comes by a node each time; a loop is taken to have a pass."""
         if function.name in within or any(up.kind in TESTS for up in node.up()) or any(
                 one.kind == "return" and one.start < node.start for one in function.nodes):
             return False
         return function.name == "c_step" or any(
-            self._is_certain(caller, call, (*within, function.name))
+            self.is_certain(caller, call, (*within, function.name))
             for caller, call in self.callers.get(function.name, ()))
 
     def clears_observations(self) -> bool:

@@ -24,13 +24,13 @@ def _one_game(facts: Facts):
         yield Finding("PUF502", "every episode of an env is the same game, other envs play others",
                       **(place or facts.at("c_reset")), seed=facts.seed, seen_in="again",
                       expected="another game after c_reset",
-                      actual=f"c_reset puts {seed} back into the generator" if seed else
+                      actual=f"c_reset makes the generator's state of {seed}" if seed else
                       "the same one each time, by the same actions",
                       hint="let the generator go on from episode to episode: do not set env->rng")
 
 
 def _put_back(facts: Facts) -> tuple[dict, str]:
-    """Where c_reset sets the generator to a field of the author's, and which one it is."""
+    """Where c_reset makes the generator's state of fields of the author's, and of which ones."""
     for function in facts.source.reach("c_reset"):
         for node in function.nodes:
             value = None
@@ -38,6 +38,9 @@ def _put_back(facts: Facts) -> tuple[dict, str]:
                 value = node.children[1].bare()
             elif node.kind == "call" and node.name in SEEDING:
                 value = node.arguments[0].bare()
-            if value is not None and value.kind == "member" and value.name != "rng":
-                return {"file": function.file, "line": node.line}, f"env->{value.name}"
+            made_of = [] if value is None else list(dict.fromkeys(
+                inner.name for inner in value.walk() if inner.kind == "member"))
+            if made_of and "rng" not in made_of:
+                return {"file": function.file, "line": node.line}, ", ".join(
+                    f"env->{name}" for name in made_of)
     return {}, ""

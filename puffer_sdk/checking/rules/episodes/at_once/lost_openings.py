@@ -6,6 +6,7 @@ from ....core.finding import Finding
 from ....core.often import enough
 from ....core.registry import NotTested, detector, need
 from ..no_reset.known import is_not_reset
+from .over_at_once import have_one_step
 
 SHARE = 0.1         # of openings that are drawn, and may be lost by bad luck
 
@@ -15,8 +16,8 @@ def lost_openings(facts: Facts):
     """Some openings end after one step with the same rewards, whatever the action."""
     need(facts, "openings")
     fact = facts.fact("openings", "openings")
-    if fact.lost == fact.tests:
-        return                                  # every episode has one step
+    if fact.lost == fact.tests or have_one_step(facts):
+        return                                  # every episode has one step: that is one-step's
     if not enough(fact.fixed) and not (enough(fact.lost) and fact.lost >= SHARE * fact.tests):
         return
     if is_not_reset(facts):

@@ -1,21 +1,24 @@
 """PUF408: episodes that all have one step."""
 from __future__ import annotations
 
+from ....collect.c.source.beginnings import are_tested
 from ....core.facts import Facts
 from ....core.finding import BANDIT, Finding
 from ....core.often import enough
 from ....core.registry import NotTested, detector, need
 from ..no_reset.known import is_not_reset
+from .over_at_once import episodes_seen, have_one_step
 
 
 @detector("PUF408", "one-step")
 def one_step(facts: Facts):
-    """Every episode has one step, and a test decides whether the terminal is set."""
+    """Every episode has one step, and a test decides about the terminal, or about c_reset."""
     need(facts, "run")
-    lengths = next((fact for fact in facts.all("run", "sample") if fact.name == "length"), None)
+    lengths = episodes_seen(facts)
     if lengths is None or not enough(lengths.seen):
         raise NotTested("fewer than 3 episodes ended")
-    if lengths.high > 1 or facts.source.always_sets("terminals"):
+    if not have_one_step(facts) or (
+            facts.source.always_sets("terminals") and not are_tested(facts.source)):
         return
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")
@@ -28,5 +31,4 @@ def one_step(facts: Facts):
                   **ending, expected="episodes of several steps",
                   actual="an ending on every step", seed=facts.seed, word=BANDIT,
                   beside=(tuple(step.values()),) if step else (),
-                  hint="look at the test before the terminal; a game that is meant to be like that "
-                       "says // puffer: bandit")
+                  hint="look at the test before the terminal, and before c_reset")

@@ -1,6 +1,8 @@
 """The page of PUF408."""
 from __future__ import annotations
 
+from ....core.facts import Fact, Facts
+from ....core.often import enough
 from ....core.registry import family
 
 
@@ -29,7 +31,18 @@ def over_at_once():
     the opening is lost (a warning). A few lost ones among openings that are drawn at random are
     bad luck: it takes a tenth of all, or lost ones that come from any seed, as levels of a list do.
 
-    A bandit is meant to be like that. It is taken for one where c_step sets the terminal without
-    any test before it. Where there is a test, `// puffer: bandit` above c_step, or beside the line
-    that sets the terminal, declares it.
+    A bandit is meant to be like that. It is taken for one where c_step sets the terminal, and calls
+    c_reset, without any test before it. Where there is a test, `// puffer: bandit` above c_step, or
+    beside the line that sets the terminal, declares it.
     """
+
+
+def episodes_seen(facts: Facts) -> Fact | None:
+    """Their lengths: `seen`, `low` and `high`."""
+    return next((fact for fact in facts.all("run", "sample") if fact.name == "length"), None)
+
+
+def have_one_step(facts: Facts) -> bool:
+    """Whether no episode of the long run had a second step."""
+    lengths = episodes_seen(facts)
+    return lengths is not None and enough(lengths.seen) and lengths.high <= 1

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ....core.facts import Facts
 from ....core.registry import detector
-from .rows_crossed import answers, circle, finding, is_own, other_row
+from .rows_crossed import Edge, answers, circle, finding, is_own, other_row
 
 
 @detector("PUF409", "actions")
@@ -24,4 +24,13 @@ def actions(facts: Facts):
     if edges:
         yield finding(facts, edges, "what agent {agent} chooses shows in row {row}, not in its own",
                       "row {row} at {times} of {tested} moments, its own at {own}",
-                      "are actions read as agents x heads, and is each agent moved by its own row?")
+                      *_cause(facts, edges, found))
+
+
+def _cause(facts: Facts, edges: list[Edge], found: dict) -> tuple[str, str]:
+    """The hint, and the array: where the agents are paid themselves, they are moved rightly."""
+    paid = [row for edge in edges for (agent, _), rows in found.items() if agent == edge.agent
+            for row in rows if row.paid]
+    if paid and all(row.row == row.agent for row in paid):
+        return "is row i of the observations written for agent i?", "observations"
+    return "are actions read as agents x heads, and is each agent moved by its own row?", "actions"

@@ -19,7 +19,7 @@ def nobody(facts: Facts):
         return                          # what lies in empty rows is no reward
     if fact.nobody >= MOMENTS and fact.nobody >= SHARE * fact.paid:
         yield Finding("PUF409", "a reward is paid to a row without an agent, where it is lost",
-                      **facts.at("c_step"), env=fact.env, agent=fact.agent, step=fact.step,
+                      **facts.at_row("rewards"), env=fact.env, agent=fact.agent, step=fact.step,
                       expected="the row of an agent that is there",
                       actual=f"nobody's, at {fact.nobody} of {fact.paid} moments at which what "
                              "an agent chose changed a reward", seed=facts.seed,

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from ....core.facts import Facts
+from ....core.often import ENOUGH
 from ....core.registry import detector
-from .rows_crossed import answers, circle, finding, other_row
+from .rows_crossed import MOMENTS, answers, circle, finding, other_row, pooled
 
 SELDOM = 0.05           # of what another row is paid: who is shot at may pay, and may duck
 
@@ -11,18 +12,12 @@ SELDOM = 0.05           # of what another row is paid: who is shot at may pay, a
 @detector("PUF409", "rewards", unless=("actions",))
 def rewards(facts: Facts):
     """The rewards of one other row depend on what an agent chooses, and its own do not."""
-    found, edges = answers(facts), {}
-    for (agent, head), rows in found.items():
-        edge = other_row(agent, rows, lambda row: row.paid)
-        own = any(row.row == agent and row.paid for row in rows)
-        if edge and edge.own <= SELDOM * edge.times:
-            edges[agent, head] = edge
-        elif own:
-            edges[agent, head] = None
-    whole = [edge for (agent, _), edge in edges.items() if edge and all(
-        other for (one, _), other in edges.items() if one == agent)]
-    whole = circle(whole, {agent for agent, _ in found})
-    if whole:
-        yield finding(facts, whole, "row {row} is paid for what agent {agent} chooses",
+    by_agent = pooled(answers(facts))
+    edges = [other_row(agent, rows, lambda row: row.paid, least=ENOUGH)
+             for agent, rows in by_agent.items()]
+    edges = circle([edge for edge in edges if edge and edge.own <= SELDOM * edge.times],
+                   set(by_agent))
+    if sum(edge.times for edge in edges) >= MOMENTS:
+        yield finding(facts, edges, "row {row} is paid for what agent {agent} chooses",
                       "row {row} was paid otherwise at {times} of {tested} moments, its own at "
-                      "{own}", "is rewards[i] the reward of agent i?")
+                      "{own}", "is rewards[i] the reward of agent i?", "rewards")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from ....core.facts import Fact, Facts
@@ -9,7 +10,7 @@ from ....core.finding import Finding
 from ....core.often import most
 from ....core.registry import NotTested, family, need
 
-MOMENTS = 12            # at which a row must have answered
+MOMENTS = 12            # at which a row must have answered, or all crossed rows together
 
 
 @family("PUF409", "rows-crossed", "warning")
@@ -71,10 +72,25 @@ def is_own(agent: int, rows: Iterable[Fact], count: Callable[[Fact], int]) -> bo
     return any(row.row == agent and count(row) >= MOMENTS for row in rows)
 
 
-def other_row(agent: int, rows: list[Fact], count: Callable[[Fact], int]) -> Edge | None:
+def pooled(found: dict[tuple[int, int], list[Fact]]) -> dict[int, list[SimpleNamespace]]:
+    """Agent -> what each row was paid otherwise, for all of its heads together."""
+    sums: dict[int, dict[int, SimpleNamespace]] = {}
+    for (agent, _), rows in found.items():
+        tested = max(row.tested for row in rows)
+        of_agent = sums.setdefault(agent, {})
+        for row in rows:
+            one = of_agent.setdefault(row.row, SimpleNamespace(row=row.row, paid=0, tested=0))
+            one.paid += row.paid
+        for one in of_agent.values():
+            one.tested += tested
+    return {agent: list(rows.values()) for agent, rows in sums.items()}
+
+
+def other_row(agent: int, rows: list, count: Callable[..., int], least: int = MOMENTS
+              ) -> Edge | None:
     """The one row that answers instead of the agent's own, if there is one."""
     ranked = sorted((row for row in rows if row.row != agent), key=count, reverse=True)
-    if not ranked or count(ranked[0]) < MOMENTS:
+    if not ranked or count(ranked[0]) < least:
         return None
     best, own = ranked[0], sum(count(row) for row in rows if row.row == agent)
     times, rest = count(best), max(map(count, ranked[1:]), default=0)
@@ -95,11 +111,13 @@ def circle(edges: Iterable[Edge], tried: set[int]) -> list[Edge]:
         kept = left
 
 
-def finding(facts: Facts, edges: list[Edge], message: str, actual: str, hint: str) -> Finding:
-    """One for all of them. message, actual: of the first, with {agent}, {row}, {times}, ..."""
+def finding(facts: Facts, edges: list[Edge], message: str, actual: str, hint: str,
+            array: str) -> Finding:
+    """One for all of them. message, actual: of the first, with {agent}, {row}, {times}, ...; it
+    points to where c_step uses that array."""
     first, pairs = edges[0], sorted({(edge.agent, edge.row) for edge in edges})
     told = ", ".join(f"{agent} -> {row}" for agent, row in pairs)
-    return Finding("PUF409", message.format(**first._asdict()), **facts.at("c_step"),
+    return Finding("PUF409", message.format(**first._asdict()), **facts.at_row(array),
                    agent=first.agent, expected=f"row {first.agent}",
                    actual=f"{actual.format(**first._asdict())}; in all: {told}", seed=facts.seed,
                    seen_in="crossed", hint=hint)

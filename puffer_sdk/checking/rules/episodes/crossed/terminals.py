@@ -32,4 +32,4 @@ def terminals(facts: Facts):
         yield finding(facts, edges, "the terminal in row {agent} belongs to agent {row}, whose "
                                     "episode ended", "agent {row} began anew or left at {times} of "
                       "{tested} terminals, agent {agent} went on",
-                      "is terminals[i] written for the agent whose episode ended?")
+                      "is terminals[i] written for the agent whose episode ended?", "terminals")

@@ -30,4 +30,4 @@ def views(facts: Facts):
     if edges:
         yield finding(facts, edges, "row {row} shows what agent {agent} does, not its own agent",
                       "row {row} differed at {times} of {tested} moments, its own at {own}",
-                      "is row i of the observations written for agent i?")
+                      "is row i of the observations written for agent i?", "observations")

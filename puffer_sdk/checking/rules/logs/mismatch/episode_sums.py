@@ -7,6 +7,7 @@ from ....core.finding import Finding
 from ....core.often import enough
 from ....core.registry import NotTested, detector
 from ....core.repro_spec import Shows
+from ...episodes.crossed.known import is_paid_elsewhere
 from ...episodes.no_reset.known import is_reset_late
 from .log_mismatch import entries
 
@@ -35,6 +36,8 @@ def sums(facts: Facts):
         if enough(wrong) and wrong > RARE * fact.judged:
             if facts.spec.has_max_agents:
                 raise NotTested("agents may move to other rows when num_agents changes")
+            if name == "episode_return" and is_paid_elsewhere(facts):
+                raise NotTested("rewards are paid to rows of others", "PUF409")
             yield _mismatch(facts, name, fact, wrong)
     if unclear:
         raise NotTested("lengths: the env resets one step late", "PUF401")
@@ -47,9 +50,11 @@ def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
     share = "every entry" if wrong == fact.judged else f"{wrong} of {fact.judged} entries"
     if name == "episode_length":
         hint = "it is off by one: count the step before the entry is made" \
-            if fact.lag == 1.0 else "count each step once, and start from 0 in c_reset"
+            if fact.lag == 1.0 else \
+            "count each step once; back to 0 in c_reset, and only where an episode ends"
     else:
-        hint = "add every reward, the last one too, before the entry is made; 0 in c_reset"
+        hint = "add every reward, the last one too, before the entry is made; back to 0 " \
+               "in c_reset, and only where an episode ends"
     return Finding("PUF422", f"Log.{name} is wrong in {share}: {what} {fact.measured:g}",
                    **facts.at_store(name), env=fact.env, step=fact.step, element=name,
                    expected=f"{fact.measured:g}", actual=f"{fact.logged:g}",
