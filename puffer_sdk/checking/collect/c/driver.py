@@ -28,6 +28,7 @@ from ....toolchain.libraries import compile_library, is_intact
 from ...core import kinds
 from ...core.facts import STRANGE, Outcome
 from ...core.memory_bound import PERIOD, Bound
+from .wrapped import WRAP, WRAP_OURS
 
 PLAY = Path(__file__).parents[2] / "play"
 RULES = PLAY.with_name("rules")       # a family's experiments lie in its folder
@@ -70,16 +71,6 @@ __attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dum
 """
 
 
-# calls of the env that play/allocations.c answers
-_WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
-            "aligned_alloc", "posix_memalign", "asprintf", "vasprintf")
-# and play/outside.c
-_TOLD = ("fopen", "open", "openat", "creat", "opendir", "remove", "unlink", "rmdir", "rename",
-         "mkdir", "dlopen", "socket", "connect", "bind", "sendto", "getaddrinfo", "system", "popen",
-         "execve", "execv", "execvp", "execl", "execlp", "posix_spawn", "posix_spawnp", "fork",
-         "kill")
-_WRAP = tuple(f"-Wl,--wrap={name}" for name in (*_WRAPPED, *_TOLD))
-_WRAP_OURS = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)       # gcc's coverage opens files
 CLOCKS = ("-DGetTime=null_GetTime", "-DGetFrameTime=null_GetFrameTime")     # of play/clocks.c
 
 
@@ -197,7 +188,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     first = [f"-I{probed}"] if probed else []
     flags = [*first, *build.library_flags(spec), *kind.flags, *strict, "-fPIC",
              "-fvisibility=hidden", "-w"]
-    link = ["-shared", *(_WRAP_OURS if kind.instrument else _WRAP), *kind.link, "-o", str(library)]
+    link = ["-shared", *(WRAP_OURS if kind.instrument else WRAP), *kind.link, "-o", str(library)]
     made = [str(unit)]
     try:
         if kind.instrument:

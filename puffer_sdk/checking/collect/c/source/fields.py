@@ -7,6 +7,7 @@ Over-approximates: a pointer leads to everything that it was ever given.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -150,3 +151,21 @@ class Fields:
     def is_column(self, node: Node, name: str) -> bool:
         """Whether this is the field of that name of some Log: an env's, or an agent's own."""
         return node.kind == "member" and node.name == name and node.more == self.log
+
+
+def is_zero(nodes: Sequence[Node], value: Node) -> bool:
+    """Whether a struct is all zeros: `(Log){0}`, or a variable that is declared as that and that
+    nothing is stored to.
+
+    nodes   of the function that it is in
+    """
+    value = value.bare()
+    if value.kind == "name":
+        made = next((node for node in nodes
+                     if node.kind == "variable" and node.key == value.key and node.children), None)
+        return made is not None and is_zero(nodes, made.children[-1]) and not any(
+            (node.writes or node.op == "&") and any(
+                inner.key == value.key for inner in node.children[0].walk())
+            for node in nodes)
+    return value.kind in ("literal", "list") and all(
+        node.kind in ("literal", "list") or node.bare().value == 0 for node in value.walk())
