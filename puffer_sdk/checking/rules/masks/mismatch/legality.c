@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGENTS = 8, PLAYS = 4, DOUBTFUL = 8 };    // told apart; of a doubtful moment; bytes
-
-typedef struct Byte {    // of one agent, against one action
-    int64_t at[2][2];    // moments: [what the byte says][whether the action acts]
-} Byte;
+enum { AGENTS = 8, PLAYS = 4, DOUBTFUL = 8 };    // told apart; of a doubtful moment; moments
 
 typedef struct Owner {    // of one agent's own byte of an action
     int64_t late[2];      // it was wrong, saying this, and is right a step later
@@ -21,7 +17,7 @@ typedef struct Owner {    // of one agent's own byte of an action
 } Owner;
 
 struct Legality {
-    Byte bytes[AGENTS][MOST][MOST];    // [agent][byte][action]
+    Tally bytes[AGENTS][MOST][MOST];    // [agent][byte][action]
     Owner owners[AGENTS][MOST];
     bool certain;     // what others or chance decide is not counted
     int64_t forks;    // beyond those of the caller
@@ -57,7 +53,7 @@ void legality_note(Legality* l, const Choice* c) {
            (size_t)desc.mask_size);
     bool wrong = false;
     for (int k = 0; k < width; k++) {
-        const Byte* own = &l->bytes[c->agent][c->offset + k][c->offset + k];
+        const Tally* own = &l->bytes[c->agent][c->offset + k][c->offset + k];
         bool says = mask[c->offset + k];
         bool varies = own->at[!says][0] + own->at[!says][1] > 0;
         counts[k] = true;
@@ -82,44 +78,52 @@ static int64_t of_own(const Legality* l, int agent, int action, int says, int ac
 }
 
 bool legality_is_doubtful(const Legality* l) {
-    int64_t idle = 0, acting = 0;
+    int64_t wrong[2] = {0}, late[2] = {0}, spoiled = 0;    // [what the byte says]
     for (int agent = 0; agent < AGENTS; agent++) {
         for (int a = 0; a < desc.mask_size; a++) {
-            bool varies = of_own(l, agent, a, 0, 0) + of_own(l, agent, a, 0, 1) > 0
-                          && of_own(l, agent, a, 1, 0) + of_own(l, agent, a, 1, 1) > 0;
-            idle += varies ? of_own(l, agent, a, 1, 0) : 0;
-            acting += varies ? of_own(l, agent, a, 0, 1) : 0;
+            for (int says = 0; says < 2; says++) {
+                bool varies = of_own(l, agent, a, !says, 0) + of_own(l, agent, a, !says, 1) > 0;
+                wrong[says] += varies ? of_own(l, agent, a, says, !says) : 0;
+                late[says] += l->owners[agent][a].late[says];
+            }
+            spoiled += l->owners[agent][a].spoiled;
         }
     }
-    return idle >= DOUBTFUL && acting >= DOUBTFUL;
+    bool often = wrong[0] >= DOUBTFUL && wrong[1] >= DOUBTFUL;
+    return often || (late[0] > 0 && late[1] > 0 && late[0] + late[1] >= DOUBTFUL + spoiled);
 }
 
 int64_t legality_forks(const Legality* l) { return l->forks; }
 
-static int64_t agreed(const Byte* b) { return b->at[0][0] + b->at[1][1]; }
+static int64_t agreed(const Tally* t) { return t->at[0][0] + t->at[1][1]; }
 
-static void report_byte(const Legality* l, int agent, int head, int value, int action, bool birth) {
-    const Byte(*bytes)[MOST] = l->bytes[agent];
-    const Byte* own = &bytes[action][action];
-    const Owner* owner = &l->owners[agent][action];
-    int twin = -1;    // the other byte that tells best
+int twin_of(const Tally (*bytes)[MOST], int action) {
+    int twin = -1;
     for (int byte = 0; byte < desc.mask_size; byte++) {
         bool better = twin < 0 || agreed(&bytes[byte][action]) > agreed(&bytes[twin][action]);
         twin = byte != action && better ? byte : twin;
     }
-    const Byte* other = &bytes[twin < 0 ? action : twin][action];
-    fact(mask_truth, .agent = agent, .birth = birth, .action = action, .head = head, .value = value,
+    return twin;
+}
+
+static void report_byte(const Legality* l, int agent, int head, int value, int action, bool start) {
+    const Tally(*bytes)[MOST] = l->bytes[agent];
+    const Tally* own = &bytes[action][action];
+    const Owner* owner = &l->owners[agent][action];
+    int twin = twin_of(bytes, action);
+    const Tally* other = &bytes[twin < 0 ? action : twin][action];
+    fact(mask_truth, .agent = agent, .start = start, .action = action, .head = head, .value = value,
          .legal_acts = own->at[1][1], .legal_idle = own->at[1][0], .forbidden_acts = own->at[0][1],
          .forbidden_idle = own->at[0][0], .twin = twin, .twin_acts = other->at[1][1],
          .twin_idle = other->at[0][0], .twin_wrong = other->at[0][1] + other->at[1][0],
          .late_acts = owner->late[0], .late_idle = owner->late[1], .spoiled = owner->spoiled);
 }
 
-void legality_report(const Legality* l, int agents, bool birth) {
+void legality_report(const Legality* l, int agents, bool start) {
     for (int agent = 0; agent < AGENTS && agent < agents; agent++) {
         for (int head = 0, offset = 0; head < desc.num_atns; head++) {
             for (int k = 0; k < desc.act_sizes[head] && offset + k < desc.mask_size; k++) {
-                report_byte(l, agent, head, k, offset + k, birth);
+                report_byte(l, agent, head, k, offset + k, start);
             }
             offset += desc.act_sizes[head];
         }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRITES = 512, FILL = 2 };    // steps; not 0: legal
+enum { WRITES = 512, FILL = 2, LONGER = 2 };    // steps; not 0: legal; times
 
 typedef struct RowWrites {     // of one agent's row of the mask, over all envs
     int64_t steps, written;    // steps that did not end its episode
@@ -80,10 +80,6 @@ static int64_t watch_writes(Batch* b, bool* by_reset_only) {
     return t;
 }
 
-typedef struct Tally {    // moments: [what the byte says][whether the action acts]
-    int64_t at[2][2];
-} Tally;
-
 // Moments at which the action was legal, and others of its head were not
 typedef struct Company {
     int64_t beside, like;    // in all; those at which it led where one of the others leads
@@ -116,16 +112,10 @@ static void note_choice(const Choice* c, Tables* tables) {
     legality_note(tables->legality, c);
 }
 
-static int64_t agreed(const Tally* t) { return t->at[0][0] + t->at[1][1]; }
-
-static void report_action(int head, int value, int action, Tally (*table)[MOST],
+static void report_action(int head, int value, int action, const Tally (*table)[MOST],
                           const Company* company) {
     const Tally* own = &table[action][action];
-    int twin = -1;    // the other byte that says best when it acts
-    for (int byte = 0; byte < desc.mask_size; byte++) {
-        bool better = twin < 0 || agreed(&table[byte][action]) > agreed(&table[twin][action]);
-        twin = byte != action && better ? byte : twin;
-    }
+    int twin = twin_of(table, action);
     const Tally* other = &table[twin < 0 ? action : twin][action];
     fact(mask_byte, .action = action, .head = head, .value = value, .legal_acts = own->at[1][1],
          .legal_idle = own->at[1][0], .forbidden_acts = own->at[0][1],
@@ -134,11 +124,12 @@ static void report_action(int head, int value, int action, Tally (*table)[MOST],
          .beside = company[action].beside, .like = company[action].like);
 }
 
-// Plays on and tries each head of one agent, until so many forks were made. births: always right
-// behind a c_reset. Returns the step
-static int64_t try_moments(Batch* b, int64_t t, bool births, Tables* tables, int64_t* forks) {
-    for (int sample = 0; *forks + legality_forks(tables->legality) < options.steps; sample++) {
-        int gap = births ? 1 : 1 + (int)(mix((uint64_t)sample) % 16);
+// Plays on and tries each head of one agent, until so many forks were made. starts: always right
+// behind a c_reset. Returns the last step
+static int64_t try_moments(Batch* b, int64_t t, bool starts, Tables* tables, int64_t most) {
+    int64_t forks = 0;
+    for (int sample = 0; forks + legality_forks(tables->legality) < most; sample++) {
+        int gap = starts ? 1 : 1 + (int)(mix((uint64_t)sample) % 16);
         for (int k = 0; k < gap; k++) {
             watch.step = ++t;
             batch_act(b, -1, t);
@@ -146,10 +137,10 @@ static int64_t try_moments(Batch* b, int64_t t, bool births, Tables* tables, int
         }
         int env = sample % b->envs;
         int agent = (sample / b->envs) % b->count[env];
-        if (births) {
+        if (starts) {
             batch_reset(b, env);
         }
-        *forks += desc.mask_size;
+        forks += desc.mask_size;
         for (int head = 0, offset = 0; has_agent(b, env, agent) && head < desc.num_atns; head++) {
             Choice choice = {b, env, agent, head, offset, t + 1};
             offset += desc.act_sizes[head];
@@ -162,11 +153,10 @@ static int64_t try_moments(Batch* b, int64_t t, bool births, Tables* tables, int
 }
 
 // Moments that are looked at for longer, as the mask seemed wrong in both ways
-static int64_t look_again(Batch* b, int64_t t, bool births) {
+static int64_t look_again(Batch* b, int64_t t, bool starts) {
     Tables tables = {.legality = legality_open(true)};
-    int64_t forks = 0;
-    t = try_moments(b, t, births, &tables, &forks);
-    legality_report(tables.legality, b->count[0], births);
+    t = try_moments(b, t, starts, &tables, LONGER * options.steps);
+    legality_report(tables.legality, b->count[0], starts);
     free(tables.legality);
     return t;
 }
@@ -176,21 +166,20 @@ void experiment_masks(void) {    // steps: forks in all
     fill_masks(&b, 1);    // as they are before the first c_reset
     batch_reset(&b, -1);
     bool by_reset_only = false;
-    int64_t t = watch_writes(&b, &by_reset_only), forks = 0;
+    int64_t t = watch_writes(&b, &by_reset_only);
     fill_masks(&b, 1);
     batch_reset(&b, -1);
     if (desc.mask_size > MOST) {
-        fact(tried, .forks = 0);
         batch_close(&b);
         return;
     }
     choices_open();
     Tables tables = {calloc(MOST, sizeof *tables.bytes), calloc(MOST, sizeof *tables.company),
                      legality_open(false)};
-    t = try_moments(&b, t, false, &tables, &forks);
+    t = try_moments(&b, t, false, &tables, options.steps);
     for (int head = 0, offset = 0; head < desc.num_atns; head++) {
         for (int k = 0; k < desc.act_sizes[head] && offset + k < desc.mask_size; k++) {
-            report_action(head, k, offset + k, tables.bytes, tables.company);
+            report_action(head, k, offset + k, (const Tally(*)[MOST])tables.bytes, tables.company);
         }
         offset += desc.act_sizes[head];
     }
@@ -200,7 +189,6 @@ void experiment_masks(void) {    // steps: forks in all
             look_again(&b, t, true);
         }
     }
-    fact(tried, .forks = forks);
     free(tables.bytes);
     free(tables.company);
     free(tables.legality);
