@@ -6,8 +6,8 @@
 
 enum { AHEAD = 4 };    // steps
 
-static Outcome* outcomes;     // (MOST) of the choice tried last
-static unsigned char* seen;   // (MOST, row) the agent's observation behind the first step
+static Outcome* outcomes;      // (MOST) of the choice tried last
+static unsigned char* seen;    // (MOST, row) the agent's observation behind the first step
 
 void choices_open(void) {
     outcomes = shared(sizeof *outcomes * MOST);
@@ -81,8 +81,8 @@ static int alike(const Choice* c, int value) {
     size_t bytes = row_bytes(OBSERVATIONS);
     int count = 0;
     for (int k = 0; k < desc.act_sizes[c->head]; k++) {
-        count += !outcomes[k].ended && memcmp(seen + bytes * (size_t)k,
-                                              seen + bytes * (size_t)value, bytes) == 0;
+        count += !outcomes[k].ended
+                 && memcmp(seen + bytes * (size_t)k, seen + bytes * (size_t)value, bytes) == 0;
     }
     return count;
 }
@@ -96,7 +96,8 @@ static bool is_still(const Choice* c, int value) {
             continue;
         }
         for (int k = 0; k < desc.act_sizes[c->head]; k++) {
-            if (!outcomes[k].ended && memcmp(seen + bytes * (size_t)k + at, after + at, each) != 0) {
+            if (!outcomes[k].ended
+                && memcmp(seen + bytes * (size_t)k + at, after + at, each) != 0) {
                 return false;
             }
         }

@@ -11,9 +11,9 @@ typedef struct Choice {
     int64_t t;     // the step to come
 } Choice;
 
-typedef struct Outcome {    // of one value
-    uint64_t rows;          // a hash of all rows of the steps that follow
-    bool ended;             // the agent's episode, on the first step
+typedef struct Outcome {         // of one value
+    uint64_t rows;               // a hash of all rows of the steps that follow
+    bool ended;                  // the agent's episode, on the first step
     unsigned char mask[MOST];    // behind the first step
 } Outcome;
 

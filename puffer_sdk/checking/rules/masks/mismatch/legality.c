@@ -29,20 +29,23 @@ Legality* legality_open(bool certain) {
     return l;
 }
 
-// Clears values whose effect depends on others or on chance
-static void keep_certain(Legality* l, const Choice* c, const bool* acts, bool* counts) {
+// Clears values whose effect depends on others or on chance, and bytes whose next state does
+static void keep_certain(Legality* l, const Choice* c, const bool* acts, int quiet,
+                         const unsigned char* later, bool* counts, bool* lasts) {
     bool again[MOST];
     for (int play = 1; play < PLAYS; play++) {
         bool tried = choice_try(c, play) && choice_acts(c, again);
         l->forks += desc.act_sizes[c->head];
         for (int k = 0; k < desc.act_sizes[c->head]; k++) {
             counts[k] = counts[k] && tried && again[k] == acts[k];
+            lasts[k] = lasts[k] && counts[k] && quiet >= 0
+                       && outcome_of(quiet)->mask[c->offset + k] == later[c->offset + k];
         }
     }
 }
 
 void legality_note(Legality* l, const Choice* c) {
-    bool acts[MOST], counts[MOST];
+    bool acts[MOST], counts[MOST], lasts[MOST];
     if (c->agent >= AGENTS || !choice_acts(c, acts)) {
         return;
     }
@@ -51,16 +54,16 @@ void legality_note(Legality* l, const Choice* c) {
     unsigned char later[MOST];
     memcpy(later, quiet < 0 || outcome_of(quiet)->ended ? mask : outcome_of(quiet)->mask,
            (size_t)desc.mask_size);
-    bool wrong = false;
+    bool unsure = false;
     for (int k = 0; k < width; k++) {
         const Tally* own = &l->bytes[c->agent][c->offset + k][c->offset + k];
         bool says = mask[c->offset + k];
         bool varies = own->at[!says][0] + own->at[!says][1] > 0;
-        counts[k] = true;
-        wrong = wrong || (says != acts[k] && varies);
+        counts[k] = lasts[k] = true;
+        unsure = unsure || (says != acts[k] && varies) || later[c->offset + k] != says;
     }
-    if (l->certain && wrong) {
-        keep_certain(l, c, acts, counts);
+    if (l->certain && unsure) {
+        keep_certain(l, c, acts, quiet, later, counts, lasts);
     }
     for (int k = 0; k < width; k++) {
         Owner* own = &l->owners[c->agent][c->offset + k];
@@ -68,8 +71,8 @@ void legality_note(Legality* l, const Choice* c) {
         for (int byte = 0; counts[k] && byte < desc.mask_size; byte++) {
             l->bytes[c->agent][byte][c->offset + k].at[mask[byte] != 0][acts[k]]++;
         }
-        own->late[says] += counts[k] && says != acts[k] && then == acts[k];
-        own->spoiled += counts[k] && says == acts[k] && then != acts[k];
+        own->late[says] += lasts[k] && says != acts[k] && then == acts[k];
+        own->spoiled += lasts[k] && says == acts[k] && then != acts[k];
     }
 }
 
