@@ -136,6 +136,12 @@ def secret(tests: int) -> Facts:
     return facts
 
 
+def of_moments(moments: list[dict]) -> Facts:
+    """Facts of one action: at any moment, and right behind c_reset."""
+    return game(masks=[fact("mask_truth", start=k, action=1, value=1, **fields)
+                       for k, fields in enumerate(moments)])
+
+
 def of_mask(**fields) -> Facts:
     rest = {"legal_acts": 90, "forbidden_idle": 60, "twin": 0, "twin_acts": 60, "twin_wrong": 90}
     return game(masks=[fact("mask_byte", action=0, legal_acts=150),
@@ -245,6 +251,14 @@ TABLE = {
             fact("mask_byte", action=1, value=1, legal_acts=150 - n, legal_idle=n - 20,
                  forbidden_acts=20, twin=2, twin_acts=75, twin_idle=75),
             fact("mask_byte", action=2, value=2, legal_acts=110, forbidden_acts=40)]), 30, 29),
+    ("masks/mismatch/of_the_start", "SELDOM"): (
+        "PUF413/of-the-start", lambda n: of_moments(
+            [{"legal_acts": 9, "legal_idle": 20, "forbidden_acts": 20},
+             {"legal_acts": 300, "legal_idle": n, "forbidden_idle": 100}]), 20, 21),
+    ("masks/mismatch/stale", "LATER"): (
+        "PUF413/stale", lambda n: of_moments(
+            [{"legal_idle": 20, "forbidden_acts": 20, "late_idle": 20, "late_acts": 20,
+              "spoiled": n}]), 10, 11),
     ("observations/constant/obs_constant", "STEPS"): (
         "PUF305/whole", lambda n: sampled(np.full((9, 2), 3.0), steps=n), 10_000, 9_999),
     ("observations/constant/same_things", "SEEN"): ("PUF305/same-things", things, 100, 99),

@@ -529,15 +529,35 @@ def test_rates_are_of_detectors_that_there_are():
         assert len(rate.get("missed", ())) == rate["faults"] - rate["found"], key
 
 
+def truths(later: dict, start: dict | None = None) -> Facts:
+    """Facts of action 1 of agent 0, whose mask seemed wrong."""
+    facts = masks(actions=[FREE, GOOD])
+    facts.outcomes["masks"].facts.extend(
+        fact("mask_truth", start=k, action=1, value=1, **fields)
+        for k, fields in enumerate((later, start)) if fields)
+    return facts
+
+
 @pytest.mark.parametrize("fields, told", [
-    ({}, True), ({"forbidden_acts": 4}, False), ({"legal_idle": 4}, False),     # chance; stricter
-    ({"legal_idle": 99}, False)])                   # actions that seldom do anything
-def test_a_mask_of_another_moment(fields, told):
-    one = {"legal_acts": 400, "legal_idle": 15, "forbidden_acts": 12, "forbidden_idle": 500}
-    facts = masks(actions=[FREE, {**one, **fields}])
-    (seen,) = (each for each in registry.load()["PUF413"].detectors
-               if each.name == "of-another-moment")
-    assert bool(list(seen.function(facts))) == told
+    ({}, True), ({"late_acts": 2}, False), ({"late_idle": 2}, False),   # chance; stricter
+    ({"late_acts": 4, "late_idle": 4}, False), ({"spoiled": 8}, False)])
+def test_a_mask_of_an_earlier_moment(fields, told):
+    one = {"legal_acts": 400, "legal_idle": 15, "forbidden_acts": 15, "forbidden_idle": 500,
+           "late_acts": 15, "late_idle": 14, "spoiled": 7}
+    messages = [each.message for each in found(truths({**one, **fields}), "PUF413")]
+    assert messages == ["the mask of head 0 is at times that of an earlier moment"] * told
+
+
+@pytest.mark.parametrize("fields, start, told", [
+    ({}, {}, True), ({"forbidden_acts": 9}, {}, False), ({"legal_idle": 9}, {}, False),
+    ({}, {"legal_idle": 7}, False), ({}, {"forbidden_idle": 19}, False)])
+def test_a_mask_of_the_start(fields, start, told):
+    one = {"legal_acts": 400, "legal_idle": 99, "forbidden_acts": 99, "forbidden_idle": 100}
+    right = {"legal_acts": 100, "forbidden_idle": 20}
+    messages = [each.message
+                for each in found(truths({**one, **fields}, {**right, **start}), "PUF413")]
+    assert messages == ["the mask of head 0 stays as c_reset wrote it, while the game goes "
+                        "on"] * told
 
 
 @pytest.mark.parametrize("counts, says", [

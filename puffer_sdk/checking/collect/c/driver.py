@@ -165,7 +165,7 @@ def _objects(verbose: bool) -> list[Path]:
 
 def headers() -> list[Path]:
     """What the harness's sources include of ours."""
-    return [*sorted(PLAY.glob("*.h")), *sorted(PLAY.glob("*.def"))]
+    return [*sorted(PLAY.glob("*.h")), *sorted(PLAY.glob("*.def")), *sorted(RULES.rglob("*.h"))]
 
 
 def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None = None,

@@ -5,6 +5,8 @@
     one_legal       a head that leaves one value alone, although others act
     upside_down     actions act where they are forbidden, and do nothing where they are legal
     misplaced       a byte tells of another action than its own
-    of_another_moment   nearly always right, and at times wrong in both ways
+    of_another_action   the same, of one agent
+    stale           that of an earlier moment
+    of_the_start    that of the start of the episode
     refused         the code treats a legal action as it treats forbidden ones
 """

@@ -10,7 +10,7 @@ MOMENTS = 20            # that are no accident
 @family("PUF413", "mask-mismatch", "warning")
 def mask_mismatch():
     """The action mask does not fit the actions: a byte tells of another action than its own, an
-    agent's row is never written, or a new episode begins with the mask of the old one.
+    agent's row is never written, or the mask is that of an earlier moment or of the old episode.
 
     Why it ruins training: the policy can only choose what the mask allows. A move whose byte lies
     in the wrong place is forbidden where it would help, and allowed where it does nothing; the
@@ -35,6 +35,12 @@ def mask_mismatch():
     when they are forbidden and do nothing when they are legal, a head of which the mask never
     allows more than one value although others act, and an action that the code treats like a
     forbidden one whenever it is legal. A mask that is stricter than the code is not.
+
+    A mask is stale where it allows actions that change nothing for their agent and forbids others
+    that do, at other moments, and the mask behind a step in which the agent changes nothing is the
+    right one; or where it is right when an episode begins and stays as it is. What other agents and
+    chance decide in between is no fault of the mask: such moments are played again with other
+    actions and other draws, and count where these change nothing.
     """
 
 
@@ -45,8 +51,28 @@ def rows(facts: Facts) -> list[Fact]:
 
 def heads(facts: Facts) -> list[list[Fact]]:
     """What became of the bytes of each head."""
+    return _by_head(_seen(facts, "mask_byte"))
+
+
+def truths(facts: Facts, *, start: bool = False) -> dict[int, list[Fact]]:
+    """By head, the bytes of all agents that are at times 1 and at times 0; [start] those of the
+    moments where an episode begins. {} where the mask seemed right.
+    """
+    seen = [one for one in _seen(facts, "mask_truth") if one.start == start
+            and legal(one) and forbidden(one)]
+    return {found[0].head: found for found in _by_head(seen)}
+
+
+def of_agents(facts: Facts) -> dict[int, list[list[Fact]]]:
+    """By agent, the bytes of each head. {} where the mask seemed right."""
+    seen = [one for one in _seen(facts, "mask_truth") if not one.start]
+    return {agent: _by_head([one for one in seen if one.agent == agent])
+            for agent in sorted({one.agent for one in seen})}
+
+
+def _by_head(seen: list[Fact]) -> list[list[Fact]]:
     found: dict[int, list[Fact]] = {}
-    for one in _seen(facts, "mask_byte"):
+    for one in seen:
         found.setdefault(one.head, []).append(one)
     return [found[head] for head in sorted(found)]
 

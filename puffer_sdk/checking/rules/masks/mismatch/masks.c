@@ -7,12 +7,11 @@
  * be the action's own.
  */
 #define _GNU_SOURCE
-#include "harness.h"
+#include "legality.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { WRITES = 512, MOST = 64, AHEAD = 4, FILL = 2 };    // steps; actions; steps; not 0: legal
+enum { WRITES = 512, FILL = 2, LONGER = 2 };    // steps; not 0: legal; times
 
 typedef struct RowWrites {     // of one agent's row of the mask, over all envs
     int64_t steps, written;    // steps that did not end its episode
@@ -20,10 +19,6 @@ typedef struct RowWrites {     // of one agent's row of the mask, over all envs
     int64_t step;    // of the first ending that left it as it was
     int env;
 } RowWrites;
-
-static unsigned char* mask_of(const Batch* b, int env, int agent) {
-    return b->rows[env].action_mask + agent * desc.mask_size;
-}
 
 static bool is_filled(const unsigned char* mask) {
     for (int i = 0; i < desc.mask_size; i++) {
@@ -55,7 +50,8 @@ static void note_write(const Batch* b, int env, int agent, RowWrites* w) {
     w->ends_written += written;
 }
 
-static int64_t watch_writes(Batch* b) {
+// by_reset_only: steps write no agent's row, but where an episode ends
+static int64_t watch_writes(Batch* b, bool* by_reset_only) {
     RowWrites* writes = calloc((size_t)b->count[0], sizeof *writes);
     int64_t t = 0;
     for (; t < WRITES; t++) {
@@ -71,79 +67,55 @@ static int64_t watch_writes(Batch* b) {
             }
         }
     }
+    int64_t written = 0, ends_written = 0;
     for (int i = 0; i < b->count[0]; i++) {
         const RowWrites* w = &writes[i];
+        written += w->written;
+        ends_written += w->ends_written;
         fact(mask_row, .agent = i, .steps = w->steps, .written = w->written, .ends = w->ends,
              .ends_written = w->ends_written, .env = w->env, .step = w->step);
     }
+    *by_reset_only = written == 0 && ends_written > 0;
     free(writes);
     return t;
 }
-
-typedef struct Tally {    // moments: [what the byte says][whether the action acts]
-    int64_t at[2][2];
-} Tally;
 
 // Moments at which the action was legal, and others of its head were not
 typedef struct Company {
     int64_t beside, like;    // in all; those at which it led where one of the others leads
 } Company;
 
-// The rows that follow if this value is played, whatever the mask says
-static bool follow(Batch* b, int env, int agent, int head, int value, int64_t t, uint64_t* answer) {
-    bool good = false;
-    if (in_fork(&good)) {
-        uint64_t hash = 1;
-        for (int64_t ahead = 0; ahead < AHEAD; ahead++) {
-            batch_act(b, env, t + ahead);
-            if (ahead == 0) {
-                b->rows[env].actions[agent * desc.num_atns + head] = (float)value;
-            }
-            watch.step = t + ahead;
-            batch_step(b, env, 0);
-            hash = hash_rows(b, env, hash);
-        }
-        *answer = hash;
-        _exit(0);
-    }
-    return good;
-}
+typedef struct Tables {    // what becomes of the moments; [byte][action], [action]
+    Tally (*bytes)[MOST];
+    Company* company;
+    Legality* legality;
+} Tables;
 
-static void try_head(Batch* b, int env, int agent, int head, int offset, int64_t t,
-                     uint64_t* answers, Tally (*table)[MOST], Company* company) {
-    const unsigned char* mask = mask_of(b, env, agent);
-    int width = desc.act_sizes[head];
-    for (int k = 0; k < width; k++) {
-        if (!follow(b, env, agent, head, k, t, &answers[k])) {
-            return;    // what no mask allows may do anything
-        }
-    }
-    for (int k = 0; k < width; k++) {
+static void note_choice(const Choice* c, Tables* tables) {
+    const unsigned char* mask = mask_of(c->b, c->env, c->agent);
+    const int offset = c->offset, width = desc.act_sizes[c->head];
+    for (int k = 0; tables->bytes && k < width; k++) {
         bool acts = true, beside = false, like = false;
         for (int j = 0; j < width; j++) {
             bool forbidden = mask[offset + k] && !mask[offset + j];
-            acts = acts && (j == k || answers[j] != answers[k]);
+            bool same = outcome_of(j)->rows == outcome_of(k)->rows;
+            acts = acts && (j == k || !same);
             beside = beside || forbidden;
-            like = like || (forbidden && answers[j] == answers[k]);
+            like = like || (forbidden && same);
         }
-        company[offset + k].beside += beside;
-        company[offset + k].like += like;
+        tables->company[offset + k].beside += beside;
+        tables->company[offset + k].like += like;
         for (int byte = 0; byte < desc.mask_size; byte++) {
-            table[byte][offset + k].at[mask[byte] != 0][acts]++;
+            tables->bytes[byte][offset + k].at[mask[byte] != 0][acts]++;
         }
     }
+    legality_note(tables->legality, c);
 }
 
-static int64_t agreed(const Tally* t) { return t->at[0][0] + t->at[1][1]; }
-
-static void report_action(int head, int value, int action, Tally (*table)[MOST],
+static void report_action(int head, int value, int action, const Tally (*table)[MOST],
                           const Company* company) {
     const Tally* own = &table[action][action];
-    int twin = -1;    // the other byte that says best when it acts
-    for (int byte = 0; byte < desc.mask_size; byte++) {
-        bool better = twin < 0 || agreed(&table[byte][action]) > agreed(&table[twin][action]);
-        twin = byte != action && better ? byte : twin;
-    }
+    int twin = twin_of(table, action);
     const Tally* other = &table[twin < 0 ? action : twin][action];
     fact(mask_byte, .action = action, .head = head, .value = value, .legal_acts = own->at[1][1],
          .legal_idle = own->at[1][0], .forbidden_acts = own->at[0][1],
@@ -152,41 +124,73 @@ static void report_action(int head, int value, int action, Tally (*table)[MOST],
          .beside = company[action].beside, .like = company[action].like);
 }
 
+// Plays on and tries each head of one agent, until so many forks were made. starts: always right
+// behind a c_reset. Returns the last step
+static int64_t try_moments(Batch* b, int64_t t, bool starts, Tables* tables, int64_t most) {
+    int64_t forks = 0;
+    for (int sample = 0; forks + legality_forks(tables->legality) < most; sample++) {
+        int gap = starts ? 1 : 1 + (int)(mix((uint64_t)sample) % 16);
+        for (int k = 0; k < gap; k++) {
+            watch.step = ++t;
+            batch_act(b, -1, t);
+            batch_step(b, -1, 0);
+        }
+        int env = sample % b->envs;
+        int agent = (sample / b->envs) % b->count[env];
+        if (starts) {
+            batch_reset(b, env);
+        }
+        forks += desc.mask_size;
+        for (int head = 0, offset = 0; has_agent(b, env, agent) && head < desc.num_atns; head++) {
+            Choice choice = {b, env, agent, head, offset, t + 1};
+            offset += desc.act_sizes[head];
+            if (desc.act_sizes[head] > 1 && offset <= desc.mask_size && choice_try(&choice, 0)) {
+                note_choice(&choice, tables);    // else: what no mask allows may do anything
+            }
+        }
+    }
+    return t;
+}
+
+// Moments that are looked at for longer, as the mask seemed wrong in both ways
+static int64_t look_again(Batch* b, int64_t t, bool starts) {
+    Tables tables = {.legality = legality_open(true)};
+    t = try_moments(b, t, starts, &tables, LONGER * options.steps);
+    legality_report(tables.legality, b->count[0], starts);
+    free(tables.legality);
+    return t;
+}
+
 void experiment_masks(void) {    // steps: forks in all
     Batch b = batch_open(PACKED);
     fill_masks(&b, 1);    // as they are before the first c_reset
     batch_reset(&b, -1);
-    int64_t t = watch_writes(&b), forks = 0;
+    bool by_reset_only = false;
+    int64_t t = watch_writes(&b, &by_reset_only);
     fill_masks(&b, 1);
     batch_reset(&b, -1);
-    Tally(*table)[MOST] = calloc(MOST, sizeof *table);
-    Company* company = calloc(MOST, sizeof *company);
-    uint64_t* answers = shared(sizeof *answers * MOST);
-    for (int sample = 0; desc.mask_size <= MOST && forks < options.steps; sample++) {
-        int gap = 1 + (int)(mix((uint64_t)sample) % 16);
-        for (int k = 0; k < gap; k++) {
-            watch.step = ++t;
-            batch_act(&b, -1, t);
-            batch_step(&b, -1, 0);
-        }
-        int env = sample % b.envs;
-        int agent = (sample / b.envs) % b.count[env];
-        forks += desc.mask_size;
-        for (int head = 0, offset = 0; has_agent(&b, env, agent) && head < desc.num_atns; head++) {
-            if (desc.act_sizes[head] > 1 && offset + desc.act_sizes[head] <= desc.mask_size) {
-                try_head(&b, env, agent, head, offset, t + 1, answers, table, company);
-            }
-            offset += desc.act_sizes[head];
-        }
+    if (desc.mask_size > MOST) {
+        batch_close(&b);
+        return;
     }
-    for (int head = 0, offset = 0; desc.mask_size <= MOST && head < desc.num_atns; head++) {
+    choices_open();
+    Tables tables = {calloc(MOST, sizeof *tables.bytes), calloc(MOST, sizeof *tables.company),
+                     legality_open(false)};
+    t = try_moments(&b, t, false, &tables, options.steps);
+    for (int head = 0, offset = 0; head < desc.num_atns; head++) {
         for (int k = 0; k < desc.act_sizes[head] && offset + k < desc.mask_size; k++) {
-            report_action(head, k, offset + k, table, company);
+            report_action(head, k, offset + k, (const Tally(*)[MOST])tables.bytes, tables.company);
         }
         offset += desc.act_sizes[head];
     }
-    fact(tried, .forks = forks);
-    free(table);
-    free(company);
+    if (legality_is_doubtful(tables.legality)) {
+        t = look_again(&b, t, false);
+        if (by_reset_only) {
+            look_again(&b, t, true);
+        }
+    }
+    free(tables.bytes);
+    free(tables.company);
+    free(tables.legality);
     batch_close(&b);
 }

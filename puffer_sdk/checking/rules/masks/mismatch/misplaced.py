@@ -18,10 +18,13 @@ def misplaced(facts: Facts):
     found = heads(facts)
     for mine in found:
         if not is_dead(mine) and not is_upside_down(mine):
-            yield from _of_head(facts, mine, {one.action: one for each in found for one in each})
+            yield from misplaced_of(facts, mine, {one.action: one for each in found
+                                                  for one in each})
 
 
-def _of_head(facts: Facts, mine: list[Fact], actions: dict[int, Fact]):
+def misplaced_of(facts: Facts, mine: list[Fact], actions: dict[int, Fact],
+                 agent: int | None = None):
+    """The worst byte of a head; of one agent's mask, where that is given."""
     wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions]
     wrong = [(one, owner) for one, owner in wrong if _tells(one) and _is_no_use(one)
              and owner.forbidden_acts >= MOMENTS and
@@ -33,14 +36,18 @@ def _of_head(facts: Facts, mine: list[Fact], actions: dict[int, Fact]):
             return
     one, owner = max(wrong, key=lambda pair: (pair[0].twin_acts + pair[0].twin_idle,
                                               pair[1].forbidden_acts))
-    yield Finding("PUF413", f"{elements(one.twin, one.twin)} of the mask tells when action "
+    mask, hint = ("the mask", "is the index that of another action? is the head's offset added?")
+    if agent is not None:
+        mask, hint = (f"agent {agent}'s mask", "c_step must read the action as the mask writes it: "
+                                               "is one of them mirrored or turned?")
+    yield Finding("PUF413", f"{elements(one.twin, one.twin)} of {mask} tells when action "
                             f"{one.value} of head {one.head} does something, and not its own "
                             f"{elements(one.action, one.action)}",
-                  **place(facts), element=span(one.twin, one.twin),
+                  **place(facts), agent=agent, element=span(one.twin, one.twin),
                   expected=f"element {owner.action} for action {owner.value} of head {owner.head}",
                   actual=f"that action acts at {owner.forbidden_acts} of {forbidden(owner)} "
                          "moments where it is forbidden",
-                  hint="is the index that of another action? is the head's offset added?")
+                  hint=hint)
 
 
 def _tells(one: Fact) -> bool:

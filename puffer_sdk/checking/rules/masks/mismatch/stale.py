@@ -1,0 +1,31 @@
+"""PUF413: a mask of an earlier moment than that of the next action."""
+from __future__ import annotations
+
+from ....core.facts import Fact, Facts
+from ....core.finding import Finding
+from ....core.often import enough
+from ....core.registry import detector
+from .mask_mismatch import MOMENTS, place, truths
+
+LATER = 4           # bytes that a step puts right, for one that it makes wrong
+
+@detector("PUF413", "stale", unless=("misplaced", "of-another-action", "upside-down"))
+def stale(facts: Facts):
+    """The mask of a head is wrong in both ways, and right one step later."""
+    for head, found in truths(facts).items():
+        late = sum(map(_late, found))
+        acts, idle = (sum(getattr(one, way) for one in found) for way in ("late_acts", "late_idle"))
+        spoiled = sum(one.spoiled for one in found)
+        if enough(acts) and enough(idle) and late >= MOMENTS // 2 and late >= LATER * spoiled:
+            wrong = sum(one.legal_idle + one.forbidden_acts for one in found)
+            yield Finding("PUF413", f"the mask of head {head} is at times that of an earlier "
+                                    "moment",
+                          **place(facts), element=head,
+                          expected="1 exactly where the next action does something",
+                          actual=f"{late} of {wrong} wrong bytes are right one step later",
+                          hint="write the mask of all agents last, when all that the step changes "
+                               "is changed")
+
+
+def _late(one: Fact) -> int:
+    return one.late_acts + one.late_idle
