@@ -54,8 +54,8 @@ __attribute__((visibility("default"))) const size_t puffer_check_layout[12] = {
 #else
     (size_t)-1};
 #endif
-__attribute__((visibility("default"))) void* const puffer_check_beginnings[] = {
-    (void*)c_reset, PUFFER_BEGINNINGS 0};
+__attribute__((visibility("default")))
+void* const puffer_check_beginnings[] = {(void*)c_reset, 0};
 __attribute__((visibility("default"), no_instrument_function))
 void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
     vec->rand_states[env] = seed;
@@ -68,7 +68,6 @@ void __gcov_dump(void);
 __attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dump(); }
 #endif
 """
-
 
 # calls of the env that play/allocations.c answers
 _WRAPPED = ("malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "memalign",
@@ -104,8 +103,7 @@ FAST = Kind("fast", ("-O2", *LINES, OURS))
 # float-divide-by-zero tells where a NaN came from
 SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS,
                                "-fsanitize=float-divide-by-zero", "-fsanitize-recover=address"))
-# Calls us at each call
-WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))
+WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))  # tells each call
 # Reports each access (rules/determinism/threads.c) and each line
 DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
              ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
@@ -115,7 +113,6 @@ TRAINED = Kind("trained", ("-O3", "-march=native", *LINES, OURS))       # as bui
 # does: with these the library is always asked
 EXACT = {"trace-debug": Kind("exact", ("-O2", *LINES, OURS, "-fno-builtin")),
          "trace-trained": Kind("exact-trained", ("-O3", "-march=native", *LINES, "-fno-builtin"))}
-
 
 _LANGUAGE = ("-std=gnu11", "-g")
 _compiling = threading.Lock()       # all kinds of program want the same objects
@@ -178,19 +175,19 @@ def headers() -> list[Path]:
 
 
 def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None = None,
-                  beginnings: Sequence[str] = (), verbose: bool = False) -> Path:
+                  begin: Sequence[str] = ("c_reset",), verbose: bool = False) -> Path:
     """The environment as a library that the harness opens: FOLDER/KIND.so
 
     probed      a folder with a copy of the header that counts (probing.py)
-    beginnings  functions whose calls are counted, besides c_reset
+    begin       functions whose calls are counted: they begin an episode
     """
     source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
                                                 purpose="build products"))
     if probed and spec.binding:
         source = probed / spec.binding.name
     unit = folder / f"{kind.name}.c"
-    counted = "".join(f"(void*){name}, " for name in beginnings)
-    files.write(unit, f'#include "{source}"\n#define PUFFER_BEGINNINGS {counted}\n{_FOOTER}')
+    counted = _FOOTER.replace("(void*)c_reset", ", ".join(f"(void*){f}" for f in begin))
+    files.write(unit, f'#include "{source}"\n{counted}')
     compiler = compilers.find_compiler()
     library = folder / f"{kind.name}.so"
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
