@@ -150,3 +150,18 @@ class Fields:
     def is_column(self, node: Node, name: str) -> bool:
         """Whether this is the field of that name of some Log: an env's, or an agent's own."""
         return node.kind == "member" and node.name == name and node.more == self.log
+
+
+def is_zero(function: Body, value: Node) -> bool:
+    """Whether a struct is all zeros: `(Log){0}`, or a variable that is declared as that and that
+    nothing is stored to."""
+    value = value.bare()
+    if value.kind == "name":
+        made = next((node for node in function.nodes
+                     if node.kind == "variable" and node.key == value.key and node.children), None)
+        return made is not None and is_zero(function, made.children[-1]) and not any(
+            (node.writes or node.op == "&") and any(
+                inner.key == value.key for inner in node.children[0].walk())
+            for node in function.nodes)
+    return value.kind in ("literal", "list") and all(
+        node.kind in ("literal", "list") or node.bare().value == 0 for node in value.walk())

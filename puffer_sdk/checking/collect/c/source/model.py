@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .....env import syntax
 from .....env.syntax import Node, Pointers
-from .fields import FILLS, Fields
+from .fields import FILLS, Fields, is_zero
 from .layout import Layout
 
 
@@ -387,21 +387,6 @@ class Source(Fields):
 
 
 TESTS = {"if", "switch", "choice", "while_stmt", "do_stmt"}
-def is_zero(function: Function, value: Node) -> bool:
-    """Whether a struct is all zeros: `(Log){0}`, or a variable that is declared as that and that
-    nothing is stored to."""
-    value = value.bare()
-    if value.kind == "name":
-        made = next((node for node in function.nodes
-                     if node.kind == "variable" and node.key == value.key and node.children), None)
-        return made is not None and is_zero(function, made.children[-1]) and not any(
-            (node.writes or node.op == "&") and any(
-                inner.key == value.key for inner in node.children[0].walk())
-            for node in function.nodes)
-    return value.kind in ("literal", "list") and all(
-        node.kind in ("literal", "list") or node.bare().value == 0 for node in value.walk())
-
-
 LITERALS = {"integer_literal", "floating_literal"}
 INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
 
