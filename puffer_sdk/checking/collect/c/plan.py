@@ -102,7 +102,7 @@ class Plan:
     def build(self, kind: Kind, probed: Path | None = None, counted: Sequence[str] = ()) -> None:
         program = build_program(kind, verbose=self.verbose)
         library = build_library(self.spec, kind, self.folder, probed=probed,
-                                begin=["c_reset", *counted], verbose=self.verbose)
+                                beginnings=counted, verbose=self.verbose)
         self.built[kind.name] = program, library
 
     def build_other(self, kind: Kind, skipped: str, lacks: str) -> None:

@@ -7,7 +7,6 @@ Over-approximates: a pointer leads to everything that it was ever given.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -153,19 +152,16 @@ class Fields:
         return node.kind == "member" and node.name == name and node.more == self.log
 
 
-def is_zero(nodes: Sequence[Node], value: Node) -> bool:
+def is_zero(function: Body, value: Node) -> bool:
     """Whether a struct is all zeros: `(Log){0}`, or a variable that is declared as that and that
-    nothing is stored to.
-
-    nodes   of the function that it is in
-    """
+    nothing is stored to."""
     value = value.bare()
     if value.kind == "name":
-        made = next((node for node in nodes
+        made = next((node for node in function.nodes
                      if node.kind == "variable" and node.key == value.key and node.children), None)
-        return made is not None and is_zero(nodes, made.children[-1]) and not any(
+        return made is not None and is_zero(function, made.children[-1]) and not any(
             (node.writes or node.op == "&") and any(
                 inner.key == value.key for inner in node.children[0].walk())
-            for node in nodes)
+            for node in function.nodes)
     return value.kind in ("literal", "list") and all(
         node.kind in ("literal", "list") or node.bare().value == 0 for node in value.walk())

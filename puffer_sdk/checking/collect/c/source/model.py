@@ -314,7 +314,7 @@ class Source(Fields):
                 if node.kind == "binary" and node.op == "=":
                     target, value = node.children
                     if self.is_field(target, "log"):
-                        if is_zero(function.nodes, value):
+                        if is_zero(function, value):
                             yield "log", function.file, target.line
                     elif value.bare().value == 0 and self._is_column(function, node):
                         yield target.name, function.file, target.line

@@ -33,7 +33,7 @@ def _of_one(facts: Facts):
     """Where several agents have entries on one step, and only their mean is within."""
     for site, fact in facts.counted("share", "perf"):
         if enough(fact.outside):
-            largest = f"{(fact.high if fact.high > 1000 else fact.low) / 1000:g}"
+            largest = f"{(fact.high or fact.low) / 1000:g}"
             yield Finding("PUF423", f"Log.perf is {largest} in an entry", file=site.file,
                           line=site.line, element="perf", expected="within [0, 1]",
                           actual=f"{largest} ({fact.outside:,} of {fact.count:,} are outside)",
