@@ -206,7 +206,7 @@ def cover(options) -> int:
     settings = folder / "coverage.ini"
     settings.write_text(SETTINGS.format(folder=folder))
     return subprocess.run(
-        [sys.executable, "-m", "pytest", options.tests, "-q", "-n", "2",
+        [sys.executable, "-m", "pytest", *options.tests, "-q", "-n", "2",
          "-p", "helpers.coverage_by_test", f"--junitxml={folder / 'junit.xml'}",
          "-o", "junit_duration_report=total"], cwd=ROOT,
         env={**os.environ, "COVERAGE_PROCESS_START": str(settings),
@@ -280,7 +280,8 @@ def main() -> int:
     listing.add_argument("--count", type=int, default=100)
     covering_ = commands.add_parser("cover", help="one run of the suite under coverage")
     covering_.add_argument("folder", type=Path)
-    covering_.add_argument("--tests", default="tests", help="a folder of tests: only these run")
+    covering_.add_argument("--tests", nargs="+", default=["tests"],
+                           help="files or folders of tests: only these run")
     running = commands.add_parser("run", help="run each mutant's tests")
     running.add_argument("mutants", type=Path)
     running.add_argument("--coverage", type=Path, required=True)

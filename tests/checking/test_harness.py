@@ -167,7 +167,9 @@ def test_endings_without_an_entry(probe, play, entry, summed, own, all_of_them):
     """One ending of four makes an entry."""
     env = probe(*LOSES, ("        env->log.score += env->tick;\n        env->log.n += 1;\n",
                          f"        env->rng += 1;\n        {entry}\n"))
-    (found,) = play(env, "run", envs=4, steps=700, log_length=1).all("omitted")
+    outcome = play(env, "run", envs=4, steps=700, log_length=1)
+    assert outcome.first("run").terminals == 700
+    (found,) = outcome.all("omitted")
     assert (found.endings, found.partial, found.elsewhere) == (700, 0, 0)
     assert 520 <= found.unlogged <= 530 and found.summed == (found.unlogged if summed else 0)
     assert found.after >= 160 and found.own >= 4 * own and found.all >= 4 * all_of_them
