@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,7 @@ void* shared(size_t bytes) {
 
 int wait_for(pid_t child) {
     int status = 1;
-    while (waitpid(child, &status, 0) != child) {
-        continue;    // our own watchdog's ticks interrupt it
-    }
+    TEMP_FAILURE_RETRY(waitpid(child, &status, 0));    // our own watchdog's ticks interrupt it
     return status;
 }
 
