@@ -6,7 +6,8 @@
 
 A mutant is a change of one operator, constant, condition or statement in checking, training, the
 kernels or the trainers. Python lines are tested by the tests that reached them, the quickest first;
-C by the tests of their folder. A run ends at the first failure. Exit status: 0, or 2 for bad input.
+C, and Python of processes that end without a word, by the tests of their folder. A run ends at the
+first failure. Exit status: 0, or 2 for bad input.
 """
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARES = {"puffer_sdk/checking/**/*.py": 30, "puffer_sdk/training/**/*.py": 28,
           "puffer_sdk/checking/**/*.c": 12, "kernels/**/*": 14, "trainer/**/*": 16}
 C_KINDS = (".c", ".h", ".cu", ".cuh", ".cc")
-# C has no coverage by test: the tests of a folder, in the order in which they are run
+# where coverage by test is not known, as of C: the tests of a folder
 C_TESTS = {"puffer_sdk/checking": ["tests/checking"],
            "kernels/cuda": ["tests/kernels/test_cuda_*.py", "tests/trainer/test_cuda_*.py"],
            "kernels": ["tests/kernels/test_kernel*.py", "tests/trainer/test_native*.py"],
@@ -163,12 +164,13 @@ def test_of(context: str) -> str | None:
 
 def tests_for(mutant: dict, cover, seconds: dict[str, float], root: Path) -> list[str]:
     """The quickest first."""
+    names: set[str] = set()
     if mutant["file"].endswith(".py"):
         # a test may run tests of a scaffolded project: those have no duration here
         names = cover.get((mutant["file"], mutant["line"]), set()) & set(seconds)
-    else:
-        place = max((key for key in C_TESTS if mutant["file"].startswith(key + "/")), key=len)
-        files = [str(path.relative_to(root)) for pattern in C_TESTS[place]
+    places = [key for key in C_TESTS if mutant["file"].startswith(key + "/")]
+    if not names and places:
+        files = [str(path.relative_to(root)) for pattern in C_TESTS[max(places, key=len)]
                  for path in sorted(root.glob(pattern))]
         names = {name for name in seconds if any(
             name.startswith(file + ("::" if file.endswith(".py") else "/")) for file in files)}
@@ -196,7 +198,7 @@ disable_warnings = no-data-collected,module-not-imported,couldnt-parse
 
 
 def cover(options) -> int:
-    """One run of the whole suite that notes which test reached which line, children included."""
+    """One run of the suite that notes which test reached which line, children included."""
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("data*"):
@@ -204,8 +206,9 @@ def cover(options) -> int:
     settings = folder / "coverage.ini"
     settings.write_text(SETTINGS.format(folder=folder))
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "helpers.coverage_by_test",
-         f"--junitxml={folder / 'junit.xml'}", "-o", "junit_duration_report=total"], cwd=ROOT,
+        [sys.executable, "-m", "pytest", *options.tests, "-q", "-n", "2",
+         "-p", "helpers.coverage_by_test", f"--junitxml={folder / 'junit.xml'}",
+         "-o", "junit_duration_report=total"], cwd=ROOT,
         env={**os.environ, "COVERAGE_PROCESS_START": str(settings),
              "PYTHONPATH": str(ROOT / "tests")}).returncode
 
@@ -277,6 +280,8 @@ def main() -> int:
     listing.add_argument("--count", type=int, default=100)
     covering_ = commands.add_parser("cover", help="one run of the suite under coverage")
     covering_.add_argument("folder", type=Path)
+    covering_.add_argument("--tests", nargs="+", default=["tests"],
+                           help="files or folders of tests: only these run")
     running = commands.add_parser("run", help="run each mutant's tests")
     running.add_argument("mutants", type=Path)
     running.add_argument("--coverage", type=Path, required=True)

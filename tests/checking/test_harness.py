@@ -7,6 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from puffer_sdk.checking.collect.c import driver
+from puffer_sdk.checking.collect.c.source import read
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
 
@@ -37,6 +39,51 @@ def test_a_list_that_realloc_moves_is_one_block(probe, play, close, leaks):
                 ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdlib.h>"))
     found = play(env, "memory", envs=2, repeat=64, steps=64)
     assert {leak.how for leak in found.all("leak")} == leaks
+
+
+LISTS = (("    int limit;\n", "    int limit;\n    void* list;\n"),
+         ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdlib.h>"))
+
+
+@pytest.mark.parametrize("step, leaks", [
+    # another call gets the block that was freed, at the same address
+    ("void* first = malloc(40);\n    free(first);\n    env->list = malloc(40);\n"
+     "    free(env->list);\n", set()),
+    # only after an action, and before the first long play
+    ("if (env->tick == 2 && env->actions[0] == 2) env->list = malloc(40);\n",
+     {"close", "resets"})])
+def test_blocks_of_steps_belong_to_the_call_that_made_them(probe, play, step, leaks):
+    env = probe(*LISTS, ("    env->tick++;\n", f"    env->tick++;\n    {step}"))
+    found = play(env, "memory", envs=4, repeat=64, steps=0)
+    assert {leak.how for leak in found.all("leak")} <= leaks
+    assert bool(found.all("leak")) == bool(leaks)
+
+
+@pytest.mark.parametrize("status, timed_out, number", [
+    (0, False, 0), (3, False, 0), (-11, False, 11), (-9, True, 0)])
+def test_the_signal_that_ended_an_experiment(status, timed_out, number, tmp_path):
+    """One that we ended for its time had none of its own."""
+    (tmp_path / "errors").write_text("")
+    outcome = driver.Runner._outcome(None, "run", tmp_path / "facts", tmp_path / "errors",
+                                     tmp_path / "asan", status, timed_out)
+    assert (outcome.signal, outcome.timed_out) == (number, timed_out)
+
+
+@pytest.mark.parametrize("shown, seen", [("env->card", True), ("env->tick", False)])
+def test_a_secret_is_told_by_the_first_who_saw_it(probe, play, shown, seen):
+    """Not by the agent whose it is: that is the first one."""
+    env = probe(("    int tick;\n", "    int tick, card;\n"),
+                ("    env->tick = 0;\n", "    env->tick = 0;\n    env->rng = env->rng * 5 + 1;\n"
+                 "    env->card = 10 + (int)(env->rng >> 28);\n"),
+                (STEP, "        env->observations[2 * a] = a == 0 ? env->card : env->tick;\n"
+                 f"        env->observations[2 * a + 1] = a == 0 ? env->card : {shown};\n"),
+                ini="[env]\nlimit = 4\nnum_agents = 2\n")
+    place = read.read(env).layout.find("card").offset
+    (found,) = play(env, "private", agents=2, envs=2, steps=64, private=f"0:-1:{place}:4").all(
+        "secret")
+    assert found.tests > 3 and (found.leaks > found.tests / 2 if seen else found.leaks == 0)
+    assert (found.seer, found.element) == ((1, 1) if seen else (0, 0))
+    assert (found.step > 0) is seen
 
 
 def test_an_experiment_whose_check_has_ended_does_not_begin(probe, play, monkeypatch):
@@ -120,7 +167,9 @@ def test_endings_without_an_entry(probe, play, entry, summed, own, all_of_them):
     """One ending of four makes an entry."""
     env = probe(*LOSES, ("        env->log.score += env->tick;\n        env->log.n += 1;\n",
                          f"        env->rng += 1;\n        {entry}\n"))
-    (found,) = play(env, "run", envs=4, steps=700, log_length=1).all("omitted")
+    outcome = play(env, "run", envs=4, steps=700, log_length=1)
+    assert outcome.first("run").terminals == 700
+    (found,) = outcome.all("omitted")
     assert (found.endings, found.partial, found.elsewhere) == (700, 0, 0)
     assert 520 <= found.unlogged <= 530 and found.summed == (found.unlogged if summed else 0)
     assert found.after >= 160 and found.own >= 4 * own and found.all >= 4 * all_of_them

@@ -421,6 +421,23 @@ def test_a_limit_of_python_environments_from_both_sides(limit):
     assert found(told)
 
 
+@pytest.mark.parametrize("count, told", [(10, ["PUF321"]), (9, [])])
+def test_ten_endings_tell_that_episodes_have_one_step(count, told):
+    facts = played(episodes=[episode(9)] + [episode(1)] * (count - 1))
+    assert [one.code for one in endings.kinds_of_endings(facts)] == told
+
+
+@pytest.mark.parametrize("columns, told", [
+    ("flag 0 x", []), ("x 0 flag", []), ("y flag 0 x", []), ("x 0 flag y", []),     # a class
+    ("flag y 0 x", ["2"]), ("x 0 y flag", ["1"]), ("x 1 y", []), ("x 0 y", ["1"])])
+def test_a_number_beside_flags_is_a_class_that_did_not_occur(columns, told):
+    words = columns.split()
+    rows = np.array([[float(word) if word.isdigit() else end * (word == "flag" or 0.5)
+                      for word in words] for end in (0.0, 1.0)])
+    facts = played(rows, flags=np.isin(words, ("flag", "0", "1")))
+    assert [str(one.element) for one in numbers.constant(facts)] == told
+
+
 # -- all of them -----------------------------------------------------------------------------------
 
 

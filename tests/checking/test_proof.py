@@ -10,7 +10,9 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.forms import forms
@@ -269,3 +271,28 @@ def test_a_start_that_takes_seconds_is_paid_for(tmp_path, monkeypatch):
     monkeypatch.setattr(repro, "run_program", slow)
     (finding,) = short_check(folder, prove=True).findings
     assert finding.repro and finding.repro_steps >= 149 and len(calls) <= 6
+
+
+def worlds(expect: str, *, needs: int = 1, each: int = 1) -> list[tuple]:
+    """(seat, env, agents, rows) of what is played for a finding of env 4, of two agents, at step 9
+    of five envs.  needs: envs that a program of the rule has at least; each: envs per binding."""
+    one = object.__new__(proof._Proof)
+    one.facts = SimpleNamespace(
+        seed=42, setups={"run": {"envs": 5, "steps": 64}}, handwritten=False,
+        shape=SimpleNamespace(agents=2 * each, env_agents=2, heads=1, envs=each),
+        config=SimpleNamespace(vec=SimpleNamespace(step_timeout=5.0), eval=SimpleNamespace()))
+    one.finding = SimpleNamespace(env=4, step=9, seen_in="run", element=None)
+    one.claim = SimpleNamespace(expect=expect)
+    one.proof = SimpleNamespace(envs=needs, patience=9.0)
+    one.shop = SimpleNamespace(lab=SimpleNamespace(script=lambda envs, env, steps, uneven: np.zeros(
+        (steps, 2 if env >= 0 else 2 * envs))))
+    return [(world.seat, world.env, world.total, len(rows)) for world, rows in one.worlds()]
+
+
+def test_what_is_played_is_as_small_as_it_can_be():
+    """Only the env, then two, then as many as there were, and then what all of them did."""
+    assert worlds("return") == [(4, 0, 0, 9), (0, 1, 4, 9), (0, 4, 10, 9), (0, 4, 10, 9)]
+    assert worlds("return", needs=2) == [(0, 1, 4, 9), (0, 4, 10, 9), (0, 4, 10, 9)]
+    assert worlds("return", needs=3) == [(0, 4, 10, 9), (0, 4, 10, 9)]
+    assert worlds("return", each=2) == [(0, 1, 4, 9), (0, 4, 20, 9), (0, 4, 20, 9)]
+    assert worlds("same-on-threads") == [(0, 3, 8, proof.THREAD_STEPS)]

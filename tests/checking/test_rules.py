@@ -20,7 +20,7 @@ from puffer_sdk.checking.core.facts import Difference, Facts, Outcome
 from puffer_sdk.checking.core.finding import Finding, span
 from puffer_sdk.checking.rules.episodes import episodes
 from puffer_sdk.checking.rules.logs.mismatch import assigned, episode_sums
-from puffer_sdk.checking.rules.memory import origins
+from puffer_sdk.checking.rules.memory import memory, origins
 from puffer_sdk.checking.rules.observations import groups
 from puffer_sdk.checking.rules.observations.stale import behind_the_state, half_cleared
 from puffer_sdk.checking.rules.observations.stores import Stores
@@ -69,6 +69,49 @@ def test_a_level_that_is_lost_each_time_is_told_however_many_levels_there_are(fi
     facts = facts_of(run=[fact("sample", name="length", seen=9, low=1, high=8)],
                      openings=[fact("openings", tests=512, lost=1 + fixed, fixed=fixed)])
     assert len(found(facts, "PUF408")) == told
+
+
+@pytest.mark.parametrize("agents, who, agent", [(1, "3 of 4 envs", None),
+                                                (2, "3 of 4 agents", 1)])
+def test_who_got_stuck(agents, who, agent):
+    facts = facts_of(agents=agents, run=[
+        fact("run", lived=9, rewards=9),
+        fact("silence", stuck=3, agents=4, steps=900, env=0, agent=1)])
+    (finding,) = found(facts, "PUF402")
+    assert finding.message == f"{who} got stuck: no reward and no terminal for 900 steps"
+    assert finding.agent == agent
+
+
+@pytest.mark.parametrize("entries, rounds, told", [(0, 3, True), (1, 3, False), (0, 2, False)])
+def test_episodes_that_make_no_entry(entries, rounds, told):
+    facts = facts_of(run=[fact("run", terminals=9, entries=entries, rounds=rounds)])
+    with suppress(registry.NotTested):
+        assert bool(found(facts, "PUF421")) == told
+
+
+@pytest.mark.parametrize("array, hint", [
+    ("observations", "correct OBS_SIZE, or the index"),
+    ("rewards", "the arrays have one element for each of num_agents")])
+def test_what_an_overrun_is_mended_by(array, hint):
+    facts = facts_of(packed=[fact("overrun", array=array, past=0, phase="step", bytes=4)])
+    facts.shape.dtype = "f32"
+    facts.spec = SimpleNamespace(functions={}, rows_field="num_agents")
+    assert [finding.hint for finding in found(facts, "PUF203")] == [hint]
+
+
+ASAN = """==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x60 at pc 0x50
+WRITE of size 4 at 0x60 thread T0
+    #0 0x41 in memset /usr/lib/memory.c:90
+    #1 0x42 in put /games/dock/dock.h:7
+    #2 0x43 in c_step /games/dock/dock.h:99
+"""
+
+
+@pytest.mark.parametrize("text, place", [
+    (ASAN, {"file": "dock.h", "line": 7}), (ASAN.replace("/games/dock", "/games/ship"), None),
+    ("    #0 0x42 in put /games/dock/dock.h:7\n", None)])
+def test_a_sanitizers_report_leads_to_the_authors_line(text, place):
+    assert memory.asan_place(facts_of(), text) == place
 
 
 @pytest.mark.parametrize("elements, told", [

@@ -111,6 +111,15 @@ def test_a_copy_of_a_generator_that_is_not_stored_back(probe, code, told):
         [("c_reset", "mine", "env->rng")] if told else [])
 
 
+@pytest.mark.parametrize("store, told", [
+    ("env->tick * 256", True), ("env->tick * 255", False), ("env->tick + 16777216", True),
+    ("env->tick + 16777215", False), ("env->tick ^ (env->tick << 3)", True),
+    ("env->tick + (env->tick << 3)", False)])
+def test_a_generators_next_state_is_known_by_its_numbers(probe, store, told):
+    folder = probe(("    env->tick++;\n", f"    env->tick = {store};\n"))
+    assert generators.are_drawn_from(read.read(folder)) == told
+
+
 @pytest.mark.parametrize("code, told", [
     ("int n = (int)env->speed * 10;", ["speed"]), ("int n; n = env->speed;", ["speed"]),
     ("int n = (int)(env->speed * 10.0f);", []),
@@ -139,6 +148,7 @@ PAID = "        env->rewards[a] += env->actions[a];\n"
 @pytest.mark.parametrize("line, lost", [
     ("        env->rewards[a] = 1.0f; env->rewards[a] = env->terminals[a] = 0.0f;\n", True),
     ("        env->rewards[a] = 1.0f; if (env->tick > 2) env->rewards[a] = 0.5f;\n", None),
+    ("        env->rewards[a] = env->tick + 0;\n", None),
     ("        float* paid = &env->rewards[a]; *paid = 0.0f; *paid = 1.0f;\n", False)])
 def test_a_reward_that_is_set_back_to_zero(count, line, lost):
     """Before anything is paid it does no harm. An ending may replace it by another value."""

@@ -575,6 +575,7 @@ ONCE = ("#include <pthread.h>\nstatic pthread_once_t once;"
     dict(helpers="static int count;", init="env->tick = count++;"),
     dict(helpers="static int count;", init="count = env->size;", step="env->tick = count;"),
     dict(helpers="static int count;", init="int s = 2 * env->size; count = s + 1;"),
+    dict(helpers="static int count;", init="int s; s = 2 * env->size; count = s + 1;"),
     dict(helpers="static int count[3];", init="count[0] = rand();"),
     dict(helpers="static float count[3]; static void fill(void) { count[1] = 2; }",
          reset="if (!count[1]) fill();"),
@@ -829,12 +830,16 @@ LOOPS = """
     ("1", "i < env->limit", "env->limit - 1 passes"),
     ("env->limit + 1", "i < env->limit + env->tick + env->limit", None),    # of another length
     ("0", "i <= env->limit", "env->limit + 1 passes"),
-    ("1", "i <= env->limit", None), ("start", "i < start + env->limit", None)])
+    ("1", "i <= env->limit", None), ("start", "i < start + env->limit", None),
+    ("0", "i < turn", None), ("0", "i < many", None),       # set twice; made elsewhere
+    ("0", "i < once", "env->limit - 1 passes")])
 def test_a_sum_that_is_drawn_over_another_range(probe, first, until, passes):
     """A constant apart: else it may be the same range, said in another way."""
     folder = probe(("    env->tick++;\n", "    env->tick++;\n    int start = 2 * env->tick;\n"
+                    "    int once = env->limit - 1, turn = env->limit - 1;\n    turn += many;\n"
                     + LOOPS.format(first=first, until=until)
-                    + "    env->log.score += birds_left + start;\n"),
+                    + "    env->log.score += birds_left + start + once + turn;\n"),
+                   ("typedef struct Log", "static int many;\n\ntypedef struct Log"),
                    ("c_render(Probe* env) { (void)env; }", "c_render(Probe* env) {\n"
                     + LOOPS.format(first="0", until="i < env->limit")
                     + "    (void)birds_left;\n}"))
@@ -844,6 +849,13 @@ def test_a_sum_that_is_drawn_over_another_range(probe, first, until, passes):
     said = list(drawn_otherwise.drawn_otherwise(SimpleNamespace(source=source)))
     assert [(one.code, one.severity, one.actual) for one in said] == (
         [("PUF422", "warning", passes)] if passes else [])
+
+
+def test_divisions_of_floats_have_all_their_lines(game):
+    facts = game(step="env->speed /= 2.0f;\nenv->tick /= 2;\nenv->speed = 1.0f\n/ env->speed;")
+    first = line_of(facts, "env->speed /=")
+    assert facts.source.float_divisions == {("game.h", line)
+                                            for line in (first, first + 2, first + 3)}
 
 
 @pytest.mark.parametrize("reset, fields", [

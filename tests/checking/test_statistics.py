@@ -114,11 +114,15 @@ def test_report_shows_a_short_table_and_a_long_one_on_demand(changed):
     text = [line for line, _ in terminal.lines(result)]
     assert any(line.startswith("  obs[0]") for line in text)
     assert any(line.startswith("  reward") and "0%" not in line[:4] for line in text)
-    result.coverage["statistics"] *= 10
-    shown = [line for line, _ in terminal.lines(result)]
-    assert not any(line.startswith("  obs[0]") for line in shown)
-    shown = [line for line, _ in terminal.lines(result, stats=True)]
-    assert sum(line.startswith("  obs[0]") for line in shown) == 10
+    rows = [row for row in result.coverage["statistics"] if row["name"] == "obs[0]"]
+
+    def shown(count: int, **options) -> int:
+        result.coverage["statistics"] = rows * count
+        return sum(line.startswith("  obs[0]") for line, _ in terminal.lines(result, **options))
+
+    assert shown(11) == 11          # 12 lines, with that of the titles
+    assert shown(12) == 0
+    assert shown(12, stats=True) == 12
 
 
 def test_statistics_are_what_happened(changed):

@@ -63,6 +63,19 @@ def test_the_same_seed_gives_the_same_mutants():
             mutant["text"]
 
 
+@pytest.mark.parametrize("file, line, tests", [
+    ("puffer_sdk/checking/check.py", 3, ["a", "b"]),            # those that reached the line
+    ("puffer_sdk/checking/check.py", 4, ["c", "a", "b"]),       # nobody did, or silently
+    ("puffer_sdk/checking/play/main.c", 3, ["c", "a", "b"]),
+    ("puffer_sdk/training/train.py", 3, [])])
+def test_the_tests_of_a_mutant_are_the_quickest_first(file, line, tests):
+    name = "tests/checking/test_check.py::{}".format
+    cover = {("puffer_sdk/checking/check.py", 3): {name("b"), name("a"), "a project's own"}}
+    seconds = {name("a"): 1.0, name("b"): 2.0, name("c"): 0.5, "tests/env/test_vec.py::d": 0.1}
+    assert mutants.tests_for({"file": file, "line": line}, cover, seconds, ROOT) == [
+        name(test) for test in tests]
+
+
 def test_the_longest_files_are_first_and_keep_their_order():
     class Item:
         def __init__(self, nodeid):

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, make_dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 DEFINITION = Path(__file__).parents[1] / "play" / "facts.def"
 _NUMBER = (int, float)
@@ -24,8 +25,7 @@ class FactError(ValueError):
     """A fact, or a question for one, that facts.def does not have."""
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One field of a kind."""
 
     name: str

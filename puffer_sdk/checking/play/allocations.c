@@ -83,7 +83,7 @@ static int num_blocks;
 static Block* blocks;    // [SLOTS] open addressing; at == &gone where one was removed
 static char gone;
 
-static size_t slot_of(const void* at) { return mix((uint64_t)(uintptr_t)at) & (SLOTS - 1); }
+static size_t slot_of(const void* at) { return mix((uint64_t)(uintptr_t)at) % SLOTS; }
 
 static int find_site(void) {
     void* stack[DEPTH];
@@ -118,7 +118,7 @@ static void* store_block(void* at, size_t size) {
     }
     size_t i = slot_of(at);
     while (blocks[i].at && blocks[i].at != &gone) {
-        i = (i + 1) & (SLOTS - 1);
+        i = (i + 1) % SLOTS;
     }
     num_blocks += blocks[i].at == NULL;    // a slot that was emptied stays in the count
     blocks[i] = (Block){at, size, site};
@@ -128,7 +128,7 @@ static void* store_block(void* at, size_t size) {
 }
 
 static Block* find_block(const void* at) {
-    for (size_t i = slot_of(at); counting && at && blocks[i].at; i = (i + 1) & (SLOTS - 1)) {
+    for (size_t i = slot_of(at); counting && at && blocks[i].at; i = (i + 1) % SLOTS) {
         if (blocks[i].at == at) {
             return &blocks[i];
         }

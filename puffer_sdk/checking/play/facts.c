@@ -123,7 +123,7 @@ static void end_line(Line* line) {
 //------------------------------------------------------------------------------------
 const char* phase_name(int phase) {
     static const char* const names[] = {"idle", "init", "reset", "step", "close", "render"};
-    return phase >= 0 && phase < 6 ? names[phase] : "idle";
+    return (unsigned)phase < 6 ? names[phase] : "idle";
 }
 
 Stack stack_here(void) {

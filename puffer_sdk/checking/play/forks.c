@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,12 @@ void* shared(size_t bytes) {
     return memory;
 }
 
+int wait_for(pid_t child) {
+    int status = 1;
+    TEMP_FAILURE_RETRY(waitpid(child, &status, 0));    // our own watchdog's ticks interrupt it
+    return status;
+}
+
 bool in_fork(bool* good) {
     pid_t child = fork();
     if (child == 0) {
@@ -25,11 +32,8 @@ bool in_fork(bool* good) {
         start_watchdog();
         return true;
     }
-    int status = 1;
-    while (child > 0 && waitpid(child, &status, 0) < 0) {
-        continue;    // our own watchdog's ticks interrupt it
-    }
-    *good = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    int status = child > 0 ? wait_for(child) : 1;
+    *good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     return false;
 }
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "facts.h"
 #include "puffer_abi.h"
 
@@ -193,6 +194,7 @@ void words_report(void);
 // forks.c
 void* shared(size_t bytes);    // zeroed; what a fork writes there, we read
 bool in_fork(bool* good);      // true in the fork; then false, and how it ended
+int wait_for(pid_t child);     // its status
 // plain.c: traces
 uint64_t hash_env(const Batch* batch, int env);    // of all its rows but the actions
 void write_rows(const Batch* batch, int env);      // to options.dump

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ...base import paths
 from ...base.errors import FINDINGS, OK, BuildError, RunError, UsageError, did_you_mean
@@ -27,8 +28,7 @@ class Program:
     spec: Spec          # the environment as it is now
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(NamedTuple):
     """What a replay showed: lines with their styles, and `check`'s exit status."""
 
     lines: list[tuple[str, str | None]]

@@ -103,7 +103,7 @@ class _Record:
         self.times_seen: dict[int, int] = defaultdict(int)
         self.episodes: list[Episode] = []
         self.changes = self.moves = self.nonzero = self.terminals = self.truncations = 0
-        self.reward, self.reward_step, self.total = [np.inf, -np.inf], 0, 0
+        self.reward, self.reward_step = [np.inf, -np.inf], 0
         self.seen: list[set] = [set() for _ in sizes]
         self.moved, self.met = set(), set()
         self.ends_by: dict[tuple, list[int]] = defaultdict(lambda: [0, 0, 0])
@@ -140,7 +140,6 @@ class _Record:
 
     def step(self, turn, actor: Actor) -> None:
         self.length += 1
-        self.total += 1
         rows = {agent: self.player.flat(agent, ob) for agent, ob in turn.obs.items()}
         for agent, value in turn.rewards.items():
             reward = number(value)

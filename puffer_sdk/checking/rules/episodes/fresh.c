@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS = 6, EPISODE = 96, MOST_WORDS = 8, MOST_TRIES = 400 };
@@ -90,7 +89,8 @@ typedef struct Pair {    // an env that was played and a new one, both before th
     const State* state;
     uint32_t *old, *new;    // their words
     size_t* candidates;     // words that differ and are no pointers
-    int count, tries, most;
+    int count;
+    int left;    // tries
 } Pair;
 
 static uint32_t* address_of(const Batch* b, int env, StatePlace place) {
@@ -123,9 +123,10 @@ static bool differs(Batch* a, Batch* b) {
 // the env does not survive them it is not, and search->differs is as it was
 static bool heals(Pair* pair, const bool* kept) {
     bool good = false;
-    if (pair->tries++ >= pair->most) {
+    if (pair->left == 0) {
         return false;
     }
+    pair->left--;
     if (in_fork(&good)) {
         for (int i = 0; i < pair->count; i++) {
             size_t word = pair->candidates[i];
@@ -178,7 +179,7 @@ static void find_cause(Pair* pair) {
         return;
     }
     shrink(pair, kept);
-    search->known = pair->tries < pair->most;
+    search->known = pair->left > 0;
     for (int i = 0; i < pair->count && search->count < MOST_WORDS; i++) {
         if (kept[i]) {
             search->words[search->count++] = state_place(pair->state, words[i]);
@@ -210,7 +211,7 @@ static pid_t stay(Batch* a, Batch* b, const State* states, int* wake) {
                      .state = state,
                      .old = calloc(state->words, 4),
                      .new = calloc(state->words, 4),
-                     .most = most < MOST_TRIES ? (int)most : MOST_TRIES};
+                     .left = most < MOST_TRIES ? (int)most : MOST_TRIES};
         find_cause(&pair);
     }
     _exit(0);
@@ -220,9 +221,8 @@ static void report_cause(pid_t child, int wake, int env, int64_t first, int64_t 
     search->env = env;
     search->first = first;
     search->after = after;
-    bool asked = child > 0 && write(wake, "?", 1) == 1;
-    while (asked && waitpid(child, NULL, 0) < 0) {
-        continue;
+    if (child > 0 && write(wake, "?", 1) == 1) {
+        wait_for(child);
     }
     char text[1024] = "";
     size_t used = 0;
@@ -281,8 +281,8 @@ void experiment_fresh(void) {
             }
         }
         close(wake);    // the other process ends
-        while (child > 0 && waitpid(child, NULL, 0) < 0) {
-            continue;
+        if (child > 0) {
+            wait_for(child);
         }
         t += EPISODE;    // b stays: a binding may share tables between all its envs
     }

@@ -2,6 +2,14 @@
 #include "allocations.h"
 #include <string.h>
 
+static void play_on(Batch* b, int64_t* t, int64_t steps) {
+    while (steps-- > 0) {
+        watch.step = ++*t;
+        batch_act(b, -1, *t);
+        batch_step(b, -1, 0);
+    }
+}
+
 // What stays, and what grows
 static void play(Batch* b, int resets, int64_t steps) {
     int64_t t = 0;
@@ -14,17 +22,9 @@ static void play(Batch* b, int resets, int64_t steps) {
                 sites[i].bytes_at_mark[k] = sites[i].bytes;
             }
         }
-        for (int k = 0; k < 8; k++) {
-            watch.step = ++t;
-            batch_act(b, -1, t);
-            batch_step(b, -1, 0);
-        }
+        play_on(b, &t, 8);
     }
-    while (steps-- > 0) {
-        watch.step = ++t;
-        batch_act(b, -1, t);
-        batch_step(b, -1, 0);
-    }
+    play_on(b, &t, steps);
 }
 
 // As much again with twice as many resets, and so on: it will never be enough

@@ -130,10 +130,8 @@ def _asan(facts: Facts):
         if found["kind"] == "attempting" and outcome in damaged_in:
             continue                    # free() stumbles over a heap that is damaged already
         damaged_in.append(outcome)
-        frames = [m for m in _FRAME.finditer(report) if _own(facts, m["file"])]
-        place = facts.at("c_step")
-        if frames:
-            place = {"file": _own(facts, frames[0]["file"]), "line": int(frames[0]["line"])}
+        frames = _own_frames(facts, report)
+        place = _place(frames) or facts.at("c_step")
         access = re.search(r"(READ|WRITE) of size (\d+)", report)
         region = re.search(r"is located (\d+) bytes (?:after|before|to the right of|to the left "
                            r"of|inside of) ([^\n\[]*)", report)
@@ -151,7 +149,7 @@ def _asan(facts: Facts):
                       step=fact.step if fact else None, seed=facts.seed,
                       seen_in=outcome.name, expected="only memory of its own",
                       actual=detail or words,
-                      stack=_stack((m["name"], m["file"], m["line"]) for m in frames))
+                      stack=_stack(frames))
 
 
 def _of_heap(fact: Fact) -> tuple[str, dict]:
@@ -168,10 +166,17 @@ def _of_heap(fact: Fact) -> tuple[str, dict]:
 def asan_place(facts: Facts, text: str) -> dict | None:
     """The author's line of an AddressSanitizer report, if there is one."""
     found = _KIND.search(text)
-    for match in _FRAME.finditer(text, found.start()) if found else ():
-        if _own(facts, match["file"]):
-            return {"file": _own(facts, match["file"]), "line": int(match["line"])}
-    return None
+    return _place(_own_frames(facts, text[found.start():])) if found else None
+
+
+def _own_frames(facts: Facts, report: str) -> list[tuple[str, str, int]]:
+    """(function, file, line) of each of the author's functions in a report, the innermost first."""
+    return [(match["name"], file, int(match["line"])) for match in _FRAME.finditer(report)
+            if (file := _own(facts, match["file"]))]
+
+
+def _place(frames: list[tuple[str, str, int]]) -> dict | None:
+    return {"file": frames[0][1], "line": frames[0][2]} if frames else None
 
 
 def array_size(text: str) -> str:

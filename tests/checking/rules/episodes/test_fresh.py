@@ -43,5 +43,19 @@ def test_a_search_that_the_env_does_not_survive_says_nothing(probe, play):
     assert (old.words, old.known) == ([], 0)
 
 
+@pytest.mark.parametrize("steps, kept", [(64, {"board[31]"}), (32, set())])
+def test_a_search_that_comes_to_no_end_says_nothing(probe, play, steps, kept):
+    """A late difference takes long plays: with few steps there are eleven of them."""
+    env = probe(FIELDS, ("    env->tick = 0;\n", "    env->door = (int)env->board[31];\n"
+                         "    env->tick = 0;\n"),
+                ("    env->tick++;\n    for", "    env->tick++;\n    for (int i = 0; i < 40; i++) "
+                 "env->board[i] += i;\n    for"),
+                ("env->observations[2 * a + 1] = env->actions[a];",
+                 "env->observations[2 * a + 1] = env->tick > 90 ? env->door : 0;"),
+                ini="[env]\nlimit = 200\n")
+    old, places = play(env, "fresh", envs=2, steps=steps).first("old_words"), read.read(env).layout
+    assert {places.path_at(offset) for _, offset in old.words} == kept and old.known == bool(kept)
+
+
 def test_a_reset_that_sets_everything(probe, play):
     assert not play(probe(), "fresh", envs=2, steps=64).first("not_fresh")

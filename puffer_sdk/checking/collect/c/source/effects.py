@@ -51,7 +51,7 @@ class Effects:
 
 
 def accesses(source: Source, functions: list[Function]) -> list[Access]:
-    """Where these functions read and write state that outlives a call, in order of the lines."""
+    """Where these functions write or mention state that outlives a call, in order of the lines."""
     effects = Effects(source)
     for function in _callees_first(source, functions):
         effects.stores(function)
@@ -67,7 +67,7 @@ def accesses(source: Source, functions: list[Function]) -> list[Access]:
             if key in variables:
                 found.append(Access(variables[key], function, node, True))
         for node in function.nodes:
-            if node.kind == "name" and node.key in variables and _is_read(node):
+            if node.kind == "name" and node.key in variables:
                 found.append(Access(variables[node.key], function, node, False))
     return found
 
@@ -86,14 +86,3 @@ def _callees_first(source: Source, functions: list[Function]) -> list[Function]:
             stack.append((function, True))
             stack += [(source.functions[name], False) for name in sorted(function.calls)]
     return list(done.values())
-
-
-def _is_read(node: Node) -> bool:
-    above = node.parent
-    while above is not None and above.kind == "cast":
-        node, above = above, above.parent
-    if above is None:
-        return True
-    if above.op == "=" and above.children[0] is node:
-        return False
-    return not any(up.kind == "cxx_unary_expr" for up in node.up())     # sizeof
