@@ -21,7 +21,8 @@ from puffer_sdk.env.row import Part, Row
 
 HOME = Path(rules.__path__[0])
 # what is shown, or how numbers are compared, and no limit of a fault
-SHOWN = {("determinism/determinism", "FIELDS"), ("rewards/rewards", "TELLING"),
+SHOWN = {("determinism/determinism", "FIELDS"), ("memory/survival", "INIT"),
+         ("rewards/rewards", "TELLING"),
          ("training/speed", "MILLISECOND"), ("training/learning", "RARE"),
          ("observations/twice/obs_duplicate", "CLOSE"),
          ("observations/twice/obs_duplicate", "MOST"), ("python_envs/numbers", "ROUNDING")}
