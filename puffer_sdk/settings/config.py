@@ -167,7 +167,8 @@ class _Resolver:
             if entry.section == "sweep" or entry.section.startswith("sweep."):
                 continue
             if entry.section in INI_SECTIONS:
-                self._take(entry.section, entry.key, entry.text, f"{label}:{entry.line}",
+                text = inifile.without_comment(entry.text) if self.ocean else entry.text
+                self._take(entry.section, entry.key, text, f"{label}:{entry.line}",
                            inifile.where(path, entry.line), layer)
 
     def _warn_without_ini(self) -> None:

@@ -68,6 +68,11 @@ def read(path: Path) -> tuple[list[Entry], dict[str, int], list[UsageError]]:
     return parse(text, path)
 
 
+def without_comment(text: str) -> str:
+    """A value of PufferLib's inis, where comments may stand behind values: "64 # 128" -> "64"."""
+    return re.sub(r"(^|\s+)[#;].*", "", text)
+
+
 def parse(text: str, path: Path) -> tuple[list[Entry], dict[str, int], list[UsageError]]:
     """The same for a text; path is only for messages."""
     entries: list[Entry] = []

@@ -572,6 +572,19 @@ def test_ocean_inis_are_read_with_warnings(folder, capsys):
         "[train] learning_rat": "grid/grid.ini:15; did you mean 'learning_rate'?"}
 
 
+@pytest.mark.parametrize("text, size", [("2048 # 1024 4096", 2048), ("512;was 64", None),
+                                        ("512  ; was 64", 512)])
+def test_comments_behind_values_of_ocean_inis(folder, text, size):
+    """As PufferLib reads them; of our own inis the line is refused."""
+    write(folder, f"[train]\nminibatch_size = {text}\n")
+    assert refusal(folder).actual == f"'{text}'"
+    ocean(folder)
+    if size is None:
+        refusal(folder)
+    else:
+        assert resolve(folder)["train.minibatch_size"] == size
+
+
 def test_keys_without_effect_are_counted_or_listed(folder, capsys, monkeypatch):
     ocean(write(folder, "[rnn]\nhidden = 4\n[train]\nlearning_rat = 3\n"))
     resolve(folder)

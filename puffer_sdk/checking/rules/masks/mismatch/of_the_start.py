@@ -29,4 +29,3 @@ def of_the_start(facts: Facts):
                                  f"that acted; right behind c_reset {wrong} of both",
                           hint="write the mask in c_step too, when all that the step changes is "
                                "changed")
-

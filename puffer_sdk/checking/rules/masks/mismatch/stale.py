@@ -9,6 +9,7 @@ from .mask_mismatch import MOMENTS, place, truths
 
 LATER = 4           # bytes that a step puts right, for one that it makes wrong
 
+
 @detector("PUF413", "stale", unless=("misplaced", "of-another-action", "upside-down"))
 def stale(facts: Facts):
     """The mask of a head is wrong in both ways, and right one step later."""
