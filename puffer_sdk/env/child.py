@@ -132,8 +132,8 @@ class Child:
             self._limit_prints()
 
     def _tell_missing(self) -> None:
-        """Textures that raylib_missing.h did not find since the last look, each line once: nobody
-        else reads what the env prints."""
+        """Textures and shaders that raylib_missing.h did not find since the last look, each line
+        once: nobody else reads what the env prints."""
         with contextlib.suppress(OSError, ValueError):
             fd = self._prints.fileno()
             self._read_to = min(self._read_to, os.fstat(fd).st_size)
@@ -144,6 +144,9 @@ class Child:
                 text = line.decode(errors="replace")
                 self.missing[text] = None
                 ui.warn_once(text, "a checked pattern is drawn in its place")
+            if re.search(rb"^missing shader: ", new[:whole], re.M):
+                ui.warn_once("pictures without a GPU have no shaders: what they draw is drawn plain",
+                             "a window shows it: puffer-sdk play")
 
     def _raised(self, payload: dict) -> PufferError:
         """What the target raised, with what the env printed where that says why."""

@@ -1,4 +1,5 @@
-// raylib_missing.h -- a texture whose file is missing is said once, and a pattern is drawn for it.
+// raylib_missing.h -- a texture whose file is missing is said once, and a pattern is drawn for it;
+// so is a shader that is not there.
 //
 // A copy of this text ends every raylib.h that environments are compiled with. raylib itself draws
 // nothing for such a texture, and its own warning is lost where no terminal shows it. Commands of
@@ -24,5 +25,16 @@ static inline Texture2D puffer_load_texture(const char* path) {
     return texture;
 }
 #define LoadTexture puffer_load_texture
+
+// Recordings are drawn without a GPU: what loads a shader there has none
+static inline void puffer_begin_shader(Shader shader) {
+    static int told;
+    if (shader.id == 0 && !told && IsWindowReady()) {
+        fprintf(stderr, "missing shader: what it draws is drawn without it\n");
+        told = 1;
+    }
+    BeginShaderMode(shader);
+}
+#define BeginShaderMode puffer_begin_shader
 
 #endif    // PUFFER_NO_COMPAT

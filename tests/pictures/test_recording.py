@@ -483,8 +483,9 @@ def test_json_holds_the_recording(drawing, cli, tmp_path):
     assert result["recording"]["frames"] == 150 and result["recording"]["seconds"] == 5
 
 
-def test_a_missing_texture_is_said_once_and_shown(squared, cli, tmp_path):
-    """A pattern of pink and black stands where nothing would; each of four envs misses it."""
+def test_what_is_missing_is_said_once(squared, cli, tmp_path):
+    """A pattern of pink and black stands where a texture would; a shader is left out. Each of four
+    envs misses them."""
     folder = shutil.copytree(squared, tmp_path / "squared",
                              ignore=shutil.ignore_patterns("build", ".git"))
     header = folder / "squared.h"
@@ -493,11 +494,13 @@ def test_a_missing_texture_is_said_once_and_shown(squared, cli, tmp_path):
     header.write_text(text.replace("    EndDrawing();", """\
     Texture2D face = LoadTexture("resources/face.png");
     DrawTexture(face, 20, 80, WHITE);
+    BeginShaderMode(LoadShaderFromMemory(0, "void main() { }"));
+    EndShaderMode();
     EndDrawing();"""))
     done = cli("eval", folder, "--baselines", "--frames", "frames", "--grid", "2x2", "--ticks", 3)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("missing texture: resources/face.png, looked for in ") == 1
-    assert str(folder) in done.stderr
+    assert str(folder) in done.stderr and done.stderr.count("have no shaders") == 1
     colors = {tuple(pixel) for pixel in read(tmp_path / "frames")[1].reshape(-1, 3)}
     assert (255, 0, 255) in colors
 
