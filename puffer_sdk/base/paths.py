@@ -262,9 +262,20 @@ def all_below(folder: Path) -> Iterator[Path]:
                     waiting.append(entry.path)
 
 
+def header_of(folder: Path) -> Path:
+    """NAME/NAME.h; where there is none, the first header of the folder that binding.c includes."""
+    header, binding = folder / f"{folder.name}.h", folder / "binding.c"
+    if not header.is_file() and binding.is_file():
+        for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"/\\]+\.h)"', text(binding), re.M):
+            if (folder / name).is_file():
+                return folder / name
+    return header
+
+
 def is_env_folder(folder: Path) -> bool:
-    """An environment is a folder that holds a header of its own name."""
-    return (folder / f"{folder.name}.h").is_file()
+    """An environment is a folder that holds a header of its own name, or a binding.c that includes
+    one."""
+    return header_of(folder).is_file()
 
 
 def known_envs() -> list[Path]:

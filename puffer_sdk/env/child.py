@@ -145,7 +145,7 @@ class Child:
                 self.missing[text] = None
                 ui.warn_once(text, "a checked pattern is drawn in its place")
             if re.search(rb"^missing shader: ", new[:whole], re.M):
-                ui.warn_once("pictures without a GPU have no shaders: what they draw is drawn plain",
+                ui.warn_once("recordings have no shaders: what they draw is drawn plain",
                              "a window shows it: puffer-sdk play")
 
     def _raised(self, payload: dict) -> PufferError:

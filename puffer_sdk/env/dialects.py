@@ -63,8 +63,6 @@ LAYERS = re.compile(
     r"\bmake_(?:affine|linear|relu|gelu|layernorm|embedding|one_hot|cat_dim1|max_dim1|conv2d|conv3d|"
     r"lstm|mingru|multidiscrete|default|linearlstm|convlstm)\s*\(")
 _COUNTED = re.compile(r"\bload_weights\s*\([^;,]*,")         # as PufferLib 3 has it
-SELF_PLAY = {
-    "MY_USES_PERM": "my_setup_perm", "MY_USES_TAGS": "the fields tag and boundary_reached"}
 
 
 def upgrade(name: str) -> str:
@@ -118,9 +116,3 @@ def layer_flags(folder: Path) -> list[str]:
     if own or not called:
         return []
     return ["-DPUFFERNET_LAYERS" + "=3" * any(map(_COUNTED.search, texts))]
-
-
-def self_play(name: str) -> str:
-    """What to do about a macro of PufferLib's self-play pool."""
-    return (f"it belongs to PufferLib's self-play, which is not there yet: without it and "
-            f"{SELF_PLAY[name]} the environment trains all its agents with one policy")

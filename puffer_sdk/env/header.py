@@ -44,7 +44,7 @@ def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer") -> tuple:
     target  what the child calls: env/answers.py's `answer`, or what adds to it
     """
     folder = Path(folder).resolve()
-    header, flags = folder / f"{folder.name}.h", probe.clang_flags(folder)
+    header, flags = paths.header_of(folder), probe.clang_flags(folder)
     answer = limited.call(target, {"folder": str(folder), "flags": flags}, what=header.name,
                           where=header)
     spec = answer["spec"] and _spec(answer["spec"])

@@ -396,5 +396,4 @@ class Reader(Source):
             if self.binding and name not in BINDING_MACROS:
                 self.problems.append(DialectError(
                     f"{name} is not supported", where=place,
-                    expected=f"one of {', '.join(BINDING_MACROS)}", actual=name,
-                    hint=dialects.self_play(name) if name in dialects.SELF_PLAY else None))
+                    expected=f"one of {', '.join(BINDING_MACROS)}", actual=name))

@@ -33,7 +33,7 @@ class Source:
     def find_files(self) -> None:
         """header; binding, or None where none was written by hand."""
         self.name = self.folder.name
-        self.header = self.folder / f"{self.name}.h"
+        self.header = paths.header_of(self.folder)
         binding = self.folder / "binding.c"
         self.binding = binding if binding.is_file() else None
 

@@ -36,10 +36,6 @@
 #endif
 #include "puffer_abi.h"
 
-#if defined(MY_USES_PERM) || defined(MY_USES_TAGS)
-#error "MY_USES_PERM and MY_USES_TAGS (self-play) are not supported by puffer-sdk"
-#endif
-
 #ifdef __cplusplus
 #define PUFFER_ASSERT(test, text) static_assert(test, text)
 #else
@@ -189,6 +185,7 @@ typedef struct StaticVec {    // what a MY_VEC_STEP function is handed
     int obs_size;
     int num_atns;
     int action_mask_size;
+    int* agent_perm;    // of PufferLib's self-play: NULL, slot s is row s
 } StaticVec;
 
 void my_init(Env* env, Dict* kwargs);
@@ -199,6 +196,9 @@ Env* my_vec_init(int* num_envs_out, int* buffer_env_starts, int* buffer_env_coun
 #endif
 #ifdef MY_VEC_CLOSE
 void my_vec_close(Env* envs);
+#endif
+#ifdef MY_USES_PERM    // an env with a pointer for each of its agents
+void my_setup_perm(StaticVec* vec, Env* env, int slot_base);
 #endif
 #ifdef MY_VEC_STEP
 void MY_VEC_STEP(StaticVec* vec);
@@ -728,6 +728,22 @@ static void puffer_bind_alive(PufferVec* vec, int32_t e, unsigned char* alive) {
     if (first && alive) memset(alive, 1, rows);
 }
 
+// The pointers of an env's agents, to the rows that it has now
+static void puffer_setup_perm(const PufferVec* vec, Env* env) {
+    (void)vec, (void)env;
+#ifdef MY_USES_PERM
+    StaticVec own = vec->view;
+    own.observations = (void*)env->observations;
+    own.actions = env->actions;
+    own.rewards = env->rewards;
+    own.terminals = env->terminals;
+#if defined(MY_ACTION_MASK) && !defined(ACTION_MASK_AT)
+    own.action_mask = (unsigned char*)env->action_mask;
+#endif
+    my_setup_perm(&own, env, 0);
+#endif
+}
+
 static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
     Env* env = &vec->envs[e];
     PUFFER_POINT(env->observations, buffers->observations);
@@ -745,6 +761,7 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
 #endif
     puffer_bind_finals(vec, e, buffers);
     puffer_bind_alive(vec, e, buffers->alive);
+    puffer_setup_perm(vec, env);
     vec->rewards[e] = buffers->rewards;
     vec->terminals[e] = buffers->terminals;
     for (int32_t next = e; next <= e + 1; next++)    // this env and the one behind it
@@ -964,6 +981,7 @@ static void puffer_inherit(PufferVec* vec, int32_t e, const Env* old) {
     PUFFER_POINT(env->alive, old->alive);
 #endif
     if (vec->alive[e]) memset(vec->alive[e], 1, rows);
+    puffer_setup_perm(vec, env);
 }
 
 // c_close of an env that waits beside the one that took its place. It is called where the env has

@@ -20,7 +20,7 @@ from .reading import BUFFERS, Reader
 def find(folder: Path) -> list[Mutant]:
     """Every mutant that the operators offer, in order of operators and lines. Raises BuildError
     where reading the header takes too much."""
-    header = folder / f"{folder.name}.h"
+    header = paths.header_of(folder)
     found = limited.call("puffer_sdk.mutate.places:answer",
                          {"folder": str(folder), "flags": probe.clang_flags(folder)},
                          what=header.name, where=header)

@@ -138,9 +138,9 @@ def _write(done: Survey, source: Path) -> None:
 
 
 def find(source: Path) -> list[Path]:
-    """Folders that hold a header of their own name. Raises UsageError if there are none."""
+    """Folders that are environments. Raises UsageError if there are none."""
     for place in (source / "ocean", source):
-        found = sorted(path for path in place.glob("*") if (path / f"{path.name}.h").is_file())
+        found = sorted(filter(paths.is_env_folder, place.glob("*")))
         if found:
             return found
     raise UsageError("no environments are there", where=source,

@@ -376,16 +376,6 @@ def test_signs_alone_refuse_nothing(probe):
     assert header.read(folder).binding
 
 
-def test_self_plays_macros_say_what_to_do(probe):
-    folder = probe(binding_c='#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n'
-                             '#define MY_USES_PERM\n#define Env Probe\n#include "vecenv.h"\n'
-                             "void my_init(Env* env, Dict* kwargs) { env->num_agents = 1; }\n"
-                             "void my_log(Log* log, Dict* out) {}\n")
-    with pytest.raises(BuildError, match="MY_USES_PERM is not supported") as caught:
-        header.read(folder)
-    assert caught.value.where == "binding.c:3" and "my_setup_perm" in caught.value.hint
-
-
 PLAIN = ('#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n#define Env Probe\n'
          '#include "vecenv.h"\n'
          "void my_init(Env* env, Dict* kwargs) { (void)kwargs; env->num_agents = 1; }\n"

@@ -99,7 +99,7 @@ def _message(finding: Finding) -> str:
 def _location(result: CheckResult, file: str | None, line: int | None) -> dict:
     """A place; the header's first line where a finding has none (GitHub demands one)."""
     root = paths.project_root(result.folder)
-    path = os.path.normpath(result.folder / (file or f"{result.name}.h"))
+    path = os.path.normpath(result.folder / (file or paths.header_of(result.folder).name))
     uri = os.path.relpath(path, root).replace(os.sep, "/")
     return {"physicalLocation": {
         "artifactLocation": {"uri": _quote(uri), "uriBaseId": ROOT},

@@ -37,8 +37,8 @@
 #ifdef MY_VEC_STEP_RANGE
 #error "PUFFER_REFUSED MY_VEC_STEP_RANGE"
 #endif
-#if defined(MY_USES_PERM) || defined(MY_USES_TAGS)
-#error "MY_USES_PERM and MY_USES_TAGS (self-play) are not supported by puffer-sdk"
+#ifdef MY_USES_PERM
+#error "PUFFER_REFUSED MY_USES_PERM"
 #endif
 
 #define PUFFER_ASSERT(test, text) _Static_assert(1, text)    // the CPU's build has looked

@@ -266,10 +266,11 @@ def setting_missing(facts: Facts):
             for node in function.nodes if source.is_field(node, node.name)}
     if not read or _stores_whole(source):
         return
-    ini = find_ini(facts.folder)
+    ini, binding = find_ini(facts.folder), hide(source.files.get("binding.c", ""))
+    tags = ("tag",) if "MY_USES_TAGS" in binding else ()        # set by whoever plays against whom
     misspelt = {finding.remedy[1] for finding in config_key_unused(facts) if finding.remedy}
     for field in facts.spec.settable:
-        given = field.name == "num_agents" or field.name in {*facts.config.env, *misspelt}
+        given = field.name in {"num_agents", *tags, *facts.config.env, *misspelt}
         if given or field.name not in read or source.sets(field.name) or \
                 re.search(_STORED.format(name=re.escape(field.name)), program):
             continue
