@@ -264,6 +264,22 @@ def test_what_is_refused_is_named(ocean):
     assert caught.value.where == "binding.c:5"
 
 
+def test_a_binding_says_which_header_it_is(ocean, tmp_path):
+    """Where none has the folder's name, in every command."""
+    folder = shutil.copytree(ocean / "relics", tmp_path / "sea", dirs_exist_ok=True)
+    (folder / "relics.h").rename(folder / "digging.h")
+    (folder / "relics.ini").rename(folder / "sea.ini")
+    binding = folder / "binding.c"
+    binding.write_text(binding.read_text().replace('"relics.h"', '"digging.h"'))
+    spec = header.read(folder)
+    assert (spec.name, spec.header.name) == ("sea", "digging.h")
+    assert play(folder, seed=1, ticks=50) == play(ocean / "relics", seed=1, ticks=50)
+    assert main(["config", str(folder)]) == 0
+    binding.unlink()
+    with pytest.raises(UsageError, match="not an environment"):
+        puffer_sdk.make(folder)
+
+
 def test_pointers_of_agents_follow_their_rows(ocean):
     """my_setup_perm is called where an env is bound, and where one is made anew."""
     with puffer_sdk.make(ocean / "perms", num_envs=3, seed=4) as vec:
