@@ -9,7 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from puffer_sdk.checking.collect.c.source import actions, counters, demo, effects, read, sums
+from puffer_sdk.checking.collect.c.source import (
+    actions,
+    beginnings,
+    counters,
+    demo,
+    effects,
+    read,
+    sums,
+)
 from puffer_sdk.checking.collect.c.source.logging import may_fill
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
@@ -530,6 +538,20 @@ def test_keys_that_a_binding_reads(game, above, init, read, needed):
         above=above, init=init))
     assert set(contract._binding_keys(facts)) & {"size", "tick", "score"} == read
     assert set(contract._binding_keys(facts, needed=True)) == needed
+
+
+BEGIN = "static void begin(Game* env) { env->tick = 0; env->speed = 1; }"
+
+
+@pytest.mark.parametrize("helpers, reset, found", [
+    (BEGIN, "begin(env);", ["begin"]), (BEGIN, "begin(env); env->size = 3;", []),
+    (BEGIN, "for (int i = 0; i < 3; i++) begin(env);", []),         # once for each agent
+    (BEGIN + "static void all(Game* env) { for (int i = 0; i < 3; i++) begin(env); }", "all(env);",
+     ["all"]),
+    (BEGIN, "begin(env); begin(env);", [])])
+def test_what_does_all_the_work_of_c_reset(game, helpers, reset, found):
+    source = game(helpers=helpers, reset=reset).source
+    assert beginnings.beginnings(source) == found
 
 
 # -- PUF108 ----------------------------------------------------------------------------------

@@ -14,19 +14,29 @@ from .fields import COPIES, FILLS
 from .model import Function, Source
 
 SHOWN = ("observations", "rewards", "terminals", "truncations", "action_mask")
+LOOPS = ("for_stmt", "while_stmt", "do_stmt")
 MOST = 7                # functions that the harness counts besides c_reset
 
 
 def beginnings(source: Source) -> list[str]:
     """Functions of headers that do c_reset's whole work: beside them it stores nothing but rows."""
-    found = []
-    for function in source.reach("c_reset"):
-        beside = source.reach("c_reset", without=(function.name,))
-        if function.name != "c_reset" and function.file.endswith(".h") and any(
-                _stores(source, function)) and not any(
-                any(_stores(source, other)) for other in beside):
-            found.append(function.name)
-    return found[:MOST]
+    def stores(*functions: Function) -> bool:
+        return any(any(_stores(source, each)) for each in functions)
+
+    return [function.name for function in source.reach("c_reset")
+            if function.name != "c_reset" and function.file.endswith(".h")
+            and _is_called_once(source, function) and stores(*source.reach(function.name))
+            and not stores(*source.reach("c_reset", without=(function.name,)))][:MOST]
+
+
+def _is_called_once(source: Source, function: Function, within: tuple[str, ...] = ()) -> bool:
+    """Whether c_reset comes to it by one call that is in no loop: not once for each agent."""
+    if function.name == "c_reset" or function.name in within:
+        return function.name == "c_reset"
+    calls = [(caller, node) for caller in source.reach("c_reset") for node in caller.nodes
+             if node.kind == "call" and node.name == function.name]
+    return len(calls) == 1 and not any(up.kind in LOOPS for up in calls[0][1].up()) and \
+        _is_called_once(source, calls[0][0], (*within, function.name))
 
 
 def _stores(source: Source, function: Function) -> Iterator[Node]:
