@@ -11,6 +11,7 @@ from ..base import paths
 from ..base.spec import CField, Remark
 from . import contract, probe
 
+PATIENCE = 20           # seconds that the compiler may take over what libclang refuses
 UNDECLARED = "-Werror=implicit-function-declaration"
 _HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
@@ -103,7 +104,11 @@ class Source:
         flags = [flag for flag in self.flags if not flag.startswith("-isystem")]
         command = [*compilers.find_compiler().command, *flags, UNDECLARED, "-fsyntax-only", "-"]
         text = f'#include "{source.name}"\n'
-        return subprocess.run(command, input=text.encode(), capture_output=True).returncode == 0
+        try:
+            return subprocess.run(command, input=text.encode(), capture_output=True,
+                                  timeout=PATIENCE).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     def files(self) -> list[str]:
         """The files that were read."""
