@@ -30,7 +30,7 @@ BEFORE = {      # what stands before the header, and what is said
     "a list that doubles": (doubling(40, "1,", "static int many[] = {MANY 0};"), "takes too much"),
     "a sum that doubles": (doubling(40, "1 +", "enum { MANY_ = MANY 0 };"), "takes too much"),
     "words that double": (doubling(40, "extern int a;", "MANY"), "takes too much"),
-    "zeros": ('#include "/dev/zero"\n', "too much memory"),
+    "zeros": ('#include "/dev/zero"\n', "takes too much"),
     "noise": ('#include "/dev/urandom"\n', "takes too much|cannot be read|refuses"),
     "a pipe": ('#include "pipe.h"\n', "waits for something"),
     "itself": ('#undef OBS_SIZE\n#include "probe.h"\n', "refuses this: #include nested"),
