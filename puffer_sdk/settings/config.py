@@ -167,9 +167,9 @@ class _Resolver:
             if entry.section == "sweep" or entry.section.startswith("sweep."):
                 continue
             if entry.section in INI_SECTIONS:
-                text = inifile.without_comment(entry.text) if self.ocean else entry.text
-                self._take(entry.section, entry.key, text, f"{label}:{entry.line}",
-                           inifile.where(path, entry.line), layer)
+                text, place = entry.text, inifile.where(path, entry.line)
+                text = inifile.without_comment(text) if self.ocean else text
+                self._take(entry.section, entry.key, text, f"{label}:{entry.line}", place, layer)
 
     def _warn_without_ini(self) -> None:
         strays = sorted(path.name for path in self.folder.glob("*.ini"))
@@ -234,8 +234,7 @@ class _Resolver:
         if section == "env":
             self._take_env(name, text, origin, where)
             return
-        key = KEYS.get(f"{section}.{name}")
-        from_ini = origin != COMMAND_LINE
+        key, from_ini = KEYS.get(f"{section}.{name}"), origin != COMMAND_LINE
         if key is None:
             hint = naming.hint_for(section, name, flags=not from_ini)
             if self.ocean and from_ini:
