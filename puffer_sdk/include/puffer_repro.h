@@ -330,28 +330,44 @@ REPRO_FN int repro_main(const Repro* given) {
 }
 
 //------------------------------------------------------------------------------------
-// Clocks and entropy stand still within a run, and move between runs that must not differ
+// Clocks and entropy stand still; in runs that must not differ by them, clocks run
 //------------------------------------------------------------------------------------
+static double repro_seconds(void) {
+    static uint64_t looks;
+    static double passed;
+    if (repro_shift) passed += (double)(puffer_mix(++looks, 0) % 1000) / 1000;
+    return 7919 * repro_shift + passed;
+}
+
 time_t time(time_t* out) {
-    time_t value = 1700000000 + 7919 * repro_shift;
+    time_t value = 1700000000 + (time_t)repro_seconds();
     if (out) *out = value;
     return value;
 }
 
-clock_t clock(void) { return (clock_t)(1000 + 7919 * repro_shift); }
+clock_t clock(void) { return (clock_t)(1000 + CLOCKS_PER_SEC * repro_seconds()); }
 
 int gettimeofday(struct timeval* out, void* zone) {
     (void)zone;
-    out->tv_sec = time(NULL);
-    out->tv_usec = 7919 * repro_shift;
+    double passed = repro_seconds();
+    out->tv_sec = 1700000000 + (time_t)passed;
+    out->tv_usec = (suseconds_t)(1e6 * (passed - (double)(time_t)passed));
     return 0;
 }
 
 int clock_gettime(clockid_t id, struct timespec* out) {
     (void)id;
-    out->tv_sec = time(NULL);
-    out->tv_nsec = 7919 * repro_shift;
+    double passed = repro_seconds();
+    out->tv_sec = 1700000000 + (time_t)passed;
+    out->tv_nsec = (long)(1e9 * (passed - (double)(time_t)passed));
     return 0;
+}
+
+// raylib's
+__attribute__((weak)) double GetTime(void) { return repro_seconds(); }
+__attribute__((weak)) float GetFrameTime(void) {
+    double before = repro_seconds();
+    return (float)(repro_seconds() - before);
 }
 
 ssize_t getrandom(void* out, size_t size, unsigned int flags) {

@@ -466,8 +466,8 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
     for (int e = 0; e < count; e++) {
         Env* env = &vec->envs[e];
         if (!puffer_has_rows(env, e, error)) return false;
-            // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
 #ifndef PUFFER_NO_RNG
+        // my_vec_init seeds as it likes, by number perhaps; the run's seed has a say as well
         env->rng = puffer_reseed(given ? given[e] : vec->seed, env->rng, sizeof env->rng);
 #endif
         vec->rand_states[e] = vec->env_seeds[e];

@@ -228,3 +228,13 @@ def test_what_is_wrong_in_an_env_without_rng_is_proved(tmp_path):
                      ("        c_reset(env);\n        return;\n", ""))
     found = {finding.code: finding for finding in check(folder, budget=0.05).findings}
     assert found["PUF401"].severity == "error" and found["PUF401"].repro
+
+
+def test_a_game_that_waits_for_a_clock_is_proved(tmp_path):
+    """A play in which the clock stands still is another than one in which it runs."""
+    waits = "GetTime() - env->lit[1 - (env->tick & 1)] > 0.9"
+    folder = changed(SPECIMENS / "reports" / "glow", tmp_path, (
+        "    env->tick++;", f"    env->tick += {waits} ? 0 : 1;"))
+    found = {finding.code: finding for finding in check(folder, budget=0.05).findings}
+    assert found["PUF109"].severity == "error" and "GetTime() is" in found["PUF109"].message
+    assert found["PUF501"].repro

@@ -23,6 +23,7 @@ from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.finding import Finding
 from puffer_sdk.checking.rules.contract import contract
+from puffer_sdk.checking.rules.determinism import determinism
 from puffer_sdk.checking.rules.determinism.seeds import seed_ignored
 from puffer_sdk.checking.rules.logs.mismatch import drawn_otherwise
 from puffer_sdk.mutate import places
@@ -706,6 +707,16 @@ def test_a_clock_drives_the_simulation_where_plays_differ_by_it(game, moved, rea
         facts.traces |= {"trace-base": np.zeros(3), "trace-moved": np.full(3, moved)}
     facts.lines["game.h"] = {line_of(facts, "return GetTime()"): reached}
     assert [finding.severity for finding in found(facts, "PUF109")] == severities
+
+
+@pytest.mark.parametrize("then, words", [
+    ("if (env->tick > 4) best = 2;", "'best' is given its own value"), ("", "variable 'best'")])
+def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, then, words):
+    facts = game(step=f"int best = best; {then} env->tick = best;")
+    (finding,) = found(facts, "PUF117")
+    assert finding.line == line_of(facts, "best = best") and finding.message.startswith(words)
+    assert determinism._cause(facts) == \
+        f"game.h:{finding.line} may explain it: {finding.message} (PUF117)"
 
 
 # -- PUF110, PUF111 --------------------------------------------------------------------------

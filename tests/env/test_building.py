@@ -39,12 +39,12 @@ def trajectory(library: Path, env_settings: dict, ticks: int = 300, agents: int 
 # -- the cache -------------------------------------------------------------------------------
 
 
-def test_builds_once_and_quickly(probe):
+def test_builds_once(probe):
     folder = probe()
     first, second = build.build(folder), build.build(folder)
     assert not first.cached and second.cached and first.library == second.library
     assert first.library.parent == folder / "build"
-    assert first.library.name.startswith("probe-") and second.seconds < 1
+    assert first.library.name.startswith("probe-")
     assert not list((folder / "build").glob(".*"))          # nothing half-written
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from ...base.errors import PufferError
 from ...base.spec import Spec
 from ...env.row import Row, named, title
+from ...env.syntax import Node
 from ...settings.values import Config
 from ..collect.c.source.layout import Layout
-from ..collect.c.source.model import Source
+from ..collect.c.source.model import Function, Source
 from ..collect.c.source.sites import Site
 from .finding import Elements, limits, span
 from .kinds import Fact, known
@@ -239,7 +240,7 @@ class Facts:
         return tuple((self.spec.header.name, field.line) for field in self.spec.log_fields
                      if field.name == name)
 
-    def reached(self, function, node) -> bool:
+    def reached(self, function: Function, node: Node) -> bool:
         """Whether a play came by a line of the author's."""
         return bool(self.lines.get(function.file, {}).get(node.line))
 
@@ -299,11 +300,12 @@ def repeated(numbers) -> Elements | None:
 def as_one(numbers) -> int | Elements:
     """Numbers as the elements of one finding: "2, 5-6", "1-2 of each 3", "2, 5, 11 and 40 more"."""
     pairs = list(ranges(numbers))
-    texts = [str(span(*pair)) for pair in pairs]
-    if len(pairs) > MANY:
-        texts[3:] = [f"and {len(pairs) - 3} more"]
-    text = ", ".join(texts).replace(", and", " and")
-    return repeated(numbers) or (Elements(*pairs[0], text) if pairs[1:] else span(*pairs[0]))
+    if len(pairs) == 1:
+        return span(*pairs[0])
+    shown = pairs[:3] if len(pairs) > MANY else pairs
+    text = ", ".join(str(span(*pair)) for pair in shown)
+    more = len(pairs) - len(shown)
+    return repeated(numbers) or Elements(*pairs[0], text + (f" and {more} more" if more else ""))
 
 
 def gathered(numbers) -> list[tuple[int | Elements, list[int]]]:

@@ -206,13 +206,13 @@ def shared_rng(facts: Facts):
         found = sorted(set(lines))
         listing = " and ".join(name if " " in name else f"{name}()"
                                for name in sorted(names[group]))
-        verb = "are" if len(names[group]) > 1 else "is"
+        verb, drive = ("are", "drive") if len(names[group]) > 1 else ("is", "drives")
         lent = group == "dice" and is_ocean
         mild = lent or group in _CLOCKS and facts.moved is False
         yield Finding("PUF109", f"{listing} {verb} " + (
                           "the running env's own generator here; in PufferLib the whole process "
                           "shares it" if lent else "shared by the whole process and "
-                          f"drive{'' if verb == 'are' else 's'} the simulation"),
+                          f"{'may drive' if mild else drive} the simulation"),
                       file=found[0][0], line=found[0][1],
                       expected=f"numbers drawn from {'env->rng' if facts.has_rng else 'the env'}",
                       actual=", ".join(f"{f}:{n}" for f, n in found[:6]),

@@ -299,15 +299,17 @@ def compiler_warning(facts: Facts):
     Fix: as the hint says. Of other warnings, such as a name that hides another, most are no faults:
     they are not reported.
     """
-    yield from _reported(facts, "PUF117")
+    found = list(_reported(facts, "PUF117"))
+    yield from found
+    told = {(finding.file, finding.line) for finding in found}
     for function in facts.source.functions.values():
-        for node in function.nodes:
+        for node in function.nodes:         # clang takes it for meant, where it is set later
             own = node.children[-1].bare() if node.kind == "variable" and node.children else None
-            if own is not None and own.kind == "name" and own.key == node.key:
+            if own is not None and own.kind == "name" and own.key == node.key and (
+                    function.file, node.line) not in told:
                 yield Finding("PUF117", f"'{own.name}' is given its own value, which nothing set",
                               file=function.file, line=node.line, hint=WARNINGS[UNSET],
-                              expected="no warning of the compiler (-Winit-self)",
-                              actual="-Winit-self")
+                              expected=f"no warning of the compiler ({UNSET})", actual=UNSET)
 
 
 # in NAME.c: a store to a field of that name, of any struct; its address; a designator

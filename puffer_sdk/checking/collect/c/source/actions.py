@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .....base.spec import Spec
 from .....env.syntax import Node
-from .model import Function, Source
+from .model import LOOPS, Function, Source
 
 DEEPEST = 50        # calls through which an action is followed
 _LEAVING = {"return", "break_stmt", "continue_stmt", "goto_stmt"}
@@ -234,7 +234,7 @@ def _only_guards(node: Node) -> bool:
                        for n in up.children[1].walk()) or any(
                 n.kind == "call" and n.name in _ENDING      # else: so assert() is written
                 for branch in up.children[1:] for n in branch.walk())
-        elif up.kind in ("block", "for_stmt", "while_stmt", "do_stmt"):
+        elif up.kind in ("block", *LOOPS):
             return False
         inner = up
     return False

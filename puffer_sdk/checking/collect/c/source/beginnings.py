@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from .....env.syntax import Node
 from .fields import COPIES, FILLS
-from .model import Function, Source
+from .model import LOOPS, Function, Source
 
 SHOWN = ("observations", "rewards", "terminals", "truncations", "action_mask")
-LOOPS = ("for_stmt", "while_stmt", "do_stmt")
 MOST = 7                # functions that the harness counts besides c_reset
 
 

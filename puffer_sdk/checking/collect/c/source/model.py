@@ -241,7 +241,7 @@ class Source(Fields):
         filled = {0}
         for function in self.reach("c_reset"):
             for target, value in self.stores(function):
-                if any(up.kind in ("for_stmt", "while_stmt", "do_stmt") for up in target.up()) \
+                if any(up.kind in LOOPS for up in target.up()) \
                         and target.parent.op == "=" and target.parent.parent.op != "=":
                     filled.add(value.bare().value)
         for function in self.stepping():
@@ -387,6 +387,7 @@ class Source(Fields):
 
 
 TESTS = {"if", "switch", "choice", "while_stmt", "do_stmt"}
+LOOPS = ("for_stmt", "while_stmt", "do_stmt")
 LITERALS = {"integer_literal", "floating_literal"}
 INTEGER = re.compile(r"(?:const )?(?:(?:un)?signed |long |short )*(?:int|char|long|short)")
 

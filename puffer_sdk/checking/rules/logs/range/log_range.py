@@ -23,7 +23,7 @@ def log_range():
     A NaN in one entry makes the mean of all entries NaN, and that of the whole window. A share that
     is divided as whole numbers is 0 for all but the best: `(float)(env->score / env->best)`.
 
-    A perf of one agent counts, even where the mean of those that end on a step is within.
+    Each agent's entry must be within [0, 1], not only the mean of those that end on one step.
 
     A field that nothing writes, or an element of one, is 0 in every figure that is drawn from it.
     So is one that adds what nothing counts, or what was set to 0 just before: c_reset before the

@@ -37,7 +37,7 @@ def mask_mismatch():
     forbidden one whenever it is legal. A mask that is stricter than the code is not.
 
     A mask is stale where it allows actions that change nothing for their agent and forbids others
-    that do, at other moments, and the mask behind a step in which the agent changes nothing is the
+    that do, at other moments, and the mask after a step in which the agent changes nothing is the
     right one; or where it is right when an episode begins and stays as it is. What other agents and
     chance decide in between is no fault of the mask: such moments are played again with other
     actions and other draws, and count where these change nothing.

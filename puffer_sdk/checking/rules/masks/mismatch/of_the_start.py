@@ -26,6 +26,6 @@ def of_the_start(facts: Facts):
                                     "game goes on", **place(facts), element=head,
                           expected="a mask that each step writes",
                           actual=f"{idle} legal actions that did nothing, {acts} forbidden ones "
-                                 f"that acted; right behind c_reset {wrong} of both",
+                                 f"that acted; right after c_reset {wrong} of both",
                           hint="write the mask in c_step too, when all that the step changes is "
                                "changed")
