@@ -178,8 +178,8 @@ def shared_rng(facts: Facts):
         env->food = (int)((env->rng >> 16) % CELLS);
         env->x += env->speed * TICK;
 
-    Left alone: a clock that changes nothing of a play when it goes otherwise. Where no play came by
-    it is a warning.
+    Left alone: a clock that changes nothing: a play in which it runs is the same as one in which it
+    stands still. Where no play reached the call, the finding is a warning.
 
     Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() by itself
     is a warning: library builds give it the running env's generator, PufferLib's do not.

@@ -36,11 +36,11 @@ def mask_mismatch():
     allows more than one value although others act, and an action that the code treats like a
     forbidden one whenever it is legal. A mask that is stricter than the code is not.
 
-    A mask is stale where it allows actions that change nothing for their agent and forbids others
-    that do, at other moments, and the mask after a step in which the agent changes nothing is the
-    right one; or where it is right when an episode begins and stays as it is. What other agents and
+    A mask is stale where it is wrong in both ways (it allows actions that change nothing for their
+    agent, and forbids actions that do) and is right one step later, if the agent changes nothing in
+    that step; or where it is right when an episode begins, and never changes. What other agents and
     chance decide in between is no fault of the mask: such moments are played again with other
-    actions and other draws, and count where these change nothing.
+    actions and other random numbers, and count only where the result is the same.
     """
 
 
