@@ -174,3 +174,24 @@ def test_endings_without_an_entry(probe, play, entry, summed, own, all_of_them):
     assert 520 <= found.unlogged <= 530 and found.summed == (found.unlogged if summed else 0)
     assert found.after >= 160 and found.own >= 4 * own and found.all >= 4 * all_of_them
     assert min(found.own, found.all) == 0
+
+
+ONE_BY_ONE = (("void c_reset", "void init(Probe* env) { env->num_agents = 2; }\nvoid c_reset"),
+              ("    float score;\n", "    float score;\n    float episode_return;\n"),
+              ("    int tick;\n", "    int tick, ends; float paid[2];\n"),
+              ("env->rewards[a] += env->actions[a];",
+               "env->rewards[a] = 1.0f + env->actions[a]; env->paid[a] += env->rewards[a];"),
+              ("env->terminals[a] += env->tick == env->limit;",
+               "env->terminals[a] = env->tick == 2 + a; if (env->terminals[a]) ENDS"))
+
+
+@pytest.mark.parametrize("kept, left", [("1", 0), ("env->ends % 3 == 0", 936)])
+def test_agents_that_end_one_by_one(probe, play, kept, left):
+    """An entry of each ending, or of each third."""
+    entry = (f"{{ env->ends++; if ({kept}) {{ env->log.episode_return += env->paid[a];"
+             " env->log.n += 1; } env->paid[a] = 0.0f; }")
+    env = probe(*ONE_BY_ONE, ("ENDS", entry), (
+        "        env->log.score += env->tick;\n        env->log.n += 1;\n", ""))
+    found = play(env, "run", envs=4, agents=2, steps=700, log_return=1).first("omitted")
+    assert found.partial and not found.others
+    assert abs(found.left - left) <= 8 and abs(found.theirs + found.left - 1400) <= 8

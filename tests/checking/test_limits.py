@@ -215,6 +215,8 @@ TABLE = {
         "PUF410/rewards", lambda n: paid(apart=n), 0.25, 0.24),
     ("episodes/alike/prizes", "ENDINGS"): (
         "PUF410/prizes", lambda n: alike(fact("prize", both=90, alone=n)), 12, 11),
+    ("episodes/alike/ties", "TIES"): (
+        "PUF410/ties", lambda n: alike(fact("tie", first=n)), 12, 11),
     ("episodes/alike/same_view", "MOMENTS"): (
         "PUF410/same-view", lambda n: alike(fact("same_view", told=n)), 12, 11),
     ("episodes/crossed/rows_crossed", "MOMENTS"): ("PUF409/actions", crossed, 12, 11),
@@ -233,6 +235,9 @@ TABLE = {
             fact("openings", tests=200, lost=n, tries=9)]), 20, 19),
     ("logs/mismatch/episode_sums", "RARE"): (
         "PUF422/sums", lambda n: entries(1000, n), 21, 20),
+    ("logs/mismatch/omitted", "AGENTS"): ("PUF422/left-out", lambda n: game(run=[
+        fact("run", terminals=99, entries=99, rounds=9),
+        fact("omitted", partial=90, theirs=n, left=30)]), 12, 11),
     ("masks/ignored/action_ignored", "ENOUGH"): (
         "PUF411/head", lambda n: effect(tested=n, moved=0), 40, 39),
     ("masks/ignored/action_ignored", "AHEAD"): (

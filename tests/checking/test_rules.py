@@ -311,7 +311,10 @@ def test_a_final_observation_is_what_was_seen_last(fields, words):
     ({"unlogged": 60, "summed": 60, "elsewhere": 5}, None),     # sums grow with every step
     ({"unlogged": 60, "after": 40, "own": 40}, "warning"),
     ({"unlogged": 60, "after": 40, "all": 40}, None),           # entries of several lives
-    ({"unlogged": 60, "after": 40, "own": 40, "partial": 9}, None)])
+    ({"unlogged": 60, "after": 40, "own": 40, "partial": 9}, None),
+    ({"partial": 90, "theirs": 40, "left": 30}, "warning"),     # of those that end one by one
+    ({"partial": 90, "theirs": 40, "others": 20, "left": 30}, None),
+    ({"partial": 90, "theirs": 40}, None)])
 def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, severity):
     facts = facts_of(run=[fact("omitted", endings=100, **fields),
                           fact("run", terminals=100, entries=40, rounds=100)])
@@ -323,6 +326,20 @@ def test_an_ending_without_an_entry_is_left_out_or_a_part_of_the_next(fields, se
         for finding in registry.load()["PUF422"].look(facts):
             findings.append(finding)
     assert [f.severity for f in findings] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize("idle, others, told", [
+    (140, 67, [1]), (39, 67, []), (140, 50, [])])
+def test_an_agent_to_whose_choices_no_row_answers(idle, others, told):
+    """In a game of turns, the longer play seldom shows either agent's choices."""
+    answers = [fact("answer", agent=agent, row=row, tested=tested, any=answered)
+               for agent, tested, answered in ((0, 100, others), (1, idle, 0)) for row in range(2)]
+    facts = facts_of(agents=2, crossed=answers, effect=[
+        fact("effect", width=4, values=4, rates=[0.2] * 4, same=[]),
+        fact("reach", tested=24, moved=3), fact("reach", agent=1, tested=19, moved=0)])
+    facts.spec = SimpleNamespace(functions={}, macro_lines={})
+    agents = next(one for one in registry.load()["PUF411"].detectors if one.name == "agents")
+    assert [one.agent for one in agents.function(facts)] == told
 
 
 @pytest.mark.parametrize("fields, told", [

@@ -260,6 +260,7 @@ def test_what_only_the_reader_refuses(probe, include, use):
     folder = probe(("void c_reset", f"#include <{include}>\nvoid c_reset"),
                    ("    env->tick++;", f"    {use}\n    env->tick++;"))
     assert build.build(folder).library.is_file()
+    assert header.inspect(folder)[1] == []
 
 
 def test_a_checkouts_vendor_and_src_are_included(probe, tmp_path):

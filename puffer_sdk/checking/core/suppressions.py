@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...base.errors import nearest
-from .finding import WORDS, Finding
+from .finding import ASSIGNED, BANDIT, CONSTANT, WORDS, WRAPS, Finding
 
 OTHERS = ("private", "players")     # words that others read: collect/c/{hidden,alike}.py
+_CODES = {CONSTANT: "PUF305", WRAPS: "PUF307", ASSIGNED: "PUF422", BANDIT: "PUF408"}
 _MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
 _PYTHON_MARK = re.compile(r"(?P<open>#)\s*puffer\s*:\s*(?P<text>.*)")
 _ALLOW = re.compile(r"allow\s*\((?P<codes>[^()]*)\)\s*[-:]*\s*(?P<reason>.*)")
@@ -191,6 +192,9 @@ def _codes(text: str) -> tuple[str, ...]:
 
 def _faults(mark: Mark, rules: Mapping[str, str], untested: set[str]) -> Iterator[Note]:
     if mark.word:
+        if not mark.used and _CODES[mark.word] not in untested:
+            yield Note(mark.file, mark.line, f"'puffer: {mark.word}' declares nothing: no such "
+                                             "finding here")
         return
     listed = ", ".join(mark.codes)
     if not mark.codes:

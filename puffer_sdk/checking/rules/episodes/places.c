@@ -28,6 +28,11 @@ typedef struct Prize {    // what the only winner of an episode was paid: how of
     int64_t both, alone;
 } Prize;
 
+typedef struct Tie {    // of two agents of one env
+    bool twins;         // they see the same, and act alike
+    int favours;        // who was paid more when that was so: 1 the first, -1 the second
+} Tie;
+
 static double value_of(const Batch* b, int env, int row, int quantity) {
     float reward = b->rows[env].rewards[row];
     switch (quantity) {
@@ -115,6 +120,48 @@ static void look_at_prizes(const Batch* b, int env, Prize* prizes) {
     }
 }
 
+// Before a step: which agents see the same, and act alike. [env][agent][agent]
+static void look_for_twins(const Batch* b, int rows, Tie (*ties)[PLAYERS][PLAYERS]) {
+    size_t seen = row_bytes(OBSERVATIONS), acted = row_bytes(ACTIONS);
+    for (int env = 0; env < b->envs; env++) {
+        const char *views = b->rows[env].observations, *acts = (const char*)b->rows[env].actions;
+        for (int k = 1; k < rows; k++) {
+            for (int j = 0; j < k; j++) {
+                ties[env][j][k].twins = has_agent(b, env, j) && has_agent(b, env, k)
+                                        && !memcmp(views + seen * (size_t)j,
+                                                   views + seen * (size_t)k, seen)
+                                        && !memcmp(acts + acted * (size_t)j,
+                                                   acts + acted * (size_t)k, acted);
+            }
+        }
+    }
+}
+
+// Behind it: is one of them paid more? The first time of each env counts: others depend on it
+static void look_at_ties(const Batch* b, int env, int rows, Tie (*ties)[PLAYERS]) {
+    const float* rewards = b->rows[env].rewards;
+    for (int k = 1; k < rows; k++) {
+        for (int j = 0; j < k; j++) {
+            if (ties[j][k].twins && !ties[j][k].favours) {
+                ties[j][k].favours = (rewards[j] > rewards[k]) - (rewards[j] < rewards[k]);
+            }
+        }
+    }
+}
+
+static void report_ties(const Batch* b, int rows, const Tie (*ties)[PLAYERS][PLAYERS]) {
+    for (int k = 1; k < rows; k++) {
+        for (int j = 0; j < k; j++) {
+            int64_t first = 0, second = 0;
+            for (int env = 0; env < b->envs; env++) {
+                first += ties[env][j][k].favours > 0;
+                second += ties[env][j][k].favours < 0;
+            }
+            fact(tie, .agent = j, .other = k, .first = first, .second = second);
+        }
+    }
+}
+
 // All rows one step later, with the actions of these two exchanged, or with another one of one
 static bool one_step(Batch* b, int env, int64_t t, int one, int other, bool swap, int changed,
                      uint64_t* answer) {
@@ -174,13 +221,16 @@ void experiment_places(void) {
         p.low[i] = INFINITY;
         p.high[i] = -INFINITY;
     }
+    Tie(*ties)[PLAYERS][PLAYERS] = calloc((size_t)b.envs, sizeof *ties);
     bool differ[PLAYERS][PLAYERS] = {0};
     for (int64_t t = 1; t <= options.steps; t++) {
         watch.step = t;
         batch_act(&b, -1, t);
+        look_for_twins(&b, rows, ties);
         batch_step(&b, -1, 0);
         for (int env = 0; env < b.envs; env++) {
             add_step(&b, env, &p);
+            look_at_ties(&b, env, rows, ties[env]);
             look_at_prizes(&b, env, prizes);
             const char* seen = b.rows[env].observations;
             for (int k = 1; k < rows; k++) {
@@ -196,6 +246,8 @@ void experiment_places(void) {
             report_place(&b, &p, row, q);
         }
     }
+    report_ties(&b, rows, (const Tie(*)[PLAYERS][PLAYERS])ties);
+    free(ties);
     for (int k = 0; k < PRIZES && prizes[k].both + prizes[k].alone > 0; k++) {
         fact(prize, .won = prizes[k].won, .both = prizes[k].both, .alone = prizes[k].alone);
     }

@@ -17,6 +17,9 @@ MENDED = ("i == 0 ? -1.0f : 0.0f", "-1.0f")
 WORD = "// puffer: players 2 alike"
 SIDE = "float side = i == 0 ? 1.0f : -1.0f;\n        o[0] = side * env->x[i];"
 PRIZE = "i == winner ? 1.0f : -1.0f"
+ONE_END = (("float side = i == 0 ? 1.0f : -1.0f;", "float side = 1.0f;"),
+           ("(0.7f + 0.2f * chance(env))", "0.9f"), (" && far[0] != far[1]", ""),
+           ("env->sword = 0.4f * chance(env)", "env->sword = -0.75f + 0.05f * chance(env)"))
 FAULTS = {
     "rewards": [((PRIZE, "i == winner ? 1.0f : i == 1 ? 0.0f : -1.0f"),),
                 ((PRIZE, "i == winner ? 1.0f + (float)i : -1.0f"),)],
@@ -27,7 +30,11 @@ FAULTS = {
                    ("(env->sword - env->x[i])", "(env->sword - env->x[0])"),
                    ("(env->x[1 - i] - env->x[i])", "(env->x[1] - env->x[0])"),
                    ("env->speed[i];\n        o[4]", "env->speed[0];\n        o[4]"))],
+    # both come from one end; of a tie the first one always wins, or chance decides
+    "ties": [(*ONE_END, ("far[0] < far[1] ? 0 : 1", "far[0] <= far[1] ? 0 : 1"))],
     "": [(),
+         (*ONE_END, ("far[0] < far[1] ? 0 : 1",
+                     "far[0] == far[1] ? chance(env) < 0.0f : far[0] > far[1]")),
          # the number of the agent, for which no element of a mirrored view can stand
          (("o[4] = (float)env->tick / (float)env->limit", "o[4] = (float)i"),),
          # who is first to be looked at wins where both come at once
@@ -71,6 +78,11 @@ def test_nothing_is_said_of_fencers_who_are_mended(tmp_path):
     ([fact("same_view", agent=0, other=1, moments=40, told=40)],
      "agents 0 and 1 are always shown the same"),
     ([fact("same_view", agent=0, other=1, moments=40, told=0)], ""),
+    ([fact("tie", agent=0, other=1, first=30)],
+     "agent 0 is paid more than agent 1 wherever both see the same and act alike"),
+    ([fact("tie", agent=0, other=1, second=30)],
+     "agent 1 is paid more than agent 0 wherever both see the same and act alike"),
+    ([fact("tie", agent=0, other=1, first=30, second=1)], ""),
     ([fact("prize", won=1.0, both=50, alone=50)], "a win of 1 is not always a loss for the others"),
     ([fact("prize", won=1.0, both=50), fact("prize", won=0.5, alone=50)], ""),
     ([fact("place", agent=1, what="reward", mean=1.0, scale=1.0, t=4.0)], "")])

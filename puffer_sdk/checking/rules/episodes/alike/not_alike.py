@@ -35,7 +35,8 @@ def not_alike():
     How it is seen: many envs play at random. What an agent is paid, how often it gains and pays,
     and each element of its row have the same mean in all rows, up to chance and a quarter of their
     own size. An element that never changes, such as a number of the agent, may differ. Where one
-    agent alone wins the same, others pay alike. Two rows that are always equal do not tell which of
+    agent alone wins the same, others pay alike. Where two see the same and act alike, it is not
+    always the same one that is paid more. Two rows that are always equal do not tell which of
     the two did what.
     """
 

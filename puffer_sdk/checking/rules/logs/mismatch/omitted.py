@@ -7,6 +7,8 @@ from ....core.often import enough, most
 from ....core.registry import detector
 from .log_mismatch import entries
 
+AGENTS = 12         # entries that are each of just those agents that ended on that step
+
 
 @detector("PUF422", "uncounted")
 def uncounted(facts: Facts):
@@ -23,14 +25,23 @@ def uncounted(facts: Facts):
 @detector("PUF422", "left-out")
 def left_out(facts: Facts):
     """Some endings leave no entry, and the entries that follow tell of their own episode only."""
-    fact = _seen(facts)
-    if fact and not fact.summed and enough(fact.own) and most(fact.own, fact.after):
-        yield Finding("PUF422", f"{_share(fact)} leave no entry in the log", **_place(facts, fact),
-                      severity="warning",
-                      expected="an entry of each episode, however it ends",
-                      actual=f"{fact.endings - fact.unlogged} entries",
-                      hint="write the log wherever a terminal is set: a mean over wins only says "
-                           "nothing")
+    entries(facts)
+    fact = facts.fact("run", "omitted")
+    if fact is None:
+        return
+    if not fact.partial and not fact.summed and enough(fact.endings) and enough(fact.own) \
+            and most(fact.own, fact.after):
+        told, made = _share(fact), fact.endings - fact.unlogged
+    elif fact.partial and enough(fact.left) and fact.theirs >= AGENTS \
+            and most(fact.theirs, fact.theirs + fact.others):
+        told, made = f"{fact.left} endings of agents that leave one at others", fact.theirs
+    else:
+        return
+    yield Finding("PUF422", f"{told} leave no entry in the log", **_place(facts, fact),
+                  severity="warning", expected="an entry of each episode, however it ends",
+                  actual=f"{made} entries",
+                  hint="write the log wherever a terminal is set: a mean over wins only says "
+                       "nothing")
 
 
 def _seen(facts: Facts) -> Fact | None:

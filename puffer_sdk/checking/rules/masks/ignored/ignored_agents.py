@@ -1,10 +1,10 @@
 """PUF411: a head that changes nothing for some agents."""
 from __future__ import annotations
 
-from ....core.facts import Facts, ranges
+from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Finding
 from ....core.registry import detector
-from .action_ignored import ENOUGH, place, tried
+from .action_ignored import ENOUGH, Head, place, tried
 
 OFTEN = 0.5            # of moments, at which another agent's choice matters
 
@@ -16,6 +16,7 @@ def agents(facts: Facts):
         best = max(r.moved / max(r.tested, 1) for r in one.reach)
         idle = {r.agent: r.tested for r in one.reach
                 if r.moved == 0 and r.tested >= ENOUGH // 3 and best > OFTEN}
+        idle = idle or _unanswered(facts, one)
         for first, last in ranges(idle):
             who = f"agent {first}" if first == last else f"agents {first}-{last}"
             yield Finding("PUF411", f"{one.name} of {who} changes nothing", **place(facts),
@@ -23,3 +24,20 @@ def agents(facts: Facts):
                           expected="an effect, as the other agents' have",
                           actual=f"none, at {idle[first]} moments",
                           hint="does the loop reach every agent, and each its own row?")
+
+
+def _unanswered(facts: Facts, one: Head) -> dict[int, int]:
+    """Agents with moments at which no row answered to another value for one step, where others'
+    choices are answered: of a game of turns, whose moves seldom show otherwise."""
+    found: dict[int, list[Fact]] = {}
+    for fact in facts.all("crossed", "answer"):
+        if fact.head == one.fact.head:
+            found.setdefault(fact.agent, []).append(fact)
+    tested = {agent: max(row.tested for row in rows) for agent, rows in found.items()}
+    share = {agent: max(row.any for row in rows) / max(tested[agent], 1)
+             for agent, rows in found.items()}
+    if max(share.values(), default=0) <= OFTEN:
+        return {}
+    still = {reach.agent for reach in one.reach if not reach.moved}
+    return {agent: tested[agent] for agent in still & set(found)
+            if not share[agent] and tested[agent] >= ENOUGH}
