@@ -113,6 +113,12 @@ class NoEnvs(UsageError):
     printed = True
 
 
+class NotWhole(UsageError):
+    """Whole environments do not fill total_agents. fits: a number that they fill, if known."""
+
+    fits: int | None = None
+
+
 class Damaged(UsageError):
     """A file is not what puffer-sdk wrote there, or not whole (records.py)."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base import paths
-from ..base.errors import BuildError, NoEnvs, PufferError, RunError, UsageError, nearest
+from ..base.errors import BuildError, NoEnvs, NotWhole, PufferError, RunError, UsageError, nearest
 from ..raylib import headers
 from .abi import error_buffer, ffi, number
 
@@ -156,9 +156,11 @@ def explain_error(text: str, keys: Sequence[str], folder: Path | None = None) ->
                            "small for one environment")
     if kind == "tiling":
         problem, _, working = rest.partition("; try: ")
-        return UsageError("whole environments do not fill total_agents", detail=problem,
-                          hint=f"set vec.total_agents to {working}" if working else
-                          "make vec.total_agents a multiple of num_agents x num_buffers")
+        error = NotWhole("whole environments do not fill total_agents", detail=problem,
+                         hint=f"set vec.total_agents to {working}" if working else
+                         "make vec.total_agents a multiple of num_agents x num_buffers")
+        error.fits = int(working.split()[0]) if working else None
+        return error
     rows = "max_agents" if "max_agents" in rest else "num_agents"
     hints = {"agents": f"init must set {rows} to at least 1",
              "sizes": "OBS_SIZE must be at least 1 and equal in all envs, before and after init",

@@ -11,7 +11,7 @@ from ..settings import config
 from ..settings.values import Config
 from . import build as building
 from .library import Library
-from .vec import VecEnv
+from .vec import VecEnv, make_copies
 
 
 def build(env=None, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
@@ -66,8 +66,9 @@ def make(env=None, *, num_envs: int | None = None, total_agents: int | None = No
     library = Library(built.library, folder)
     if num_envs is not None and total_agents is not None:
         raise UsageError("give num_envs or total_agents, not both")
-    if total_agents is None:
-        copies = whole_number("num_envs", 1 if num_envs is None else num_envs, 1, 2**31 - 1)
-        total_agents = copies * library.agents_per_env(settings.env)
-    return VecEnv(library, total_agents=total_agents, seed=seed, threads=threads,
-                  num_buffers=num_buffers, env_settings=settings.env)
+    options = {"seed": seed, "threads": threads, "num_buffers": num_buffers,
+               "env_settings": settings.env}
+    if total_agents is not None:
+        return VecEnv(library, total_agents=total_agents, **options)
+    copies = whole_number("num_envs", 1 if num_envs is None else num_envs, 1, 2**31 - 1)
+    return make_copies(library, copies, **options)

@@ -100,8 +100,8 @@ typedef struct PufferApi {
     int32_t (*describe)(const PufferSettings* env, PufferDescription* out, char* error);
 
     // Rows of one env under these settings (max_agents, where the env has that field, else
-    // num_agents), read from a scratch env after init; -1 with a text in error. 1 where the
-    // binding makes all envs at once (MY_VEC_INIT)
+    // num_agents), read from a scratch env after init; -1 with a text in error. Where the
+    // binding makes all envs at once (MY_VEC_INIT), the rows of each, or 1 if they differ
     int32_t (*agents_per_env)(const PufferSettings* env, PufferWatch* watch, char* error);
 
     // Creates envs until their agents fill num_buffers equal slices of total_agents exactly.

@@ -381,23 +381,43 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
     return status;
 }
 
+enum { PUFFER_PROBED = 64 };    // agents that my_vec_init makes envs for, to see their size
+
 static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch* watch,
                                      char* error) {
-#ifdef MY_VEC_INIT
-    (void)settings;
-    (void)watch;
-    (void)error;
-    return 1;
-#else
     PufferWatch spare = {0, 0, 0, 0, 0};
     Dict* volatile kwargs = puffer_dict_from(settings, 8);
-    Env* volatile env = (Env*)calloc(1, sizeof(Env));
+    Env* volatile env = NULL;
     volatile int32_t agents = -1;
     PufferWatch* volatile seen = puffer_enter(watch, &spare, PUFFER_INIT, 0);
     jmp_buf escape;
 
     puffer_error = error;
     puffer_escape = &escape;
+#ifdef MY_VEC_INIT
+    Dict* volatile vec_kwargs = puffer_dict_from(NULL, 8);
+    int start = 0, envs = 0, count = 0;
+    uint32_t vec_rand = 0;
+    vec_kwargs->is_vec = true;
+    dict_set(vec_kwargs, "total_agents", PUFFER_PROBED);
+    dict_set(vec_kwargs, "num_buffers", 1);
+    dict_set(vec_kwargs, "num_threads", 1);
+    puffer_rand_state = &vec_rand;
+    agents = 1;    // where no size is common to all of them
+    if (setjmp(escape) == 0) {
+        env = my_vec_init(&count, &start, &envs, vec_kwargs, kwargs);
+        for (int e = 0; env && e < count; e++) {
+            int32_t rows = env[e].PUFFER_ROWS;
+            if (rows < 1 || (e > 0 && rows != agents)) {
+                agents = 1;
+                break;
+            }
+            agents = rows;
+        }
+    }
+    puffer_free_dict(vec_kwargs);
+#else
+    env = (Env*)calloc(1, sizeof(Env));
     if (setjmp(escape) == 0) {
         env->num_agents = 1;
         my_init(env, kwargs);    // what it allocates is small, and c_close wants a reset env
@@ -406,13 +426,13 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
             snprintf(error, PUFFER_ERROR_SIZE, "agents: " PUFFER_TEXT(PUFFER_ROWS) " is %d",
                      agents);
     }
+#endif
     puffer_escape = NULL;
     puffer_error = NULL;
     puffer_leave(seen);
     free(env);
     puffer_free_dict(kwargs);
     return agents;
-#endif
 }
 
 static void puffer_free_vec(PufferVec* vec) {

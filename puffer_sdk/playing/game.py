@@ -11,7 +11,7 @@ import numpy as np
 
 from ..env.library import Library
 from ..env.living import ended, fill_empty, forget_empty, living, random_actions
-from ..env.vec import VecEnv
+from ..env.vec import VecEnv, make_copies
 from ..settings.values import Config
 from ..training import backends, checkpoint
 
@@ -96,9 +96,8 @@ class Game:
         self.begin(seed)
 
     def _make(self, seed: int) -> VecEnv:
-        agents = self.library.agents_per_env(self.config.env, self.watches)
-        return VecEnv(self.library, total_agents=agents, seed=seed,
-                      env_settings=self.config.env, watches=self.watches)
+        return make_copies(self.library, 1, self.watches, seed=seed,
+                           env_settings=self.config.env)
 
     def make_player(self, past: checkpoint.Checkpoint | None) -> PolicyPlayer | DicePlayer:
         if past is None:

@@ -357,13 +357,11 @@ def play_work(job: EnvJob, link: Link) -> dict:
     import numpy as np
 
     from ..env.living import random_actions
-    from ..env.vec import VecEnv
+    from ..env.vec import make_copies
 
     library, settings = job.open(), job.config.env
-    agents = library.agents_per_env(settings) * 4
     draw, digest = np.random.default_rng(0), hashlib.sha256()
-    with VecEnv(library, total_agents=agents, env_settings=settings, seed=1,
-                watches=link.watches()) as vec:
+    with make_copies(library, 4, link.watches(), env_settings=settings, seed=1) as vec:
         digest.update(vec.reset())
         for _ in range(STEPS):
             vec.actions[:] = random_actions(vec, draw)

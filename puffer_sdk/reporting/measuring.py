@@ -57,14 +57,14 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
     and truncations after it, of all agents.
     """
     from ..env.living import random_actions
-    from ..env.vec import make_vec
+    from ..env.vec import make_copies
 
     resolved, library = job.config, job.open()
     watches = link.watches(library.armed)
     agents = library.agents_per_env(resolved.env, watches)
     envs = max(2, min(job.envs, AGENTS // agents))
-    vec = make_vec(library, total_agents=envs * agents, seed=SEED,
-                   threads=resolved.vec.num_threads, env_settings=resolved.env, watches=watches)
+    vec = make_copies(library, envs, watches, seed=SEED, threads=resolved.vec.num_threads,
+                      env_settings=resolved.env)
     about, rng, digest = vec.description, np.random.default_rng(SEED), hashlib.sha256()
     ticks = max(8, min(job.ticks, BYTES // vec.observations.nbytes))
     seen: list[tuple] = []

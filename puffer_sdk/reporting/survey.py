@@ -234,19 +234,19 @@ def step_work(job: EnvJob, link: Link) -> dict:
     import numpy as np
 
     from ..env.living import random_actions
-    from ..env.vec import VecEnv
+    from ..env.vec import make_copies
 
     library, settings = job.open(), job.config.env
     agents = library.agents_per_env(settings)
-    total = max(1, AGENTS // agents) * agents
     rng = np.random.default_rng(0)
-    with VecEnv(library, total_agents=total, env_settings=settings, watches=link.watches()) as vec:
+    with make_copies(library, max(1, AGENTS // agents), link.watches(),
+                     env_settings=settings) as vec:
         vec.reset()
         began, steps = time.perf_counter(), 0
         while steps < STEPS:
             vec.actions[:] = random_actions(vec, rng)
             vec.step()
-            steps += total
+            steps += vec.num_agents
         seconds = time.perf_counter() - began
         about = vec.description
         kind = "u8" if about.obs_dtype.itemsize == 1 else "f32"

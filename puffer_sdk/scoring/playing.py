@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.errors import RunError
 from ..env.living import living
-from ..env.vec import make_vec
+from ..env.vec import make_copies
 from ..settings.values import Config
 from .entries import Entries
 
@@ -106,11 +106,9 @@ def make_envs(library, resolved: Config, link, envs: int, seed: int | None = Non
     link        watches the envs for the parent
     seed        of the envs; [eval] seed unless given
     """
-    watches = link.watches(library.armed)
-    agents = library.agents_per_env(resolved.env, watches)
-    return make_vec(library, total_agents=envs * agents,
-                    seed=resolved.eval.seed if seed is None else seed,
-                    env_settings=resolved.env, watches=watches)
+    return make_copies(library, envs, link.watches(library.armed),
+                       seed=resolved.eval.seed if seed is None else seed,
+                       env_settings=resolved.env)
 
 
 class Play:

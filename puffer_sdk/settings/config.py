@@ -265,8 +265,6 @@ class _Resolver:
         if target.type in ("int", "bool") and has_fraction(text):
             ui.warn_once(f"{where}: {key.name} = {text} is not a whole number; "
                          f"{show(value)} is used")
-        elif target.full == "vec.num_threads" and value == 1 and parse_number(text) == 0:
-            ui.warn_once(f"{where}: {key.name} = 0; 1 is used, as in PufferLib")
         given = Given(value, origin, where, key.full)
         if key.status == FORMER:        # of these and what has taken their place, the last counts
             self.given.pop(key.target, None)

@@ -401,7 +401,7 @@ INI_SECTIONS = (*EFFECTIVE, "env", *(name for name in SECTIONS if name not in EF
 def parse(key: Key, text: str, *, cut: bool = False):
     """The value that a text gives to a key; AUTO where the key has it.
 
-    cut     fractions of whole numbers are cut off, 0 threads are one: an ini of upstream's
+    cut     fractions of whole numbers are cut off, 0 threads are automatic: an ini of upstream's
 
     Raises ValueError with a hint, or an empty text, when the value is refused.
     """
@@ -426,7 +426,7 @@ def parse(key: Key, text: str, *, cut: bool = False):
             raise ValueError("")
         value = int(value)
     if cut and key.full == "vec.num_threads" and value == 0:
-        value = 1
+        return AUTO
     if key.type == "bool":
         if value not in (0, 1):
             raise ValueError("")

@@ -176,6 +176,29 @@ def test_my_vec_init_makes_the_envs(ocean):
         assert len(set(vec.observations[:, 1])) <= 4
 
 
+def test_copies_are_whole_ones_where_my_vec_init_makes_pairs(ocean, tmp_path):
+    """25 agents are no whole pairs, and a default of eval; 64 copies are 128 agents."""
+    pairs = edited(ocean / "warren", tmp_path, binding_c=("while (left > 0)", "while (left >= 2)"))
+    binding = pairs / "binding.c"
+    binding.write_text(binding.read_text().replace(
+        "if (num_envs % 2 == 0 || left == 1) env->num_agents = 1;", ""))
+    for copies in (64, 1):
+        with puffer_sdk.make(pairs, num_envs=copies) as vec:
+            assert (vec.num_envs, vec.num_agents) == (copies, 2 * copies)
+    with pytest.raises(UsageError, match="made envs with 24 agents in all") as caught:
+        puffer_sdk.make(pairs, total_agents=25)
+    assert caught.value.hint == "set vec.total_agents to 24"
+    scores = puffer_sdk.evaluate(pairs, {"eval.episodes": 25, "eval.steps": 60}, model=None).scores
+    assert scores["random"].count >= 25
+
+
+def test_copies_of_unequal_sizes_are_whole_ones(ocean, tmp_path):
+    """One agent, then two, and none alone at the end: of 20, 19 are made, of 19, 18."""
+    uneven = edited(ocean / "warren", tmp_path, binding_c=("while (left > 0)", "while (left > 1)"))
+    with puffer_sdk.make(uneven, num_envs=20) as vec:
+        assert set(np.diff(vec.first_row)) == {1, 2} and vec.num_agents == 18
+
+
 def test_the_seed_reaches_envs_that_seed_themselves(ocean):
     """my_vec_init says rng = 0, 1, 2...: the run's seed is mixed in."""
     def begin(seed: int) -> list[bytes]:

@@ -20,7 +20,7 @@ from puffer_sdk.base import ui
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.base.spec import CField
 from puffer_sdk.cli.options import gather_settings, takes_settings
-from puffer_sdk.settings import config, naming, texts
+from puffer_sdk.settings import automatic, config, naming, texts
 from puffer_sdk.settings import table as settings
 from puffer_sdk.settings.config import resolve
 from puffer_sdk.settings.values import Config
@@ -615,11 +615,11 @@ def test_upstreams_default_ini_comes_first(tmp_path, monkeypatch, capsys):
     assert (result.vec.total_agents, result.train.gamma, result.train.learning_rate) == \
         (512, 0.8, 0.02)
     assert result.env == {"width": 3.0, "height": 4.0} and result.train.horizon == 32
-    assert result.vec.num_threads == 1 and result.train.seed == 73
+    assert result.vec.num_threads == automatic.available_cores() and result.train.seed == 73
+    assert result.origin["vec.num_threads"].startswith("auto: ")
     assert result.origin["train.learning_rate"] == "default.ini:11"
     assert result.origin["train.gamma"] == "grid.ini:2"
     seen = "\n".join(warnings(capsys))
-    assert "num_threads = 0; 1 is used, as in PufferLib" in seen
     assert "base.seed and train.seed are one setting here; train.seed = 73 is used" in seen
     (folder / "grid.ini").write_text("[train]\ngamma = 0.7\n")     # an ini of its own stands alone
     assert resolve(folder).vec.total_agents == 4096
