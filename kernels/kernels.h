@@ -41,13 +41,15 @@ extern "C" {
                            {2.8366f, -3.0525f, 1.2012f}}
 // clang-format on
 
-typedef struct Heads {     // what K heads make of A logits
-    int32_t count;         // K
-    int32_t outputs;       // A
-    int32_t continuous;    // heads of width 1
-    int32_t width[64];     // [K] 1 = continuous: its one logit is the mean
-    int32_t column[64];    // [K] first logit
-    int32_t dim[64];       // [K] element of logstd, or -1
+enum { MAX_HEADS = 128 };
+
+typedef struct Heads {            // what K heads make of A logits
+    int32_t count;                // K
+    int32_t outputs;              // A
+    int32_t continuous;           // heads of width 1
+    int32_t width[MAX_HEADS];     // [K] 1 = continuous: its one logit is the mean
+    int32_t column[MAX_HEADS];    // [K] first logit
+    int32_t dim[MAX_HEADS];       // [K] element of logstd, or -1
 } Heads;
 
 typedef struct SampleArgs {    // rows are agents of one tick

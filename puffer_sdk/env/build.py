@@ -22,7 +22,7 @@ from ..base.spec import Spec
 from ..raylib import headers as raylib
 from ..toolchain import compilers
 from ..toolchain.libraries import SHARED, compile_library, is_intact, prune
-from . import binding, dialects, header
+from . import binding, dialects, header, probe
 
 KEEP = 8            # libraries of one environment that stay in build/
 
@@ -50,7 +50,7 @@ def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     raylib_headers    of the raylib that it will be linked with; the wheel's unless given
     """
     headers = raylib_headers or raylib.headers()
-    return ["-std=gnu11", *EXACT, "-DRAYMATH_STATIC_INLINE",
+    return ["-std=gnu11", *EXACT, "-DRAYMATH_STATIC_INLINE", "-DPLATFORM_DESKTOP",
             *(f"-I{folder}" for folder in (paths.include_dir(), headers, spec.folder,
                                            *paths.checkout_includes(spec.folder))),
             f'-DPUFFER_NAME="{spec.name}"', *spec.field_flags]
@@ -62,6 +62,12 @@ def library_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     written = spec.finals.flags if spec.writes_finals else []
     return [*env_flags(spec, raylib_headers), "-DPUFFER_LIBRARY", *written, "-include",
             str(prelude)]
+
+
+def openmp_flags(spec: Spec, compiler: compilers.Compiler) -> list[str]:
+    """What makes `#pragma omp` count, where the author's files have it and the compiler can."""
+    uses = probe.uses_openmp(spec.folder) and compilers.has_openmp(compiler)
+    return ["-fopenmp"] * uses
 
 
 def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt: str = "-O3",
@@ -82,8 +88,8 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
 
     compiler = compilers.find_compiler()
     looks = spec.finals.flags if spec.finals and not spec.writes_finals else []
-    flags = [*library_flags(spec, raylib_headers), *looks, opt, "-march=native", "-fPIC",
-             "-fvisibility=hidden", "-Wall"]
+    flags = [*library_flags(spec, raylib_headers), *openmp_flags(spec, compiler), *looks, opt,
+             "-march=native", "-fPIC", "-fvisibility=hidden", "-Wall"]
     if keys:
         source = binding.write_player(spec, source, build_dir)
         flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}",

@@ -31,6 +31,7 @@ REQUIRED = {                        # field -> types that will do, and how to wr
 }
 # what is made of a header's numbers before anything is played: rows, tables, columns of logs
 MOST_OBSERVED = 1 << 24             # OBS_SIZE
+MOST_HEADS = 128                    # PUFFER_MAX_HEADS
 MOST_ACTIONS = 1 << 20              # ACT_SIZES, all heads together
 MOST_LOGGED = 1 << 12               # numbers of Log
 MOST_BYTES = 8 << 20                # of a file of the author's

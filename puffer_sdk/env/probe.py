@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 
 # Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
@@ -23,6 +24,7 @@ static const int puffer_probe_mask_at = ACTION_MASK_AT;
 static const int puffer_probe_obs = OBS_SIZE;
 #endif
 """
+OPENMP = re.compile(r"(?m)^[ \t]*#[ \t]*pragma[ \t]+omp\b|<omp\.h>")
 
 
 def clang_flags(folder: Path) -> list[str]:
@@ -34,7 +36,16 @@ def clang_flags(folder: Path) -> list[str]:
     include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder,
                                    *paths.checkout_includes(folder))]
     builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
-    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', "-DPUFFER_READ", *include, *builtin]
+    openmp = ["-D_OPENMP=201511"] if uses_openmp(folder) else []
+    return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', "-DPUFFER_READ", "-DPLATFORM_DESKTOP",
+            *openmp, *include, *builtin]
+
+
+def uses_openmp(folder: Path) -> bool:
+    """Whether the author's files have pragmas of OpenMP, or its functions."""
+    from ..base import paths
+
+    return any(OPENMP.search(paths.text(file)) for file in paths.c_files(folder))
 
 
 def integer(cursor) -> int | None:

@@ -326,9 +326,9 @@ class Reader(Source):
             self.problem("PUF112", "ACT_SIZES has too many actions", place,
                          expected=f"at most {contract.MOST_ACTIONS:,} over all heads",
                          actual=f"{sum(widths):,}")
-        if count > 64:
+        if count > contract.MOST_HEADS:
             self.problem("PUF112", "ACT_SIZES has too many heads", place,
-                         expected="at most 64", actual=count)
+                         expected=f"at most {contract.MOST_HEADS}", actual=count)
         heads = self.evaluate("puffer_probe_heads")
         if heads is not None and heads != count:
             self.problem("PUF112", "NUM_ATNS is not the number of entries in ACT_SIZES",

@@ -22,9 +22,9 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 6
+#define PUFFER_ABI_VERSION 7
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
-#define PUFFER_MAX_HEADS   64
+#define PUFFER_MAX_HEADS   128
 #define PUFFER_MAX_LOG     64    // values that my_log may report
 
 enum { PUFFER_U8 = 0, PUFFER_F32 = 1 };    // observation types

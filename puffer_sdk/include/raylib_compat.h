@@ -4,8 +4,9 @@
 // for 5.5 (Ocean's, say) and code written for 6.0 both compile. Nothing of it is in the library:
 // each name becomes one of 6.0's. PUFFER_NO_COMPAT switches it off.
 //
-// Not brought back: the fields that moved from Model and ModelAnimation into ModelSkeleton
-// (boneCount, bones, bindPose) or have new names (frameCount is keyframeCount).
+// Fields of Model and ModelAnimation that have other names or places now (frameCount, framePoses,
+// boneCount, bones, bindPose) stand in the structs beside 6.0's, those of Model in C alone. Not
+// brought back: bones of a ModelAnimation.
 
 #if !defined(PUFFER_NO_COMPAT) && RAYLIB_VERSION_MAJOR >= 6
 

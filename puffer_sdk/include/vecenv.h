@@ -217,7 +217,7 @@ PUFFER_ASSERT(NUM_ATNS == puffer_num_atns,
               "PUF112: NUM_ATNS is not the number of entries in ACT_SIZES");
 #endif
 PUFFER_ASSERT(puffer_num_atns > 0, "PUF112: ACT_SIZES is an empty list");
-PUFFER_ASSERT(puffer_num_atns <= PUFFER_MAX_HEADS, "PUF112: more than 64 entries in ACT_SIZES");
+PUFFER_ASSERT(puffer_num_atns <= PUFFER_MAX_HEADS, "PUF112: more than 128 entries in ACT_SIZES");
 PUFFER_ASSERT(sizeof(Log) % sizeof(float) == 0, "PUF104: Log holds something but floats");
 #if defined(PUFFER_FINALS) && !defined(PUFFER_HAS_TRUNCATIONS)
 #error "final observations are those of truncated episodes: truncations are missing"

@@ -35,7 +35,8 @@ RUNTIME = paths.PACKAGE / "programs" / "runtime"     # our C files that are link
 LOCAL = ("-g", "-O1", "-fno-omit-frame-pointer",
          "-fsanitize=address,undefined,bounds,leak", "-fno-sanitize-recover=all")
 FAST = ("-O2",)
-WEB = ("-O2", "-sASYNCIFY", "-sASYNCIFY_IGNORE_INDIRECT", "-sASYNCIFY_STACK_SIZE=65536",
+WEB = ("-UPLATFORM_DESKTOP", "-DPLATFORM_WEB", "-O2", "-sASYNCIFY",
+       "-sASYNCIFY_IGNORE_INDIRECT", "-sASYNCIFY_STACK_SIZE=65536",
        "-sALLOW_MEMORY_GROWTH", "-sTOTAL_STACK=5MB", "-sENVIRONMENT=web", "-sMINIFY_HTML=0",
        "-Wl,--wrap=WindowShouldClose,--wrap=SetTargetFPS")
 
@@ -174,7 +175,8 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
                  served: Served) -> _Plan:
     compiler = compilers.find_compiler()
     local = (*LOCAL, *compilers.bounds_flags(compiler))
-    flags = [*_flags(spec, build_dir, served), *(local if target == "local" else FAST), "-Wall"]
+    flags = [*_flags(spec, build_dir, served), *build.openmp_flags(spec, compiler),
+             *(local if target == "local" else FAST), "-Wall"]
     runtime = [RUNTIME / "local.c"] if target == "local" else []
     if "-lX11" in served.link_flags:
         runtime.append(RUNTIME / "desktop.c")

@@ -70,6 +70,16 @@ _COMMON = """\
 #endif
 """
 
+# Fields that raylib 5.5 had elsewhere or called otherwise -> both, at one address
+_OLD_FIELDS = {
+    "int keyframeCount;": "union { int keyframeCount; int frameCount; };",
+    "ModelAnimPose *keyframePoses;":
+        "union { ModelAnimPose *keyframePoses; Transform **framePoses; };",
+    "ModelSkeleton skeleton;":          # C++ has no structs without a name
+        "\n#ifdef __cplusplus\nModelSkeleton skeleton;\n#else\nunion { ModelSkeleton skeleton; "
+        "struct { int boneCount; BoneInfo *bones; Transform *bindPose; }; };\n#endif",
+}
+
 _COMPOUND_LITERAL = """\
 #ifdef __cplusplus
     #define CLITERAL(type) type
@@ -176,7 +186,7 @@ def _raymath_text() -> str:
 
 def raylib_h(wheel: Wheel) -> str:
     """The text of raylib.h: the wheel's, with guards, types, macros and colours again."""
-    body = _restore_types(wheel.read("raylib.h.modified"))
+    body = _with_old_fields(_restore_types(wheel.read("raylib.h.modified")))
     body = re.sub(r"(\(\*TraceLogCallback\)\([^)]*?)void \* ?args\)", r"\1va_list args)", body)
     enumerators = set(re.findall(r"^\s+([A-Z][A-Z0-9_]+)\s*[=,]", body, re.MULTILINE))
     versions, aliases = [], []
@@ -197,9 +207,16 @@ def raylib_h(wheel: Wheel) -> str:
 
 def with_additions(text: str) -> str:
     """raylib's own raylib.h, with what ours has and that lacks, before its guard ends."""
-    head, guard, tail = text.rpartition("#endif")
+    head, guard, tail = _with_old_fields(text).rpartition("#endif")
     note = "\n// What follows was added by puffer-sdk; raylib's own file ends here.\n"
     return head + note + _additions() + guard + tail
+
+
+def _with_old_fields(text: str) -> str:
+    """The structs of models with the fields of 5.5 beside those of 6.0."""
+    for field, both in _OLD_FIELDS.items():
+        text = text.replace(field, both)
+    return text
 
 
 def _additions() -> str:

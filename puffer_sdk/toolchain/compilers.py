@@ -71,6 +71,13 @@ def bounds_flags(compiler: Compiler) -> list[str]:
         major >= {"gcc": 13, "clang": 16}.get(compiler.kind, 1 << 20))
 
 
+@cache
+def has_openmp(compiler: Compiler) -> bool:
+    """Whether -fopenmp works: gcc brings its library, clang's is a package of its own."""
+    return compiler.kind == "gcc" or any((Path(folder) / "omp.h").is_file()
+                                         for folder in include_dirs(compiler))
+
+
 def install_hint(package: str = "gcc") -> str:
     """The one line that installs a system package here."""
     if platform.system() == "Darwin":

@@ -297,6 +297,27 @@ void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
     assert build.build(folder).library.is_file()
 
 
+def test_what_pufferlibs_build_defines(probe):
+    """PLATFORM_DESKTOP, in libraries and programs; OpenMP, where the sources have it."""
+    asks = ("#pragma once", "#pragma once\n#ifndef PLATFORM_DESKTOP\n#error not a desktop\n#endif")
+    spec = build.build(probe(asks)).spec
+    compiler = compilers.find_compiler()
+    assert build.openmp_flags(spec, compiler) == []
+    sums = build.build(probe(("env->tick++;", "#ifndef _OPENMP\n#error no OpenMP\n#endif\n"
+                              "#pragma omp critical\n    env->tick++;")))
+    assert "-fopenmp" in sums.command and Library(sums.library).describe({"limit": 9}).obs_size
+
+
+def test_a_hundred_heads_are_trained(probe, tmp_path):
+    widths = ", ".join(["1"] * 96)
+    folder = probe(("{3}", f"{{{widths}}}"))
+    made = puffer_sdk.train(folder, {
+        "vec.total_agents": 4, "train.horizon": 4, "train.minibatch_size": 16,
+        "train.total_timesteps": 32, "policy.hidden_size": 8, "policy.num_layers": 1},
+        runs_dir=tmp_path)
+    assert made.steps == 32
+
+
 def test_a_failed_build_leaves_the_last_one(probe):
     library = build.build(probe()).library
     with pytest.raises(BuildError):

@@ -266,7 +266,8 @@ def test_sizes_written_as_newcomers_do(probe, old, new, message, hint):
 @pytest.mark.parametrize("old, new, message", [
     ("OBS_SIZE 2", "OBS_SIZE 0", "OBS_SIZE is not a size"),
     ("{3}", "{3, 0}", "a head of ACT_SIZES has no actions"),
-    ("{3}", "{" + ", ".join(["2"] * 65) + "}", "ACT_SIZES has too many heads"),
+    ("{3}", "{" + ", ".join(["2"] * (contract.MOST_HEADS + 1)) + "}",
+     "ACT_SIZES has too many heads"),
     ("ACT_SIZES {3}", "ACT_SIZES {3}\n#define NUM_ATNS 2",
      "NUM_ATNS is not the number of entries in ACT_SIZES")])
 def test_sizes_that_contradict(probe, old, new, message):

@@ -140,6 +140,9 @@ void animate(Model model, ModelAnimation animation, int frame) {
     DrawModelPointsEx(model, here, here, 45.0f, here, RED);
     UnloadModelAnimation(animation);
     UnloadModelAnimations(&animation, 1);
+    UpdateModelAnimation(model, animation, animation.frameCount - 1);       // 5.5
+    UpdateModelAnimation(model, animation, animation.keyframeCount - 1);    // 6.0
+    animation.framePoses[0][0] = animation.keyframePoses[0][1];
     model.materials[0].shader.locs[SHADER_LOC_BONE_MATRICES] = 0;
 }
 """
@@ -151,6 +154,11 @@ const char* words(const char* text) {
     char** mine = TextSplit(text, ' ', &count);                             // 6.0
     const char* again = TextJoin(mine, count, "-");
     return count ? TextJoin(parts, count, TextToUpper("-")) : again;
+}
+void bones(Model model);
+void bones(Model model) {
+    model.bindPose[model.boneCount - 1] = model.skeleton.bindPose[0];       // 5.5, 6.0
+    model.skeleton.bones[0] = model.bones[model.skeleton.boneCount - 1];
 }
 """
 

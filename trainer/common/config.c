@@ -37,6 +37,8 @@ double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+_Static_assert(PUFFER_MAX_HEADS <= MAX_HEADS, "the kernels have no room for so many heads");
+
 int32_t config_check(const PufferTrainerConfig* config, Error* error) {
     if (config->version != PUFFER_TRAINER_VERSION || config->struct_size != (int32_t)sizeof *config)
         return fail(error, "the caller was made for another version of the trainer");

@@ -186,8 +186,8 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     library = folder / f"{kind.name}.so"
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
     first = [f"-I{probed}"] if probed else []
-    flags = [*first, *build.library_flags(spec), *kind.flags, *strict, "-fPIC",
-             "-fvisibility=hidden", "-w"]
+    flags = [*first, *build.library_flags(spec), *build.openmp_flags(spec, compiler), *kind.flags,
+             *strict, "-fPIC", "-fvisibility=hidden", "-w"]
     link = ["-shared", *(WRAP_OURS if kind.instrument else WRAP), *kind.link, "-o", str(library)]
     made = [str(unit)]
     try:
@@ -260,7 +260,9 @@ class Runner:
         command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
         if library.stem not in SHADOWED:        # a sanitizer's shadow needs terabytes of it
             command.append(f"memory={SPACE * self.bound.limit}")
+        # threads of OpenMP do not outlive a fork, by which experiments go back to a state
         environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
+                       "OMP_NUM_THREADS": "1",
                        **_sanitizer_options(reports, self.bound.limit)}
         for path in (facts, errors):
             files.remove(path)
