@@ -34,7 +34,7 @@ model_option = click.option(
     "--load-model-path", "model", metavar="MODEL", default="best", show_default=True,
     shell_complete=completing.models,
     help="The policy: 'best' or 'latest' of the newest run, a run's number or folder (its best), "
-         "or a checkpoint file.")
+         "a checkpoint file, or PufferLib's weights (.bin).")
 
 
 def _say_more(ctx: click.Context, param: click.Parameter, value: bool) -> bool:

@@ -26,7 +26,8 @@ from .pages import Page
 @click.option("--load-model-path", "model", metavar="MODEL", default="best", show_default=True,
               shell_complete=completing.models_or_none,
               help="The policy: 'best' or 'latest' of the newest run, a run's number or folder "
-                   "(its best), a checkpoint file, or 'none' for random actions.")
+                   "(its best), a checkpoint file, PufferLib's weights (.bin), or 'none' for "
+                   "random actions.")
 @click.option("--watch", is_flag=True, help="Rebuild when a file is saved, and continue.")
 @click.option("--seed", type=click.IntRange(0), metavar="N",
               help="Seed of the first game.  [default: eval.seed]")

@@ -68,6 +68,15 @@ class EnvJob:
         return self.opener.open(self.config)
 
 
+def describe_work(job: EnvJob, link) -> dict:
+    """A child's target: the sizes that the library states."""
+    library = job.open()
+    library.agents_per_env(job.config.env)      # a my_log may read what my_init leaves in statics
+    about = library.describe(job.config.env)
+    return {"obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
+            "act_sizes": list(about.act_sizes)}
+
+
 def count_agents(folder: Path) -> int:
     """The agents of one env with the settings of its ini, by its init; it is built for that.
 

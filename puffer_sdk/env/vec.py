@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..base.errors import NotWhole, UsageError
+from ..base.errors import UsageError
 from ..base.numbers import whole_number
 from . import abi
 from .abi import error_buffer, ffi
@@ -23,7 +23,6 @@ from .seeds import mix_seed
 from .trials import Trials
 
 SEEDS = (-2**63, 2**64 - 1)
-RETRIES = 3         # numbers of agents that a binding said it fills, and did not
 
 
 class VecEnv(RowSpaces, Logs):
@@ -398,18 +397,3 @@ class VecEnv(RowSpaces, Logs):
 def make_vec(library, **options) -> VecEnv:
     """A VecEnv of an opened environment, or the kind of its own that the library brings."""
     return getattr(library, "vec_kind", VecEnv)(library, **options)
-
-
-def make_copies(library, copies: int, watches=None, **options) -> VecEnv:
-    """make_vec of so many copies. Where a binding makes them all at once and they differ in size,
-    as many as it makes for so many agents: whole ones."""
-    options["watches"] = watches
-    total = copies * library.agents_per_env(options.get("env_settings"), watches)
-    for _ in range(RETRIES):
-        try:
-            return make_vec(library, total_agents=total, **options)
-        except NotWhole as error:
-            if error.fits is None:
-                raise
-            total = error.fits
-    return make_vec(library, total_agents=total, **options)

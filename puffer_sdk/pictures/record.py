@@ -22,7 +22,7 @@ from ..bridges import sources
 from ..env import child
 from ..raylib import drawing
 from ..settings import torch_class
-from ..training import backends, checkpoint
+from ..training import backends, checkpoint, flat
 from ..training.models import find_model, run_folder
 from . import montage
 from . import writers as images
@@ -186,7 +186,8 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
     if len(set(policies)) < len(policies):
         raise UsageError("the recording already shows random play", where="--beside random",
                          hint="leave out --beside, or --baselines")
-    past = checkpoint.load(found) if found else None
+    weights = flat.as_checkpoint(found, source, settings) if found else None
+    past = checkpoint.load(weights) if weights else None
     torch_class.name_given(source, settings)
     if past:
         backends.require_actor(past.config, past.path, verbose=verbose)
@@ -201,7 +202,7 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
         with_what = {"raylib": None, "director": None}
     folder_of_run = run_folder(found)
     with files.private("puffer-record-") as home:
-        job = prepared.job(FilmJob, model=found, greedy=greedy, policies=tuple(policies),
+        job = prepared.job(FilmJob, model=weights, greedy=greedy, policies=tuple(policies),
                            **with_what, ring=Path(home) / "ring", env_index=options.env_index,
                            grid=options.grid, episodes=options.episodes, ticks=options.ticks,
                            fps=options.fps, width=options.width)

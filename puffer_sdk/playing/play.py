@@ -12,7 +12,7 @@ from ..base.errors import BuildError, UsageError
 from ..bridges import sources
 from ..env import child
 from ..settings import torch_class
-from ..training import backends, checkpoint
+from ..training import backends, checkpoint, flat
 from ..training.models import USUAL, find_model
 from .rebuilding import PlayJob, build_player
 
@@ -47,6 +47,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     source = sources.find(env, ini)
     _require_display(source.name)
     found = _find_policy(source.runs_dir(runs_dir), model, on_said)
+    found = flat.as_checkpoint(found, source, settings) if found else None
     past = checkpoint.load(found) if found else None
     torch_class.name_given(source, settings)
     if past:

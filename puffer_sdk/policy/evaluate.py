@@ -15,7 +15,7 @@ from ..env import child
 from ..scoring.score import Score
 from ..settings import torch_class
 from ..settings.goal import Goal, parse_goal
-from ..training import backends, checkpoint
+from ..training import backends, checkpoint, flat
 from ..training.metrics import without_nan
 from ..training.models import find_model, run_folder, which_weights
 from .players import PlayersJob
@@ -92,7 +92,8 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     """
     source = sources.find(env, ini)
     found = find_model(source.runs_dir(runs_dir), model) if model else None
-    past = checkpoint.load(found) if found else None
+    weights = flat.as_checkpoint(found, source, settings) if found else None
+    past = checkpoint.load(weights) if weights else None
     torch_class.name_given(source, settings)
     if past:
         backends.require_actor(past.config, past.path, verbose=verbose)
@@ -109,7 +110,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     prepared = source.prepare(settings, verbose=verbose)
     prepared = prepared.as_trained(past and past.facts["env"])
     resolved = prepared.config
-    job = prepared.job(PlayersJob, model=found, greedy=greedy, seconds=seconds)
+    job = prepared.job(PlayersJob, model=weights, greedy=greedy, seconds=seconds)
 
     def on_event(kind: str, payload: dict) -> None:
         if kind == "progress" and on_progress:

@@ -102,15 +102,9 @@ def _examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
     job = EnvJob.of(built, settings)
-    seen = child.run("puffer_sdk.projects.ocean:describe_work", job, lambda kind, payload: None,
+    seen = child.run("puffer_sdk.env.job:describe_work", job, lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
     return built.spec, settings, _Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
-
-
-def describe_work(job: EnvJob, link: Link) -> dict:
-    """In the child: the sizes that the library states."""
-    about = job.open().describe(job.config.env)
-    return {"obs_size": about.obs_size, "act_sizes": list(about.act_sizes)}
 
 
 def render(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> str:
@@ -356,8 +350,8 @@ def play_work(job: EnvJob, link: Link) -> dict:
     """In the child: random play, as a hash of all that was seen."""
     import numpy as np
 
+    from ..env.copies import make_copies
     from ..env.living import random_actions
-    from ..env.vec import make_copies
 
     library, settings = job.open(), job.config.env
     draw, digest = np.random.default_rng(0), hashlib.sha256()

@@ -56,8 +56,8 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
     and truncations after it, of all agents.
     """
+    from ..env.copies import make_copies
     from ..env.living import random_actions
-    from ..env.vec import make_copies
 
     resolved, library = job.config, job.open()
     watches = link.watches(library.armed)

@@ -233,8 +233,8 @@ def step_work(job: EnvJob, link: Link) -> dict:
     """In the child: step at random, STEPS agent steps in all."""
     import numpy as np
 
+    from ..env.copies import make_copies
     from ..env.living import random_actions
-    from ..env.vec import make_copies
 
     library, settings = job.open(), job.config.env
     agents = library.agents_per_env(settings)

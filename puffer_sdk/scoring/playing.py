@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.errors import RunError
+from ..env.copies import make_copies
 from ..env.living import living
-from ..env.vec import make_copies
 from ..settings.values import Config
 from .entries import Entries
 

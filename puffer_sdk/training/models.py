@@ -66,6 +66,8 @@ def run_folder(checkpoint: Path | None) -> Path | None:
 
 def which_weights(past: checkpoint.Checkpoint) -> str:
     """'the best of run 3, after 4,096 steps', 'the last of run 3, ...', or only the steps."""
+    if past.facts.get("weights"):
+        return f"those of {past.facts['weights']}"
     after, folder = f"after {past.step:,} steps", run_folder(past.path)
     if folder is None or not folder.name.isdigit():
         return f"trained for {past.step:,} steps"

@@ -17,7 +17,7 @@ from puffer_sdk.policy.acting import Policy
 from puffer_sdk.scoring import playing
 from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, Score
 from puffer_sdk.settings.goal import parse_goal
-from puffer_sdk.training import checkpoint, train
+from puffer_sdk.training import checkpoint, flat, train
 from puffer_sdk.training.models import find_model
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -321,3 +321,48 @@ def test_the_table_fits_80_columns(faulty, trained, cli):
     assert all(line.count("±") == 3 for line in lines[2:6])
     assert lines[7] == "weights   the best of run 1, after 59,904 steps"
     assert lines[8] == f"episodes  {trained}/episodes.json"
+
+
+# -- PufferLib's weights ---------------------------------------------------------------------------
+
+
+def test_weights_of_pufferlib_play_as_the_checkpoint(faulty, trained, tmp_path):
+    """The same numbers in PufferLib's file, with our trailer and without: the same episodes."""
+    ours = evaluate.evaluate(faulty, {"policy.hidden_size": 32}, model=trained,
+                             output=tmp_path / "ours.json").scores["trained"]
+    packed = export.export(trained, output=tmp_path / "packed_weights.bin")
+    plain = tmp_path / "plain_weights.bin"
+    trailer = int.from_bytes(packed.read_bytes()[-12:-8], "little")
+    plain.write_bytes(packed.read_bytes()[:-trailer])
+    for file in (packed, plain):
+        found = evaluate.evaluate(faulty, {"policy.hidden_size": 32}, model=file)
+        assert found.scores["trained"] == ours
+        assert found.weights == f"those of {file.name}" and found.checkpoint == file
+        assert found.path == file.with_suffix(".episodes.json")
+
+
+def test_weights_of_pufferlib_that_do_not_fit(faulty, trained, tmp_path):
+    packed = export.export(trained, output=tmp_path / "weights.bin")
+    with pytest.raises(UsageError, match="do not fit the network") as caught:
+        evaluate.evaluate(faulty, model=packed)                 # the ini has another hidden_size
+    assert caught.value.expected == \
+        "880 numbers (4 observations, hidden_size 16, num_layers 1, heads 2)"
+    assert caught.value.hint == "--policy.hidden-size 32 --policy.num-layers 1 would fit"
+
+
+@pytest.mark.parametrize("sizes, align", [([3, 2], 8), ([1] * 6, 8), ([1] * 6, 4)])
+def test_tensors_are_cut_where_pufferlib_begins_them(sizes, align, tmp_path):
+    """A logstd of six numbers is followed by two, or by none where the unit is four numbers."""
+    wanted = flat.shapes(5, sizes, 16, 2)
+    starts, end = flat.places(wanted, align)
+    numbers = np.zeros(end, np.float32)
+    for value, (start, shape) in enumerate(zip(starts, wanted.values(), strict=True), 1):
+        numbers[start:start + math.prod(shape)] = value
+    tensors = flat.cut(numbers, 5, sizes, 16, 2, tmp_path)
+    assert [np.unique(tensor).tolist() for tensor in tensors.values()] == \
+        [[value] for value in range(1, len(wanted) + 1)]
+    assert ("logstd" in tensors) == (set(sizes) == {1})
+    lstm = np.zeros(128 * 6 + 4 * 129 + 8 * 128 * 129, np.float32)
+    with pytest.raises(UsageError) as caught:
+        flat.cut(lstm, 5, [3], 128, 1, tmp_path)
+    assert "an LSTM" in caught.value.hint
