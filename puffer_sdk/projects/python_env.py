@@ -198,6 +198,14 @@ def _agents(node: ast.expr, names: dict) -> int | str | None:
     return int(value) if isinstance(value, (int, float)) else None
 
 
+def evaluate(node: ast.expr, names: Mapping[str, object]):
+    """The value of an expression, None where it has none."""
+    try:
+        return _value(node, dict(names))
+    except _Unknown:
+        return None
+
+
 def _value(node: ast.expr, names: dict):
     """The value of an expression. Raises _Unknown."""
     try:

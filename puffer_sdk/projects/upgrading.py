@@ -22,12 +22,13 @@ from ..base.errors import BuildError, PufferError, UsageError
 from ..env import header
 from ..env.source import hide
 from ..settings.config import find_ini
-from . import floats, python_env
+from . import c_sizes, floats, python_env
 
 # What an early 4.0 called the type of an observation
 EARLY_TYPES = {"float": "FloatTensor", "unsigned char": "ByteTensor", "char": "ByteTensor",
                "unsigned_char": "ByteTensor", "uint8_t": "ByteTensor"}
 ARRAYS = ("actions", "terminals", "rewards")
+SHOWN = 8               # widths of heads that a note names
 # binding.c of PufferLib 3 -> of 4.0
 PYTHON_LINES = (
     (r"(?m)^.*#\s*include\s*<Python\.h>.*\n", ""),
@@ -62,24 +63,27 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
         raise UsageError("there is no binding.c to upgrade", where=folder,
                          hint="without --upgrade, bind writes one")
     done = Upgraded(folder)
+    its_header = paths.header_of(folder).name
     texts = {path.name: paths.text(path, "surrogateescape")
-             for path in (binding, *(folder / f"{name}.{end}" for end in ("h", "c", "ini")))
-             if path.is_file()}
-    if f"{name}.h" not in texts:
-        raise UsageError("the environment has no header", where=folder, expected=f"{name}.h")
+             for path in (binding, folder / its_header,
+                          *(folder / f"{name}.{end}" for end in ("c", "ini"))) if path.is_file()}
+    if its_header not in texts:
+        raise UsageError("the environment has no header", where=folder, expected=its_header)
     new = dict(texts)
     known = None
     if _is_python(texts["binding.c"]):
         known = python_env.read(folder / f"{name}.py", _given(_old_ini(folder) or ""))
+        _complete(known, {file: texts[file] for file in (f"{name}.c", its_header)
+                          if file in texts}, texts["binding.c"], done)
         done.notes += [f"binding.c: {name}.py gives C another {key} than [env] has: {value}; write "
                        "that into my_init" for key, value in known.changed.items()]
-        done.notes += [f"{name}.h: {name}.py gives C {known.actions} for the actions: compute that "
-                       "in c_step"] * bool(known.actions)
+        done.notes += [f"{its_header}: {name}.py gives C {known.actions} for the actions: compute "
+                       "that in c_step"] * bool(known.actions)
     new["binding.c"] = _binding(texts["binding.c"], known, done)
-    _header(new, f"{name}.h", struct_name(new["binding.c"]), done)
-    new["binding.c"] = _with_tensor(new["binding.c"], new[f"{name}.h"])
+    _header(new, its_header, f"{name}.c", struct_name(new["binding.c"]), done)
+    new["binding.c"] = _with_tensor(new["binding.c"], new[its_header])
     if known:
-        _note_late_reset(new[f"{name}.h"], f"{name}.h", done)
+        _note_late_reset(new[its_header], its_header, done)
     if known:
         new[f"{name}.ini"] = _ini(_old_ini(folder), new["binding.c"], known, done)
     changed = {file: text for file, text in new.items() if text != texts.get(file)}
@@ -90,6 +94,27 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
     done.changed = sorted(changed)
     done.problems = done.problems or header.inspect(folder)[1]
     return done
+
+
+def _complete(known: python_env.PythonEnv, sources: Mapping[str, str], binding: str,
+              done: Upgraded) -> None:
+    """What NAME.py does not say, from the C files, where they do."""
+    found = c_sizes.read(sources, _given(_old_ini(done.folder) or ""))
+    if known.obs_size is None and found.obs_size:
+        known.obs_size = found.obs_size
+        done.notes.append(f"OBS_SIZE {found.obs_size}: {found.obs_at} makes room for so many; "
+                          "change it if an agent sees another number")
+    if known.act_sizes is None and found.act_sizes:
+        known.act_sizes = found.act_sizes
+        widths = ", ".join(map(str, found.act_sizes[:SHOWN]))
+        widths += f", ... ({len(found.act_sizes)} in all)" * (len(found.act_sizes) > SHOWN)
+        done.notes.append(f"ACT_SIZES {{{widths}}}: as {found.act_at} uses actions; change it if "
+                          "there are others")
+    for field_, key in re.findall(r'(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?'
+                                  r'unpack\(\s*\w+\s*,\s*"(\w+)"', binding):
+        value = found.defaults.get(key, found.defaults.get(field_))
+        if value is not None:
+            known.defaults.setdefault(key, value)
 
 
 def ini_of_3(folder: Path) -> Path:
@@ -200,6 +225,12 @@ def _body(text: str, function: str) -> tuple[int, int] | None:
     return found.end(), at - 1
 
 
+def _sources(known: python_env.PythonEnv) -> str:
+    """NAME.py; or, where that is gone, what is left."""
+    name = known.path.name
+    return name if known.path.is_file() else f"the C files ({name} is not there)"
+
+
 def _without_status(text: str, function: str) -> str:
     """return 0; and return 1; of a function that returned a status and is void now."""
     if place := _body(text, function):
@@ -235,7 +266,7 @@ def _sizes(text: str, known: python_env.PythonEnv, done: Upgraded) -> str:
         if re.search(rf"#\s*define\s+{macro}\b", text):
             continue
         if value is None:
-            done.notes.append(f"{macro} does not follow from {known.path.name}: write it into "
+            done.notes.append(f"{macro} does not follow from {_sources(known)}: write it into "
                               f"binding.c, such as {example}")
         else:
             lines.append(f"#define {macro} {value}\n")
@@ -247,12 +278,13 @@ def _sizes(text: str, known: python_env.PythonEnv, done: Upgraded) -> str:
 # -- NAME.h -------------------------------------------------------------------
 
 
-def _header(texts: dict[str, str], name: str, struct: str | None, done: Upgraded) -> None:
+def _header(texts: dict[str, str], name: str, program: str, struct: str | None,
+            done: Upgraded) -> None:
     """Floats for actions, rewards and terminals, in the header and in NAME.c."""
     old = {array: found[1] for array in ARRAYS
            if (found := re.search(rf"(?m)^[ \t]*((?:unsigned )?\w+)\s*\*\s*{array}\s*;",
                                   texts[name]))}
-    for file in (name, f"{name[:-2]}.c"):
+    for file in (name, program):
         if file in texts:
             for array, kind in old.items():
                 if kind != "float":
@@ -325,8 +357,8 @@ def _ini(text: str | None, binding: str, known: python_env.PythonEnv, done: Upgr
     missing = [key for key in keys if key not in given]
     unknown = [key for key in missing if key not in known.defaults]
     if unknown:
-        done.notes.append(f"{', '.join(unknown)}: read by my_init, and {known.path.name} gives no "
-                          "number; write it into [env] of the ini")
+        done.notes.append(f"{', '.join(unknown)}: read by my_init, and there is no number in "
+                          f"{_sources(known)}; write it into [env] of the ini")
     lines = "".join(f"{key} = {known.defaults[key]:.10g}\n" for key in missing
                     if key not in unknown)
     if not section:

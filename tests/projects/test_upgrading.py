@@ -9,7 +9,7 @@ from helpers.playground import COMMAND
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.env import header
-from puffer_sdk.projects import python_env
+from puffer_sdk.projects import c_sizes, python_env
 from puffer_sdk.projects.upgrading import upgrade
 
 HEADER = """\
@@ -279,10 +279,56 @@ def test_what_does_not_follow_from_the_text_is_named(old):
         file.write("static PyObject* my_shared(PyObject* self) {\n    return NULL;\n}\n")
     done = upgrade(old)
     notes = "\n".join(done.notes)
-    assert "OBS_SIZE does not follow from beads.py" in notes
+    assert "OBS_SIZE does not follow from the C files (beads.py is not there)" in notes
     assert "length, beads: read by my_init" in notes and "sets num_agents to 1" in notes
     assert [(str(p.where), p.message) for p in done.problems] == [
         ("binding.c:20", "1 lines still call Python")]
+
+
+DEMO = """\
+#include "beads.h"
+#define WIDTH 1
+int main(void) {
+    Beads env = {.length = 9, .beads = 3, .num_agents = 3};
+    int seen = WIDTH * (2 + 1) - 2;         // int seen = 7;
+    env.observations = (float*)calloc(env.num_agents * seen, sizeof(float));
+    env.actions = malloc(env.num_agents * sizeof(int));
+    env.actions[0] = rand() % 3;
+}
+"""
+
+
+def test_sizes_and_settings_follow_from_the_demo_where_python_is_gone(old):
+    (old / "beads.py").unlink()
+    (old / "beads.c").write_text(DEMO)
+    done = upgrade(old)
+    assert done.problems == [] and "num_agents to 1" in done.notes.pop()
+    assert done.notes == ["OBS_SIZE 1: beads.c makes room for so many; change it if an agent sees "
+                          "another number", "ACT_SIZES {3}: as beads.c uses actions; change it if "
+                          "there are others"]
+    binding = old / "binding.c"
+    binding.write_text(binding.read_text().replace("num_agents = 1", "num_agents = 3"))
+    assert (old / "beads.ini").read_text() == "[env]\nlength = 9\nbeads = 3\n"
+    plays(old)
+
+
+@pytest.mark.parametrize("actions, text, heads", [
+    ("float", "env.actions = calloc(2 * env.num_agents, sizeof(float));", (1, 1)),
+    ("int", "env.actions = calloc(2, 4);\nint logit_sizes[] = {9, 5};", (9, 5)),
+    ("int", "env.actions = calloc(1, 4);\n#define UP 3\nint act = env->actions[0];\n"
+            "if (act == 0 || act == UP) go();", (4,)),
+    ("int", "env.actions = calloc(1, 4);\ngo(env->actions[0]);", None),
+    ("int", "env.actions = calloc(unknown(), 4);\nenv.actions[0] = rand() % 3;", None)])
+def test_heads_follow_from_the_demo_or_not_at_all(actions, text, heads):
+    texts = {"game.c": text, "game.h": f"    {actions}* actions;\n"}
+    assert c_sizes.read(texts, {}).act_sizes == heads
+
+
+def test_a_header_that_binding_names_is_upgraded(old):
+    (old / "beads.h").rename(old / "rules.h")
+    (old / "binding.c").write_text(BINDING.replace("beads.h", "rules.h"))
+    assert upgrade(old).changed == ["beads.ini", "binding.c", "rules.h"]
+    plays(old)
 
 
 @pytest.mark.parametrize("line, said", [
