@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -58,12 +59,17 @@ def command(source, only, output, budget, programs, train, format_):
         ui.out(json.dumps({"page": str(done.page), "rows": [row.to_dict() for row in done.rows]}))
     else:
         passed = sum(row.passed for row in done.rows)
-        ui.out(f"{passed} of {len(done.rows)} passed; page: {paths.shown(done.page)}")
+        built = sum("build" not in row.problems for row in done.rows)
+        ui.out(f"{built} of {len(done.rows)} built, {passed} passed; page: {paths.shown(done.page)}")
     if not done.passed:
         sys.exit(FINDINGS)
 
 
 def _line(row) -> str:
+    if "build" in row.problems:
+        line = f"{row.name:<20} not built: {row.problems['build']}"
+        return textwrap.fill(line, ui.width() or len(line), subsequent_indent=" " * 21,
+                             break_on_hyphens=False, break_long_words=False)
     rate = f"{row.rate:,.0f}" if row.rate else "-"
     actions = row.actions or "-"
     actions = actions if len(actions) <= 14 else f"{actions.count('x') + 1} heads"

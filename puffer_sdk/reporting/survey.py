@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import UsageError
+from ..base.errors import DialectError, Interrupted, PufferError, UsageError
 from ..checking import check
-from ..env import build, child
+from ..env import build, child, dialects
 from ..env.job import EnvJob
 from ..env.link import Link
 from ..pictures import record
@@ -138,9 +139,12 @@ def _write(done: Survey, source: Path) -> None:
 
 
 def find(source: Path) -> list[Path]:
-    """Folders that are environments. Raises UsageError if there are none."""
+    """All folders of source/ocean, or those of source that are environments. Raises UsageError if
+    none is an environment."""
     for place in (source / "ocean", source):
         found = sorted(filter(paths.is_env_folder, place.glob("*")))
+        if found and place is not source:
+            return sorted(path for path in place.glob("[!.]*") if path.is_dir())
         if found:
             return found
     raise UsageError("no environments are there", where=source,
@@ -150,10 +154,13 @@ def find(source: Path) -> list[Path]:
 def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Row:
     """One environment's row. Raises no PufferError but Interrupted."""
     row = Row(folder.name, str(folder.relative_to(source)), files=trial.files_of(folder))
-    with caught(row.problems, "build"):
-        built = build.build(folder)
+    try:
+        built = build.build(paths.find_env(folder))
         job = EnvJob.of(built, config.resolve(folder, spec=built.spec))
-    if row.problems:
+    except Interrupted:
+        raise
+    except PufferError as error:
+        row.problems["build"] = why_not_built(error, folder.name)
         return row
     with caught(row.problems, "stepping"):
         seen = child.run("puffer_sdk.reporting.survey:step_work", job, lambda kind, payload: None,
@@ -177,6 +184,20 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
         else:
             row.picture = f"{folder.name}.gif"
     return row
+
+
+def why_not_built(error: PufferError, name: str) -> str:
+    """One sentence: what is missing, or what the compiler says, and where."""
+    where = f" ({error.where})" if error.where else ""
+    lacking = re.search(r"'([^']+)' file not found|\b([\w./-]+\.h): No such file", error.message)
+    if lacking:
+        return (f"{error.where} includes {lacking[1] or lacking[2]}, which is not in the checkout; "
+                f"[build] include of the ini names the folder that has it")
+    if isinstance(error, DialectError) and dialects.upgrade(name) in (error.hint or ""):
+        return f"{error.message}; {dialects.upgrade(name)} rewrites it"
+    if isinstance(error, UsageError) and error.expected:
+        return f"it needs {error.expected}, and has {error.actual}"
+    return error.message + where
 
 
 def number_as_before(folder: Path, row: Row) -> None:

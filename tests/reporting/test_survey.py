@@ -44,6 +44,10 @@ def checkout(squared, tmp_path_factory):
     (ocean / "cut").mkdir()
     (ocean / "cut/cut.h").write_text("void c_step(\n")
     (ocean / "env_binding.h").touch()
+    (ocean / "assets").mkdir()
+    for name, header in (("python", "#include <Python.h>"), ("lacks", '#include "box2d.h"')):
+        (ocean / name).mkdir()
+        (ocean / name / f"{name}.h").write_text(f"{header}\n")
     return ocean.parent
 
 
@@ -59,8 +63,9 @@ def test_it_passed_where_all_of_it_worked_and_check_found_no_error(done):
     process, output, data = done
     rows = {row["name"]: row for row in data["rows"]}
     assert {name: row["passed"] for name, row in rows.items()} == {
-        "drum": False, "puf303_comet": False, "squared": True, "cut": False}
-    assert process.returncode == 1 and "1 of 4 passed" in process.stdout
+        "drum": False, "puf303_comet": False, "squared": True, "cut": False, "assets": False,
+        "python": False, "lacks": False}
+    assert process.returncode == 1 and "3 of 7 built, 1 passed" in process.stdout
     assert rows["drum"]["verdict"] == "recording failed" and rows["drum"]["check"] == "pass"
     assert "c_render draws nothing" in rows["drum"]["problems"]["recording"]
     assert rows["puf303_comet"]["verdict"] == "found 1 error"
@@ -72,12 +77,24 @@ def test_it_passed_where_all_of_it_worked_and_check_found_no_error(done):
     assert rows["squared"]["rate"] > 0 and rows["squared"]["obs"] == "121 u8"
 
 
+def test_each_folder_that_is_not_built_says_why_in_a_sentence(done):
+    lines = dict(line.split(" not built: ") for line in done[0].stdout.splitlines()
+                 if " not built: " in line)
+    assert {name.strip(): why for name, why in lines.items() if name.strip() != "cut"} == {
+        "assets": "it needs a header named assets.h, and has no header at all",
+        "lacks": "lacks.h:1 includes box2d.h, which is not in the checkout; [build] include of the "
+                 "ini names the folder that has it",
+        "python": "this binding is for PufferLib 3 or older (Python.h); puffer-sdk bind python "
+                  "--upgrade rewrites it"}
+    assert len(lines) == 4
+
+
 def test_the_page_shows_each_row_with_its_picture(done):
     _, output, _ = done
     html = (output / "index.html").read_text()
     assert [image["src"] for image in Reader(html).all("img")] == ["squared.gif"]
     assert (output / "squared.gif").read_bytes()[:4] == b"GIF8"
-    assert "1 of 4 passed" in html and "build failed" in html and "no picture" in html
+    assert "1 of 7 passed" in html and "build failed" in html and "no picture" in html
     assert '<div class="none">not tested</div>' in html
     assert not any(attrs.get("src", "").startswith("http") for _, attrs in Reader(html).tags)
 
