@@ -60,7 +60,8 @@ def command(source, only, output, budget, programs, train, format_):
     else:
         passed = sum(row.passed for row in done.rows)
         built = sum("build" not in row.problems for row in done.rows)
-        ui.out(f"{built} of {len(done.rows)} built, {passed} passed; page: {paths.shown(done.page)}")
+        ui.out(f"{built} of {len(done.rows)} built, {passed} passed; "
+               f"page: {paths.shown(done.page)}")
     if not done.passed:
         sys.exit(FINDINGS)
 

@@ -20,6 +20,7 @@ from ..base.codes import CODE
 from ..base.errors import BuildError
 from ..base.spec import Spec
 from ..raylib import headers as raylib
+from ..settings import outside
 from ..toolchain import compilers
 from ..toolchain.libraries import SHARED, compile_library, is_intact, prune
 from . import binding, dialects, header, probe
@@ -53,6 +54,7 @@ def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     return ["-std=gnu11", *EXACT, "-DRAYMATH_STATIC_INLINE", "-DPLATFORM_DESKTOP",
             *(f"-I{folder}" for folder in (paths.include_dir(), headers, spec.folder,
                                            *paths.checkout_includes(spec.folder))),
+            *outside.read(spec.folder).compile_flags,
             f'-DPUFFER_NAME="{spec.name}"', *spec.field_flags]
 
 
@@ -94,9 +96,10 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
         source = binding.write_player(spec, source, build_dir)
         flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}",
                   *dialects.layer_flags(spec.folder)]
-    key = _key(compiler, [*flags, *SHARED], source, spec)
+    needs = outside.read(spec.folder)
+    key = _key(compiler, [*flags, *SHARED], source, spec, needs.key)
     library = build_dir / f"{spec.name}-{key}.so"
-    command = [*compiler.command, *flags, *SHARED, str(source), "-lm"]
+    command = [*compiler.command, *flags, *SHARED, str(source), *needs.link_flags, "-lm"]
     shown = [*command, "-o", str(library)]
     warnings = ""
     cached = is_intact(library)
@@ -121,7 +124,8 @@ def of_assertion(error: BuildError) -> BuildError | None:
     return BuildError(found[2].strip(), where=error.where, code=found[1]) if found else None
 
 
-def _key(compiler: compilers.Compiler, flags: list[str], source: Path, spec: Spec) -> str:
+def _key(compiler: compilers.Compiler, flags: list[str], source: Path, spec: Spec,
+         libraries: str) -> str:
     """Twelve hex digits that change with anything that the library depends on."""
     expand = [*compiler.command, *flags, "-E", "-P", str(source)]
     expand = [word for word in expand if word not in SHARED]
@@ -133,7 +137,7 @@ def _key(compiler: compilers.Compiler, flags: list[str], source: Path, spec: Spe
         raise
     relevant = [flag for flag in flags if not flag.startswith(("-I", "-include"))
                 and not os.path.isabs(flag)]
-    parts = [text, " ".join(relevant), compiler.key, compilers.cpu_features_key()]
+    parts = [text, " ".join(relevant), libraries, compiler.key, compilers.cpu_features_key()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 

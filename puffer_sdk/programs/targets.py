@@ -24,7 +24,7 @@ from ..base.spec import Spec
 from ..env import binding, build, dialects, header
 from ..raylib import drawing
 from ..raylib.drawing import Served
-from ..settings import config
+from ..settings import config, outside
 from ..toolchain import compilers
 from . import webpage
 
@@ -177,6 +177,7 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
     local = (*LOCAL, *compilers.bounds_flags(compiler))
     flags = [*_flags(spec, build_dir, served), *build.openmp_flags(spec, compiler),
              *(local if target == "local" else FAST), "-Wall"]
+    needs = outside.read(spec.folder)
     runtime = [RUNTIME / "local.c"] if target == "local" else []
     if "-lX11" in served.link_flags:
         runtime.append(RUNTIME / "desktop.c")
@@ -185,8 +186,8 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
         runtime.append(RUNTIME / "wheel.c")
         flags.append("-Wl,--wrap=InitWindow")
     return _Plan(spec, target, build_dir / f"{spec.name}-{target}", source, compiler.command,
-                 flags, [*map(str, runtime), *served.link_flags],
-                 (compiler.key, *map(os.path.basename, served.link_flags)), runtime)
+                 flags, [*map(str, runtime), *needs.link_flags, *served.link_flags],
+                 (compiler.key, needs.key, *map(os.path.basename, served.link_flags)), runtime)
 
 
 def _plan_web(spec: Spec, target: str, source: Path, build_dir: Path, served: Served) -> _Plan:

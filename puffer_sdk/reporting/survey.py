@@ -192,7 +192,7 @@ def why_not_built(error: PufferError, name: str) -> str:
     lacking = re.search(r"'([^']+)' file not found|\b([\w./-]+\.h): No such file", error.message)
     if lacking:
         return (f"{error.where} includes {lacking[1] or lacking[2]}, which is not in the checkout; "
-                f"[build] include of the ini names the folder that has it")
+                "[build] include of the ini names the folder that has it")
     if isinstance(error, DialectError) and dialects.upgrade(name) in (error.hint or ""):
         return f"{error.message}; {dialects.upgrade(name)} rewrites it"
     if isinstance(error, UsageError) and error.expected:

@@ -13,14 +13,15 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..base import files, paths
+from ..base import files, paths, ui
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
 from ..checking.collect.c import driver
 from ..checking.report import beyond
-from ..settings import config, torch_class
+from ..settings import config, outside, torch_class
 from ..settings.table import KEYS
 from ..toolchain.libraries import are_intact
 from . import sandbox, sources
@@ -130,6 +131,8 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
         for number, env in enumerate(copy.envs):
             if on_progress:
                 on_progress("reviewing", number, len(copy.envs))
+            for line in _linked(copy.folder / env):
+                ui.say(f"{env}: {line}")
             scratch = place / f"scratch-{number}"
             files.mkdir(scratch)
             envs.append(_review_env(env, copy, box, limits, steps, scratch))
@@ -209,7 +212,15 @@ def _named(folder: Path) -> list[str]:
     """What the inis of an environment name that commands run outside of the sandbox."""
     named = torch_class.read_named(config.own_inis(folder))
     return [plain(f"{KEYS[name].shown} = {text}: {torch_class.RUN[name]}")
-            for name, text in named.items()]
+            for name, text in named.items()] + _linked(folder)
+
+
+def _linked(folder: Path) -> list[str]:
+    """What its ini gives to the compiler: headers and libraries of others."""
+    with suppress(UsageError):          # that check reports
+        return [plain(f"{entry}: given to the compiler, and opened with the environment")
+                for entry in outside.read(folder).entries]
+    return []
 
 
 # -- reading the output --------------------------------------------------------------

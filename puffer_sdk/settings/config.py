@@ -154,8 +154,8 @@ class _Resolver:
         self.faults += faults
         self._begin_layer()
         for section, line in sections.items():
-            if section in INI_SECTIONS or section.startswith("sweep."):
-                continue
+            if section in (*INI_SECTIONS, "build") or section.startswith("sweep."):
+                continue            # [build] is outside.py's
             if self.ocean:
                 self._skip(f"[{section}]", inifile.where(path, line), "is no section of ours", None)
             else:

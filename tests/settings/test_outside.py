@@ -1,0 +1,88 @@
+"""[build] of an ini: headers and libraries of others reach the compiler, flags never do."""
+import subprocess
+
+import numpy as np
+import pytest
+from helpers.check_fixtures import changed
+from helpers.places import SPECIMENS
+
+import puffer_sdk
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.checking.collect.c import driver
+from puffer_sdk.env import build
+from puffer_sdk.reviewing import review
+from puffer_sdk.settings import config, outside
+
+
+@pytest.fixture
+def lucky(tmp_path):
+    """TREE/ocean/bandit, which calls luck() of TREE/vendor/luck."""
+    home = tmp_path / "vendor/luck"
+    (home / "include").mkdir(parents=True)
+    (home / "include/luck.h").write_text("int luck(void);\n")
+    (home / "luck.c").write_text("int luck(void) { return 1; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", home / "libluck.so", home / "luck.c"],
+                   check=True)
+    subprocess.run(["cc", "-c", "-fPIC", "-o", home / "luck.o", home / "luck.c"], check=True)
+    subprocess.run(["ar", "rcs", home / "libfixed.a", home / "luck.o"], check=True)
+    (tmp_path / "ocean").mkdir()
+    return changed(SPECIMENS / "correct/bandit", tmp_path / "ocean",
+                   ("#pragma once", "#pragma once\n#include <luck.h>"),
+                   ("int win = ", "int win = luck() || "))
+
+
+def write(folder, text: str):
+    (folder / "bandit.ini").write_text(f"[build]\n{text}\n")
+    return folder
+
+
+@pytest.mark.parametrize("library", ["vendor/luck, luck  # as -l", "vendor/luck/libluck.so",
+                                     "../../vendor/luck/libfixed.a"])
+def test_an_environment_is_built_and_checked_with_a_library(lucky, library, tmp_path):
+    write(lucky, f"include = vendor/luck/include\nlibrary = {library}")
+    with puffer_sdk.make(lucky, num_envs=50) as vec:
+        vec.reset()
+        vec.step()
+        assert np.all(vec.rewards == 1)
+    assert config.resolve(lucky).skipped == {}
+    made = driver.build_library(build.build(lucky).spec, driver.FAST, tmp_path)
+    assert made.is_file()
+
+
+def test_a_library_that_changed_is_linked_anew(lucky):
+    write(lucky, "include = vendor/luck/include\nlibrary = vendor/luck/libfixed.a")
+    first = build.build(lucky)
+    assert build.build(lucky).cached
+    library = lucky.parents[1] / "vendor/luck/libfixed.a"
+    library.write_bytes(library.read_bytes() + b"\n")
+    assert build.build(lucky).library != first.library
+
+
+@pytest.mark.parametrize("text, message, actual", [
+    ("include = -O0", "include takes no flags", "-O0"),
+    ("library = -Wl,-z", "library takes no flags", "-Wl"),
+    ("library = @more.txt", "library takes no flags", "@more.txt"),
+    ("library = m, nowhere/libx.a", "library names what is not there", "nowhere/libx.a"),
+    ("include = bandit.h", "include names what is not there", "bandit.h"),
+    ("library = bandit.h", "library names what is not there", "bandit.h"),
+    ("library = m -O0", "library names what is not there", "m -O0"),
+    ("flags = -O0", "has no setting 'flags'", "flags")])
+def test_nothing_else_reaches_the_compiler(lucky, text, message, actual):
+    write(lucky, text)
+    with pytest.raises(UsageError, match=message) as caught:
+        build.build(lucky)
+    assert caught.value.actual == actual and caught.value.where.endswith("bandit.ini:2")
+
+
+def test_the_flags_are_paths_and_names(lucky):
+    home = lucky.parents[1] / "vendor/luck"
+    made = outside.read(write(lucky, "include = vendor/luck\nlibrary = vendor/luck, luck, m"))
+    assert made.compile_flags == [f"-I{home}"]
+    assert made.link_flags == [f"-L{home}", "-lluck", "-lm", "-Xlinker", "-rpath", "-Xlinker",
+                               str(home)]
+
+
+def test_review_shows_them(lucky):
+    write(lucky, "library = m")
+    assert review._linked(lucky) == [
+        "[build] library = m: given to the compiler, and opened with the environment"]
