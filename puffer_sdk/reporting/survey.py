@@ -195,7 +195,7 @@ def why_not_built(error: PufferError, name: str) -> str:
                 "[build] include of the ini names the folder that has it")
     if isinstance(error, DialectError) and dialects.upgrade(name) in (error.hint or ""):
         return f"{error.message}; {dialects.upgrade(name)} rewrites it"
-    if isinstance(error, UsageError) and error.expected:
+    if isinstance(error, UsageError) and "is not an environment" in error.message:
         return f"it needs {error.expected}, and has {error.actual}"
     return error.message + where
 
