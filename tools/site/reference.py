@@ -166,8 +166,9 @@ def settings() -> str:
            ("Numbers may be written `1e8` or `100_000_000`, switches `true`, `false`, `1` or `0`. "
             "`puffer-sdk config my_env` shows the value that holds and where it came from. "
             "`[env]` goes to the environment: its keys are fields of the env struct. "
-            "`[sweep]` is read by `puffer-sdk sweep`, where its keys are options, too. `[build]` names "
-            "[headers and libraries of others](../tutorials/ocean.md#libraries-of-others)."), ""]
+            "`[sweep]` is read by `puffer-sdk sweep`, where its keys are options, too. "
+            "`[build]` names [headers and libraries of others]"
+            "(../tutorials/ocean.md#libraries-of-others)."), ""]
     for section, cls in table.SECTIONS.items():
         rows = table.used_keys(section)
         if not rows:
