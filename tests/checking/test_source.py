@@ -1,6 +1,7 @@
 """What check reads in the source alone: calls, shared state, layout, and the rules over them."""
 from __future__ import annotations
 
+import shutil
 import struct
 import sys
 from pathlib import Path
@@ -542,6 +543,16 @@ def test_keys_that_a_binding_reads(game, above, init, read, needed):
 
 
 BEGIN = "static void begin(Game* env) { env->tick = 0; env->speed = 1; }"
+
+
+def test_the_authors_files_in_a_checkout_of_pufferlib(probe, tmp_path):
+    """Its root and its src/ are included from: what lies in the env's folder stays the author's."""
+    folder, src = tmp_path / "ocean" / "probe", tmp_path / "src"
+    src.mkdir()
+    (src / "lent.h").write_text("static int lent(void) { return 1; }\n")
+    shutil.copytree(probe(("void c_reset", '#include "lent.h"\nvoid c_reset')), folder)
+    functions = read.read(folder).functions
+    assert functions["c_step"].file == "probe.h" and "lent" not in functions
 
 
 @pytest.mark.parametrize("helpers, reset, found", [
