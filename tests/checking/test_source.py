@@ -544,7 +544,8 @@ def test_keys_that_a_binding_reads(game, above, init, read, needed):
 
 
 @pytest.mark.parametrize("step, read", [
-    ("env->tick += env->pay.late;", True), ("env->pay.late = 2; env->tick += env->pay.late;", False),
+    ("env->tick += env->pay.late;", True),
+    ("env->pay.late = 2; env->tick += env->pay.late;", False),
     ("env->tick += env->pay.soon;", False)])
 def test_a_setting_of_another_name_that_steps_read(game, step, read):
     facts = game(fields="struct { float late, soon; } pay;", step=step, binding=BINDING.format(
@@ -791,7 +792,8 @@ def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, th
     (dict(reset="if (env->map == NULL) env->map = malloc(9);", step="c_reset(env);"), 0),
     (dict(types="typedef struct Kind { void (*make)(int**); void (*go)(int**); } Kind;",
           fields="const Kind* kind;",
-          helpers="static void make(int** m) { *m = malloc(4); } static void go(int** m) { (*m)++; }"
+          helpers="static void make(int** m) { *m = malloc(4); }"
+                  " static void go(int** m) { (*m)++; }"
                   " static const Kind KIND = {.make = make, .go = go};",
           init="env->kind = &KIND; env->kind->make(&env->map);", step="env->kind->go(&env->map);"),
      0),

@@ -178,7 +178,8 @@ class Jobs:
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
         return [*jobs,
                 Job("audit", WATCHED, "audit", dict(
-                    envs=few, repeat=SOME if s.reset_seconds < SLOW_RESET else FEW, steps=s.steps(few, 4096, 0.7, touched=12, least=512, slower=3))),
+                    envs=few, repeat=SOME if s.reset_seconds < SLOW_RESET else FEW,
+                    steps=s.steps(few, 4096, 0.7, touched=12, least=512, slower=3))),
                 Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
                 Job("openings", FAST, "openings", dict(envs=few, steps=s.resets)),
                 Job("reseed", FAST, "reseed", dict(
