@@ -85,8 +85,7 @@ void experiment_probe(void) {
     fact(shape, .dtype = desc.obs_dtype == PUFFER_F32 ? "f32" : "u8", .obs_size = desc.obs_size,
          .heads = desc.num_atns, .mask = desc.mask_size, .truncations = desc.has_truncations,
          .alive = desc.has_alive, .whole_steps = desc.whole_steps, .agents = options.agents,
-         .envs = envs,
-         .env_agents = agents_0);
+         .envs = envs, .env_agents = agents_0);
     for (int h = 0; h < desc.num_atns; h++) {
         fact(head, .head = h, .width = desc.act_sizes[h]);
     }

@@ -141,15 +141,14 @@ def mutable_global(facts: Facts):
     """
     for shared in shared_state(facts.source, _dice_calls(facts)):
         variable = shared.variable
-        kind = "a static variable" if variable.function else "a file-scope variable"
+        kind = f"a {'static' if variable.function else 'file-scope'} variable"
         places = ", ".join(f"{f}:{n} ({name})" for f, n, name in shared.places[:4])
         sets = "sets from an env's settings" if shared.of_settings else "changes"
-        yield Finding("PUF108", f"all envs share '{variable.name}', {kind} that "
-                                f"{shared.writer} {sets}", **variable.at,
+        yield Finding("PUF108", f"all envs share '{variable.name}', {kind} that {shared.writer} "
+                                f"{sets}", **variable.at,
                       severity="warning" if shared.of_settings else "",
                       expected="state in the env struct", actual=f"written at {places}",
-                      hint=f"move {variable.name} into {facts.spec.struct}"
-                      if facts.spec else None)
+                      hint=facts.spec and f"move {variable.name} into {facts.spec.struct}")
 
 
 def _starts(facts: Facts) -> tuple[str, ...]:
@@ -238,7 +237,7 @@ def _is_static_seed(facts: Facts, call: Call) -> bool:
 
 @rule("PUF110", "alloc-in-step", "warning", static=True)
 def alloc_in_step(facts: Facts):
-    """c_step allocates or frees memory, or c_reset does, where c_step runs it.
+    """c_step, or a c_reset that it runs, allocates or frees memory.
 
     Why it is slow: a step of a small game takes 50 nanoseconds, a malloc as much again, and
     with many threads they wait for one another inside it. What is not freed on every path
@@ -265,8 +264,7 @@ def alloc_in_step(facts: Facts):
 
 @rule("PUF111", "io-in-step", "warning", static=True)
 def io_in_step(facts: Facts):
-    """c_step prints, reads or writes a file, runs a program, or sleeps, or c_reset does, where
-    c_step runs it.
+    """c_step, or a c_reset that it runs, prints, reads or writes a file, runs a program, or sleeps.
 
     Why it is slow: one printf costs as much as a hundred steps of a small game, and thousands
     of envs print at once: the dashboard drowns, and the log fills the disk. A file that is
