@@ -98,6 +98,7 @@ class Spec:
     no_finals: str = ""                 # why there are none, though episodes are truncated
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
+    log_reads_state: bool = False       # my_log follows a pointer that my_init may set
     remarks: tuple[Remark, ...] = ()
     enums: tuple[tuple[tuple, ...], ...] = ()   # (name, value, file, line, column) of enumerators
 
@@ -117,6 +118,7 @@ class Spec:
         found = [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
                  if getattr(self, f"has_{name}")]
         found += [] if self.has_rng else ["-DPUFFER_NO_RNG"]
+        found += ["-DPUFFER_LOG_READS_STATE"] if self.log_reads_state else []
         return found + ([f"-DPUFFER_MASK_SIZE={self.mask_size}"]
                         if self.mask_at and self.mask_size else [])
 

@@ -123,7 +123,7 @@ class Reader(Source):
             macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
             binding=self.binding, has_init="init" in functions,
             log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
-            mask_at=text.get("ACTION_MASK_AT"),
+            mask_at=text.get("ACTION_MASK_AT"), log_reads_state=self.log_reads_state(),
             has_truncations=types.get("truncations") == finals.TRUNCATIONS,
             remarks=tuple(self.remarks),
             **{f"has_{name}": types.get(name) == kind for name, kind in contract.COMING.items()},

@@ -98,6 +98,18 @@ class Source:
             elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
                 self.probes[cursor.spelling] = cursor
 
+    def log_reads_state(self) -> bool:
+        """Whether my_log mentions a pointer at file scope that may change: none before my_init."""
+        cursor = self.funcs.get("my_log")
+        for node in cursor.walk_preorder() if cursor is not None else ():
+            variable = node.referenced if node.kind.name == "DECL_REF_EXPR" else None
+            if variable is not None and variable.kind.name == "VAR_DECL" and (
+                    variable.semantic_parent.kind.name == "TRANSLATION_UNIT"):
+                kind = variable.type.get_canonical()
+                if kind.kind.name == "POINTER" and not kind.is_const_qualified():
+                    return True
+        return False
+
     def compiles(self) -> bool:
         """Whether the C compiler takes what libclang refused: headers of gcc's own, such as
         immintrin.h, are not made for libclang."""

@@ -339,7 +339,7 @@ static int puffer_described_size(Dict* kwargs) {
 
 static int32_t puffer_describe(const PufferSettings* settings, PufferDescription* out,
                                char* error) {
-    Dict* volatile kwargs = puffer_dict_from(settings, 0);
+    Dict* volatile kwargs = puffer_dict_from(settings, 8);
     Dict* volatile logs = create_dict(PUFFER_MAX_LOG);
     jmp_buf escape;
     int32_t status = -1;
@@ -365,6 +365,12 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
 #endif
 #ifdef MY_VEC_STEP
         out->whole_steps = 1;
+#endif
+#if defined(PUFFER_LOG_READS_STATE) && !defined(MY_VEC_INIT)
+        Env* made = (Env*)calloc(1, sizeof(Env));    // my_log follows pointers that my_init sets
+        made->num_agents = 1;
+        my_init(made, kwargs);
+        free(made);
 #endif
         Log nothing;
         memset(&nothing, 0, sizeof(nothing));

@@ -36,7 +36,7 @@ def game(**experiments: list) -> Facts:
         clears_observations=lambda: False, integer_divisions=list, changes_of=lambda element: [],
         literal_stores=set, assigned_logs=list, cleared_logs=list)
     facts.spec = SimpleNamespace(functions={}, macro_lines={}, struct="Dock", log_fields=(),
-                                 has_max_agents=False, binding=None,
+                                 has_max_agents=False, binding=None, act_widths=None,
                                  header=SimpleNamespace(name="dock.h"))
     facts.config = SimpleNamespace(train=SimpleNamespace(horizon=64), env={})
     facts.shape.dtype, facts.shape.mask = "u8", 5

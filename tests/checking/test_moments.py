@@ -8,6 +8,12 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS, broken
 
+from puffer_sdk.checking.collect.c.driver import FAST
+from puffer_sdk.checking.collect.c.plan import Plan
+from puffer_sdk.checking.collect.c.source import read
+from puffer_sdk.checking.core.facts import Facts
+from puffer_sdk.settings.config import resolve
+
 SIEGE = SPECIMENS / "correct" / "siege"
 
 
@@ -73,3 +79,48 @@ def test_the_forgotten_terminal_mended(changed):
 def test_a_secret_that_is_played_is_no_leak(changed):
     result = changed(SPECIMENS / "correct" / "poker")
     assert result.findings == [] and "PUF506" not in result.not_tested
+
+
+def test_what_a_game_leaves_behind_is_no_other_opening(probe):
+    """The seed moves what follows, not the opening; that differs by the game before it alone."""
+    result = short_check(probe(
+        ("env->tick++;", "env->tick++;\n    env->kept = env->rng >> 8 & 3;\n"
+                         "    env->rng = env->rng * 1664525u + 1013904223u;"),
+        ("int tick;", "int tick, kept;"),
+        ("env->observations[2 * a] = env->tick;", "env->observations[2 * a] = env->kept;"),
+        ("env->observations[i] = 0;", "env->observations[i] = i % 2 ? 0 : env->kept;")))
+    assert "PUF404" in codes(result) and "PUF502" not in codes(result)
+
+
+def test_tilings_are_tried_in_processes_of_their_own(probe, tmp_path):
+    """What my_vec_init leaves behind where it makes nothing is gone; and its time is init's."""
+    folder = probe(binding_c="""\
+#include "probe.h"
+#define OBS_TENSOR_T FloatTensor
+#define MY_VEC_INIT
+#define Env Probe
+#include "vecenv.h"
+Env* my_vec_init(int* n, int* starts, int* counts, Dict* vec, Dict* env) {
+    static int calls;
+    if (calls++) abort();
+    volatile unsigned int spun = 0;
+    for (unsigned int i = 0; i < 100000000u; i++) spun += i;
+    *n = (int)dict_get(vec, "total_agents")->value / 3;
+    Env* envs = (Env*)calloc((size_t)*n + 1, sizeof(Env));
+    for (int i = 0; i < *n; i++) {
+        envs[i].num_agents = 3;
+        envs[i].limit = (int)dict_get(env, "limit")->value;
+    }
+    starts[0] = 0;
+    counts[0] = *n;
+    return envs;
+}
+void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
+""")
+    spec, problems, source = read.examine(folder)
+    config = resolve(folder, None, spec, warn_unread=False)
+    facts = Facts(folder, spec, config, problems, source, 42)
+    lab = Plan(facts, tmp_path, 0.25, False)
+    lab.build(FAST)
+    lab.probe()
+    assert facts.shape.agents == 3 and facts.fact("probe", "cost").init > 0.02

@@ -1,6 +1,7 @@
 """What check reads in the source alone: calls, shared state, layout, and the rules over them."""
 from __future__ import annotations
 
+import shutil
 import struct
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from puffer_sdk.checking.collect.c.source import (
     actions,
     beginnings,
+    conditional,
     counters,
     demo,
     effects,
@@ -174,7 +176,7 @@ void lonely(Game* env) { walk(env); }
     assert names(code.reach("c_step")) == {"c_step", "walk", "swim", "fly", "old_style"}
     assert names(code.reach("c_step", without=("fly",))) == {"c_step", "walk", "swim", "old_style"}
     assert "lonely" not in names(code.reach("init", "c_reset", "c_step", "c_render"))
-    assert code.named == {"walk", "swim", "fly"}
+    assert set(code.named) == {"walk", "swim", "fly"}
 
 
 def test_stepping_leaves_c_reset_out_and_recursion_ends(game):
@@ -541,7 +543,54 @@ def test_keys_that_a_binding_reads(game, above, init, read, needed):
     assert set(contract._binding_keys(facts, needed=True)) == needed
 
 
+@pytest.mark.parametrize("step, read", [
+    ("env->tick += env->pay.late;", True),
+    ("env->pay.late = 2; env->tick += env->pay.late;", False),
+    ("env->tick += env->pay.soon;", False)])
+def test_a_setting_of_another_name_that_steps_read(game, step, read):
+    facts = game(fields="struct { float late, soon; } pay;", step=step, binding=BINDING.format(
+        above="", init='env->pay.late = dict_get(kwargs, "late_pay")->value;'))
+    assert facts.source.is_only_read("late_pay") == read and not facts.source.is_only_read("late")
+
+
+@pytest.mark.parametrize("init, step, render, drawn", [
+    ("env->at[1] = 2 * env->card;", "", "env->tick = env->at[0];", True),
+    ("env->at[1] = 2 * env->card; env->top = env->at[1];", "", "env->tick = env->top;", True),
+    ("env->at[1] = 2 * env->card;", "env->observations[0] = env->at[1];",
+     "env->tick = env->at[0];", False),
+    ("env->at[1] = 2 * env->card;", "if (env->at[1]) env->tick++;", "env->tick = env->at[0];",
+     False),
+    ("env->at[env->card] = 2;", "", "env->tick = env->at[0];", False),
+    ("env->card = 9;", "", "", False)])
+def test_a_setting_that_only_drawing_needs(game, init, step, render, drawn):
+    facts = game(fields="int card, top, at[4];", init=init, step=step, render=render)
+    assert facts.source.is_only_drawn("card") == drawn
+
+
+@pytest.mark.parametrize("helpers, step, asked", [
+    ("", "if (action == 3 && env->size > 2) env->tick++;", {(0, 3)}),
+    ("", "if (action == 3) { if (env->size > 2) env->tick++; }", {(0, 3)}),
+    ("", "if (action == 3) env->tick++; if (env->size == 3 && env->tick) env->tick = 0;", set()),
+    ("void lift(Game* env) { if (env->size > 2) env->tick++; }",
+     "switch (action) { case 2: env->tick--; break; case 3: lift(env); }", {(0, 3)}),
+    ("void act(Game* env, int what) { if (what == 4 && env->size) env->tick++; }",
+     "int used = env->tick ? 0 : action; act(env, used);", {(0, 4)})])
+def test_actions_that_have_conditions_of_their_own(game, helpers, step, asked):
+    facts = game(helpers=helpers, step="int action = (int)env->actions[0]; " + step)
+    assert conditional.ids(facts.source, facts.spec) == asked
+
+
 BEGIN = "static void begin(Game* env) { env->tick = 0; env->speed = 1; }"
+
+
+def test_the_authors_files_in_a_checkout_of_pufferlib(probe, tmp_path):
+    """Its root and its src/ are included from: what lies in the env's folder stays the author's."""
+    folder, src = tmp_path / "ocean" / "probe", tmp_path / "src"
+    src.mkdir()
+    (src / "lent.h").write_text("static int lent(void) { return 1; }\n")
+    shutil.copytree(probe(("void c_reset", '#include "lent.h"\nvoid c_reset')), folder)
+    functions = read.read(folder).functions
+    assert functions["c_step"].file == "probe.h" and "lent" not in functions
 
 
 @pytest.mark.parametrize("helpers, reset, found", [
@@ -649,6 +698,18 @@ def test_state_that_may_be_shared(game, parts):
     assert facts.problems == [] and shared(facts) == []
 
 
+@pytest.mark.parametrize("init, reset, severity", [
+    ("count = env->size;", "", "warning"), ("env->tick = 2; count = env->tick;", "", "warning"),
+    ("env->tick = 2; count = env->tick;", "env->tick = 0;", ""),
+    ("count = env->rng;", "", ""), ("count = env->size + count;", "", ""),
+    ("", "count = env->size;", "")])
+def test_a_global_that_is_the_same_under_the_same_settings(game, init, reset, severity):
+    facts = game(helpers="static int count;", init=init, reset=reset, step="env->speed = count;")
+    (finding,) = found(facts, "PUF108")
+    assert finding.severity == severity
+    assert ("from an env's settings" in finding.message) == (severity == "warning")
+
+
 def test_mutable_global_of_a_binding(game):
     facts = game(ini="[env]\nsize = 3\n", binding=BINDING.format(
         above="static int next_id, made, *plan;\n"
@@ -725,9 +786,20 @@ def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, th
 @pytest.mark.parametrize("parts, lines", [
     (dict(step="int* q = malloc(9); free(q);"), 1),
     (dict(helpers="char* copy(void) { return strdup(\"x\"); }", step="free(copy());"), 2),
-    (dict(reset="free(env->map); env->map = MemAlloc(4);"), 1),
-    (dict(reset="if (env->tick > 3) { env->map = malloc(9); }"), 1),
-    (dict(reset="if (env->map == NULL) env->map = malloc(9);"), 0),
+    (dict(reset="free(env->map); env->map = MemAlloc(4);", step="c_reset(env);"), 1),
+    (dict(reset="free(env->map); env->map = MemAlloc(4);", step="env->tick++;"), 0),
+    (dict(reset="if (env->tick > 3) { env->map = malloc(9); }", step="c_reset(env);"), 1),
+    (dict(reset="if (env->map == NULL) env->map = malloc(9);", step="c_reset(env);"), 0),
+    (dict(types="typedef struct Kind { void (*make)(int**); void (*go)(int**); } Kind;",
+          fields="const Kind* kind;",
+          helpers="static void make(int** m) { *m = malloc(4); }"
+                  " static void go(int** m) { (*m)++; }"
+                  " static const Kind KIND = {.make = make, .go = go};",
+          init="env->kind = &KIND; env->kind->make(&env->map);", step="env->kind->go(&env->map);"),
+     0),
+    (dict(fields="void (*go)(int**);",
+          helpers="static void go(int** m) { free(*m); *m = malloc(4); }",
+          init="env->go = go;", step="env->go(&env->map);"), 1),
     (dict(step="if (!env->map) { int* m = malloc(9); env->map = m; }"), 0),
     (dict(helpers="void load(Game* env) { if (env->map) return; env->map = malloc(9); }",
           step="load(env);"), 0),
@@ -743,7 +815,8 @@ def test_alloc_in_step(game, parts, lines):
 @pytest.mark.parametrize("parts, lines", [
     (dict(step='printf("%d", env->tick);'), 1),
     (dict(step='fprintf(stderr, "here\\n");'), 1),
-    (dict(helpers="#define SAY(x) puts(x)", reset='SAY("new");'), 1),
+    (dict(helpers="#define SAY(x) puts(x)", reset='SAY("new");', step="c_reset(env);"), 1),
+    (dict(reset='puts("new");'), 0),
     (dict(step='TraceLog(LOG_INFO, "x"); system("ls");'), 1),
     (dict(step='if (!env->map) { fprintf(stderr, "no map"); abort(); }'), 0),
     (dict(step='if (!env->map) { fprintf(stderr, "no"); fflush(stderr); exit(1); }'), 0),
@@ -754,12 +827,12 @@ def test_alloc_in_step(game, parts, lines):
     (dict(fields="int verbose;", step='if (env->verbose) printf("x");',
           ini="[env]\nverbose = 1\n"), 1),
     (dict(fields="int verbose;", reset="env->verbose = 1;",
-          step='if (env->verbose) printf("x");'), 1),
+          step='if (env->verbose) printf("x"); c_reset(env);'), 1),
     (dict(helpers="#define DEBUG 0", step='if (DEBUG) printf("over");'), 0),
     (dict(step='\n#ifdef LOUD\nprintf("x");\n#endif\n'), 0),
     (dict(helpers="#include <assert.h>", step="assert(env->tick >= 0);"), 0),
-    (dict(reset='if (!env->map) { FILE* f = fopen("m", "r"); env->map = malloc(4); fclose(f); }'),
-     0),
+    (dict(reset='if (!env->map) { FILE* f = fopen("m", "r"); env->map = malloc(4); fclose(f); }',
+          step="c_reset(env);"), 0),
     (dict(init='fopen("m", "r");', render='printf("x");', close='puts("bye");'), 0),
 ])
 def test_io_in_step(game, parts, lines):

@@ -350,3 +350,24 @@ def test_our_own_dialect_takes_none_of_it(probe):
                                        "Probe.num_agents has the wrong type"), strict=True):
         with pytest.raises(BuildError, match=message):
             build.build(probe(change))
+
+
+def test_my_log_may_follow_a_pointer_that_my_init_sets(probe):
+    folder = probe(binding_c="""\
+#include "probe.h"
+#define OBS_TENSOR_T FloatTensor
+#define Env Probe
+#include "vecenv.h"
+static const char* const WORDS[] = {"ticks"};
+static const char* const* words = NULL;
+void my_init(Env* env, Dict* kwargs) {
+    env->limit = (int)dict_get(kwargs, "limit")->value;
+    env->num_agents = 1;
+    words = WORDS;
+}
+void my_log(Log* log, Dict* out) { dict_set(out, words[0], log->score); }
+""")
+    spec = header.read(folder)
+    assert spec.log_reads_state and "-DPUFFER_LOG_READS_STATE" in spec.field_flags
+    with puffer_sdk.make(folder, num_envs=2) as vec:
+        assert vec.description.log_names == ("ticks",)

@@ -34,6 +34,7 @@ typedef struct Options {    // what the command line asked for
     uint64_t seed;
     int agents;       // A, of env 0; total agents = A x E
     int envs;         // E
+    int seek;         // 1: A is for probe to find
     int64_t steps;    // ticks of each env
     int layout;       // PACKED ...
     int only;         // step only this env; -1 = all

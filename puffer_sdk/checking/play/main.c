@@ -71,6 +71,7 @@ static void parse(int count, char** words) {
         else if (IS("log_length")) options.log_length = atoi(value);
         else if (IS("seed")) options.seed = strtoull(value, NULL, 10);
         else if (IS("agents")) options.agents = atoi(value);
+        else if (IS("seek")) options.seek = atoi(value);
         else if (IS("envs")) options.envs = atoi(value);
         else if (IS("steps")) options.steps = atoll(value);
         else if (IS("layout")) options.layout = atoi(value);

@@ -10,6 +10,29 @@
 //------------------------------------------------------------------------------------
 // probe: the shape of the environment, and what a step costs
 //------------------------------------------------------------------------------------
+enum { MOST_AGENTS = 256 };    // that are tried for a MY_VEC_INIT
+
+// A MY_VEC_INIT decides for itself how many agents it takes. The fewest, or those of [vec]: each
+// number is tried in a process of its own, as what a failed try has allocated is not freed
+static int smallest_tiling(void) {
+    char error[PUFFER_ERROR_SIZE] = "";
+    for (int total = 1; total <= MOST_AGENTS; total++) {
+        bool good = false;
+        if (in_fork(&good)) {
+            _exit(!api->create(&options.env, &options.vec, total, 1, 0, NULL, &watch, error));
+        }
+        if (good) {
+            return total;
+        }
+    }
+    for (int i = 0; i < options.vec.count; i++) {
+        if (strcmp(options.vec.items[i].key, "total_agents") == 0) {
+            return (int)options.vec.items[i].value;
+        }
+    }
+    return 1;
+}
+
 // What a plain env of this size costs: it writes its rows element by element, from random
 // numbers, and draws 32 more for each agent. Measured on the same machine
 static double yardstick(const Batch* b, uint32_t* rows) {
@@ -51,35 +74,21 @@ void experiment_probe(void) {
         fail(error);
     }
     watch.phase = PUFFER_IDLE;
-    PufferVec* vec = NULL;
-    int envs = 1;
-    // A MY_VEC_INIT decides for itself: look for the smallest number of agents that it takes
-    for (int total = agents; !vec && total <= 256 * agents; total += agents) {
-        vec = api->create(&options.env, &options.vec, total, 1, 0, NULL, &watch, error);
-        agents = vec ? total : agents;
-    }
-    for (int i = 0; !vec && i < options.vec.count; i++) {
-        if (strcmp(options.vec.items[i].key, "total_agents") == 0) {
-            agents = (int)options.vec.items[i].value;
-            vec = api->create(&options.env, &options.vec, agents, 1, 0, NULL, &watch, error);
-        }
-    }
-    if (!vec) {
-        fail(error);
-    }
-    envs = api->num_envs(vec);
+    options.agents = options.seek ? smallest_tiling() : agents;
+    options.envs = 1;
+    double began = cpu_seconds();
+    Batch b = batch_open(PACKED);
+    init = options.seek ? cpu_seconds() - began : init;    // what my_vec_init takes
+    int envs = api->num_envs(b.vec);
     int agents_0, first_0;
-    api->rows(vec, 0, &first_0, &agents_0);
+    api->rows(b.vec, 0, &first_0, &agents_0);
     fact(shape, .dtype = desc.obs_dtype == PUFFER_F32 ? "f32" : "u8", .obs_size = desc.obs_size,
          .heads = desc.num_atns, .mask = desc.mask_size, .truncations = desc.has_truncations,
-         .alive = desc.has_alive, .whole_steps = desc.whole_steps, .agents = agents, .envs = envs,
-         .env_agents = agents_0);
+         .alive = desc.has_alive, .whole_steps = desc.whole_steps, .agents = options.agents,
+         .envs = envs, .env_agents = agents_0);
     for (int h = 0; h < desc.num_atns; h++) {
         fact(head, .head = h, .width = desc.act_sizes[h]);
     }
-    options.agents = agents;
-    options.envs = 1;
-    Batch b = batch_open(PACKED);
     batch_reset(&b, -1);
     uint32_t* rows = malloc(sizeof *rows * (size_t)desc.obs_size * (size_t)b.agents);
     double best = 1e9;     // seconds of one step: the best block, as machines are busy

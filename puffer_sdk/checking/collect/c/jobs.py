@@ -20,6 +20,8 @@ PACKED, REVERSED, GUARD_HIGH, GUARD_LOW = range(4)      # layouts of harness.h
 SANITIZED_SLOWER = 6
 DEBUG_SLOWER = 20
 SLOW_INIT = 1.0         # seconds of computing, from which on -O0 would take too long
+SLOW_RESET = 0.02       # seconds, from which on `audit` learns from FEW of them, else from SOME
+SOME, FEW = 16, 8
 AHEAD = 48              # steps that follow each fork of `effect`
 MOST_FED = 16           # elements of an array that a field of Log adds: more make a slow run
 FEW_AHEAD = 8           # those of `crossed`
@@ -176,7 +178,8 @@ class Jobs:
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
         return [*jobs,
                 Job("audit", WATCHED, "audit", dict(
-                    envs=few, steps=s.steps(few, 4096, 0.7, touched=12, least=512, slower=3))),
+                    envs=few, repeat=SOME if s.reset_seconds < SLOW_RESET else FEW,
+                    steps=s.steps(few, 4096, 0.7, touched=12, least=512, slower=3))),
                 Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
                 Job("openings", FAST, "openings", dict(envs=few, steps=s.resets)),
                 Job("reseed", FAST, "reseed", dict(

@@ -22,7 +22,7 @@ SMALL = 64              # sizes up to which eight times as much is not absurd
 ENOUGH = 16             # keys, from which on each gets less
 LARGE = 8               # integers from which on a key is taken for a size
 LONG = 16               # times as many steps for a key that seems to change nothing
-SLOW = 0.05             # seconds of an init and a reset, from which on there is one env, of one
+SLOW = 0.03             # seconds of an init and a reset, from which on there is one env, of one
 #                         other value for each key
 PATIENCE = 10           # times the seconds of the ini's own values, and
 BRIEF, LONGEST = 3.0, 30.0      # what no play is denied, and what none is given

@@ -134,19 +134,21 @@ def mutable_global(facts: Facts):
     use, what MY_VEC_INIT makes once for all envs, and a table that init fills with values that
     do not depend on the env (envs are made one after the other). The same table filled on
     demand in c_reset or c_step is reported: there threads race to fill it, unless an atomic flag,
-    a lock or pthread_once keeps all but one of them out.
+    a lock or pthread_once keeps all but one of them out. What init sets from the env's settings
+    alone is a warning: it is right as long as all envs of a process have the same settings.
 
     Fix: move it into the env struct; make a table `static const`, or fill it in init.
     """
     for shared in shared_state(facts.source, _dice_calls(facts)):
         variable = shared.variable
-        kind = "a static variable" if variable.function else "a file-scope variable"
+        kind = f"a {'static' if variable.function else 'file-scope'} variable"
         places = ", ".join(f"{f}:{n} ({name})" for f, n, name in shared.places[:4])
-        yield Finding("PUF108", f"all envs share '{variable.name}', {kind} that "
-                                f"{shared.writer} changes", **variable.at,
+        sets = "sets from an env's settings" if shared.of_settings else "changes"
+        yield Finding("PUF108", f"all envs share '{variable.name}', {kind} that {shared.writer} "
+                                f"{sets}", **variable.at,
+                      severity="warning" if shared.of_settings else "",
                       expected="state in the env struct", actual=f"written at {places}",
-                      hint=f"move {variable.name} into {facts.spec.struct}"
-                      if facts.spec else None)
+                      hint=facts.spec and f"move {variable.name} into {facts.spec.struct}")
 
 
 def _starts(facts: Facts) -> tuple[str, ...]:
@@ -235,7 +237,7 @@ def _is_static_seed(facts: Facts, call: Call) -> bool:
 
 @rule("PUF110", "alloc-in-step", "warning", static=True)
 def alloc_in_step(facts: Facts):
-    """c_step, or c_reset, which every episode's end runs, allocates or frees memory.
+    """c_step, or a c_reset that it runs, allocates or frees memory.
 
     Why it is slow: a step of a small game takes 50 nanoseconds, a malloc as much again, and
     with many threads they wait for one another inside it. What is not freed on every path
@@ -262,7 +264,7 @@ def alloc_in_step(facts: Facts):
 
 @rule("PUF111", "io-in-step", "warning", static=True)
 def io_in_step(facts: Facts):
-    """c_step, or c_reset, prints, reads or writes a file, runs a program, or sleeps.
+    """c_step, or a c_reset that it runs, prints, reads or writes a file, runs a program, or sleeps.
 
     Why it is slow: one printf costs as much as a hundred steps of a small game, and thousands
     of envs print at once: the dashboard drowns, and the log fills the disk. A file that is
@@ -292,8 +294,7 @@ def io_in_step(facts: Facts):
 def _grouped(facts: Facts, names: set[str]) -> list[tuple[Function, list[Call]]]:
     """Library calls of these names that c_step can reach, function by function."""
     found = []
-    for function in facts.source.reach("c_step", "c_reset", *facts.source.batch_steps(),
-                                       without=_NOT_STEPS):
+    for function in facts.source.reach("c_step", *facts.source.batch_steps(), without=_NOT_STEPS):
         calls = [call for call in function.library_calls if call.name in names]
         if calls:
             found.append((function, calls))

@@ -33,20 +33,20 @@ void experiment_again(void) {
             batch_step(&b, -1, 0);
         }
         for (int e = 0; e < b.envs; e++) {
-            uint64_t first[3];
-            for (int k = 0; k < 3; k++) {
-                if (k == 2) {
+            uint64_t first[4], game = 0;
+            for (int k = 0; k < 4; k++) {
+                if (k == 3) {
                     batch_seed(&b, e, (uint32_t)mix((uint64_t)(round * b.envs + e)));
                 }
                 batch_reset(&b, e);
                 first[k] = hash_array(&b, e, OBSERVATIONS, 1);
-                uint64_t game = k == 1 ? play_game(&b, e, first[k]) : games[e];
-                moves[e] = moves[e] || (round > 0 && game != games[e]);
-                games[e] = game;
+                game = k == 1 ? play_game(&b, e, first[k]) : game;
             }
+            moves[e] = moves[e] || (round > 0 && game != games[e]);
+            games[e] = game;
             tests++;
             same += first[0] == first[1];
-            by_seed += first[2] != first[1];
+            by_seed += first[3] != first[2];    // and not what the game before them left behind
         }
     }
     int kept = 0, others = 0;

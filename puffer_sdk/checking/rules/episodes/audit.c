@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESETS = 16, MAX_WORDS = 1 << 12 };
+enum { MAX_WORDS = 1 << 12 };
 
 static size_t element_count(const Batch* b, int env) {
     size_t count = (size_t)desc.obs_size * (size_t)b->count[env];
@@ -136,7 +136,7 @@ static void step_audited(Batch* b, int env) {
 
 static int64_t learn_home(Batch* b, int e, Home* home, Words* w, Audit* a) {
     int64_t t = 0;
-    for (int r = 0; r < RESETS; r++) {
+    for (int r = 0; r < options.repeat; r++) {
         uint64_t before = rng_of(b, e);
         watch.step = t;
         reset_audited(b, e);
@@ -378,7 +378,7 @@ static void learn_ranges(Batch* b, Range* ranges, size_t elements) {
     for (size_t i = 0; i < elements; i++) {
         ranges[i] = (Range){1e300, -1e300, 0, 0};
     }
-    for (int r = 0; r < 2 * RESETS; r++) {
+    for (int r = 0; r < 2 * options.repeat; r++) {
         reset_audited(b, -1);
         for (int e = 0; e < b->envs; e++) {
             for (size_t i = 0; i < elements && i < element_count(b, e); i++) {

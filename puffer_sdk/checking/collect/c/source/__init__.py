@@ -7,6 +7,7 @@
     effects     which variables a function stores to
     shared      state that all envs of a process share
     actions     comparisons of actions with ids that no agent can choose
+    conditional actions whose effect has further conditions
     counters    fields that count, and what they are compared with
     switches    what is the same in the whole play
     generators  random generators: copies that are not stored back, and those that begin anew

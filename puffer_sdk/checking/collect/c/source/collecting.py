@@ -85,8 +85,9 @@ class Own:
         self.folder = Path(request["folder"])
         self.names: dict[str, str | None] = {}
         self.texts: dict[str, str] = {}
-        self.ours = tuple(flag[2:] for flag in request["flags"]
-                          if flag.startswith("-I") and flag[2:] != request["folder"])
+        included = (flag[2:] for flag in request["flags"] if flag.startswith("-I"))
+        self.ours = tuple(each for each in included     # a checkout's root holds the author's, too
+                          if not self.folder.is_relative_to(each))
 
     def name(self, cursor) -> str | None:
         """The file relative to the env's folder; None if it is ours, or the system's."""

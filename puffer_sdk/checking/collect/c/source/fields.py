@@ -16,6 +16,8 @@ from .....env.syntax import Node, Pointers
 FILLS = {"memset", "__builtin_memset", "__memset_chk", "__builtin___memset_chk", "bzero"}
 COPIES = {"memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__builtin___memcpy_chk",
           "__builtin___memmove_chk"}
+# fields of the contract: what is stored to them is more than drawn
+SHOWN = ("observations", "rewards", "terminals", "truncations", "action_mask", "log", "num_agents")
 
 
 class Body(Protocol):
@@ -59,6 +61,50 @@ class Fields:
                    (node.writes or node.op == "&") and node.children
                    and self.is_field(node.children[0], field)
                    for function in self.functions.values() for node in function.nodes)
+
+    def fields_of(self, setting: str) -> set[int]:
+        """The fields of structs that hold an [env] key: those that binding.c stores it to, or the
+        env struct's of that name."""
+        if "binding.c" not in self.files:
+            return {node.key for function in self.functions.values() for node in function.nodes
+                    if self.is_field(node, setting)}
+        return {node.children[0].key for function in self.functions.values()
+                if function.file == "binding.c" for node in function.nodes
+                if node.op == "=" and node.children[0].kind == "member"
+                and any(inner.kind == "string" and inner.more == f'"{setting}"'
+                        for inner in node.children[1].walk())}
+
+    def is_only_read(self, setting: str) -> bool:
+        """Whether steps read what holds an [env] key, and nothing but my_init writes it."""
+        fields, stepping = self.fields_of(setting), self.stepping()
+        read = any(node.key in fields for function in stepping for node in function.nodes)
+        return read and not any(
+            node.writes and node.children[0].key in fields
+            and (function in stepping or not _bounds(node, fields))
+            for function in self.reach("init", "c_reset", "c_step") for node in function.nodes)
+
+    def is_only_drawn(self, setting: str) -> bool:
+        """Whether what holds an [env] key is read to draw, or to make fields that are."""
+        made, drawn = self.fields_of(setting), self.reach("c_render", "c_close")
+        playing = self.reach("c_step", "c_reset", "init", "my_init", "my_vec_init")
+        seen: set[int] = set()
+        while made - seen:
+            field = (made - seen).pop()
+            seen.add(field)
+            for node in (node for function in playing for node in function.nodes):
+                if node.key != field or node.kind != "member":
+                    continue
+                store = next((up for up in node.up() if up.op == "="), None)
+                if store is None:
+                    return False
+                target = store.children[0]
+                while target.kind == "index" and not node.is_within(target.children[1]):
+                    target = target.children[0]
+                if target.kind != "member" or any(self.is_field(part, name) for name in SHOWN
+                                                  for part in target.walk()):
+                    return False
+                made.add(target.key)
+        return any(node.key in seen for function in drawn for node in function.nodes)
 
     def is_env(self, node: Node) -> bool:
         """Whether this is the env struct, or a pointer to one."""
@@ -165,3 +211,23 @@ def is_zero(function: Body, value: Node) -> bool:
             for node in function.nodes)
     return value.kind in ("literal", "list") and all(
         node.kind in ("literal", "list") or node.bare().value == 0 for node in value.walk())
+
+
+def field_of(node: Node) -> int | None:
+    """The field of `.field = node`, or of `x->field = node`."""
+    inner = node
+    while inner.parent is not None and (inner.parent.kind == "cast" or inner.parent.op == "&"):
+        inner = inner.parent
+    up = inner.parent
+    target = up.children[0] if up is not None and up.children else None
+    if target is None or target is inner or up.children[-1] is not inner:
+        return None
+    stored = target.kind == "designator" or (up.op == "=" and target.kind == "member")
+    return target.key if stored else None
+
+
+def _bounds(store: Node, fields: set[int]) -> bool:
+    """Whether a store only bounds a field: what it stores, or the test before it, is of it."""
+    tests = [up.children[0] for up in store.up() if up.kind == "if"]
+    return any(node.key in fields for part in (*store.children[1:], *tests)
+               for node in part.walk())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .....env import syntax
 from .....env.syntax import Node, Pointers
-from .fields import FILLS, Fields, is_zero
+from .fields import FILLS, Fields, field_of, is_zero
 from .layout import Layout
 
 
@@ -81,12 +81,17 @@ class Function:
     def calls(self) -> set[str]:
         """The author's functions that it calls, or names: a function that is named may be called.
 
-        A call through a pointer may be one of any function that is named somewhere.
+        A call through a pointer may be one of any function that is named somewhere; one through a
+        field, of those alone that are named for no other field.
         """
-        known = self.source.functions
+        known, named = self.source.functions, self.source.named
         found = {node.name for node in self.names if node.name in known}
-        if any(node.kind == "call" and not node.name for node in self.nodes):
-            found |= self.source.named
+        for node in self.nodes:
+            if node.kind == "call" and not node.name:
+                through = node.children[0].bare() if node.children else None
+                field = through.key if through and through.kind == "member" else None
+                found |= {name for name, fields in named.items()
+                          if None in (field, *fields) or field in fields}
         return found - {self.name}
 
     @cached_property
@@ -162,15 +167,18 @@ class Source(Fields):
     # -- who calls whom
 
     @cached_property
-    def named(self) -> set[str]:
-        """The author's functions that are named other than to call them."""
-        found = {node.name for variable in self.globals.values() for node in variable.functions}
-        for function in self.functions.values():
-            for node in function.nodes:
-                if node.is_function and not (
-                        node.parent.kind == "call" and node.parent.children[0] is node):
-                    found.add(node.name)
-        return found & set(self.functions)
+    def named(self) -> dict[str, set[int | None]]:
+        """The author's functions that are named other than to call them -> the fields of structs
+        that they are stored to there, None for anything else."""
+        found: dict[str, set[int | None]] = {}
+        mentions = [node for variable in self.globals.values() for node in variable.functions]
+        mentions += [node for function in self.functions.values() for node in function.nodes
+                     if node.is_function and not (
+                         node.parent.kind == "call" and node.parent.children[0] is node)]
+        for node in mentions:
+            if node.name in self.functions:
+                found.setdefault(node.name, set()).add(field_of(node))
+        return found
 
     def reach(self, *starts: str, without: tuple[str, ...] = ()) -> list[Function]:
         """The functions of `starts` and those they may call, not going through `without`."""
@@ -323,21 +331,6 @@ class Source(Fields):
                         self.is_field(inner, "log") for argument in call.node.arguments[:1]
                         for inner in argument.walk()):
                     yield "log", function.file, call.node.line
-
-    def is_only_read(self, field: str) -> bool:
-        """Whether steps read this field of a struct, and nothing but my_init writes it."""
-        read = any(self.is_field(node, field)
-                   for function in self.stepping() for node in function.nodes)
-        return read and not any(
-            node.writes and self.is_field(node.children[0], field)
-            and (function in self.stepping() or not self._bounds(node, field))
-            for function in self.reach("init", "c_reset", "c_step") for node in function.nodes)
-
-    def _bounds(self, store: Node, field: str) -> bool:
-        """Whether a store only bounds a field: what it stores, or the test before it, is of it."""
-        tests = [up.children[0] for up in store.up() if up.kind == "if"]
-        return any(self.is_field(node, field) for part in (*store.children[1:], *tests)
-                   for node in part.walk())
 
     def integer_divisions(self) -> Iterator[tuple[int, str, int, str]]:
         """(element, file, line, text) of stores to one element that divide integers."""

@@ -26,6 +26,7 @@ class Shared:
     variable: Variable
     writer: str                             # the function of the first write
     places: list[tuple[str, int, str]]      # (file, line, function) of each write
+    of_settings: bool                       # the same for all envs of the same settings
 
 
 def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
@@ -36,7 +37,7 @@ def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
     stepping = source.reach("c_reset", "c_step", *source.batch_steps(), without=_LEFT_OUT)
     making = [f for f in source.reach("init", "my_init", without=_LEFT_OUT) if f not in stepping]
     closing = source.reach("c_close")
-    tables = _Tables(source, making + stepping, {id(call.node) for call in dice})
+    tables = _Tables(source, making, stepping, {id(call.node) for call in dice})
     found = []
     by_variable: dict[Variable, list[Access]] = {}
     for access in accesses(source, stepping + making):
@@ -52,7 +53,8 @@ def shared_state(source: Source, dice: Iterable[Call] = ()) -> list[Shared]:
             late = [] if counted else [w for w in writes if not tables.is_alike(w)]
         if late:
             places = sorted({(w.function.file, w.node.line, w.function.name) for w in late})
-            found.append(Shared(variable, late[0].function.name, places))
+            found.append(Shared(variable, late[0].function.name, places, all(
+                write.function in making and tables.is_of_settings(write) for write in late)))
     return sorted(found, key=lambda one: (one.variable.file, one.variable.line,
                                           one.variable.name))
 
@@ -79,8 +81,10 @@ def _is_count(source: Source, variable: Variable, writes: list[Access],
 class _Tables:
     """Whether the same values are stored for every env."""
 
-    def __init__(self, source: Source, functions: list[Function], dice: set[int]):
-        self.source, self.functions, self.dice = source, functions, dice
+    def __init__(self, source: Source, making: list[Function], stepping: list[Function],
+                 dice: set[int]):
+        self.source, self.making, self.functions = source, making, making + stepping
+        self.dice = dice
         self.known: dict[str, set[int]] = {}
 
     def is_once(self, write: Access) -> bool:
@@ -98,6 +102,30 @@ class _Tables:
             return not self.depends(write.function, node)
         return self.is_guarded(write.function, node, self.is_shared) and not self.depends(
             write.function, node)
+
+    def is_of_settings(self, write: Access) -> bool:
+        """An assignment of what the env has from its settings alone."""
+        return write.node.op == "=" and self.is_setting(write.function, write.node.children[1])
+
+    def is_setting(self, function: Function, value: Node, seen: frozenset[int] = frozenset()
+                   ) -> bool:
+        """Whether a value comes from constants and from fields that nothing but init or my_init
+        gives such values."""
+        fields = [node for node in value.walk() if node.kind == "member" and any(
+            self.depends(function, child) for child in node.children)]
+        inside = {id(inner) for field in fields for inner in field.walk()}
+        if any(self.depends(function, node) for node in value.walk()
+               if id(node) not in inside and not node.children):
+            return False
+        if any(self.is_shared(node) and {**self.source.globals, **self.source.statics}[
+                node.key].is_mutable for node in value.walk()):
+            return False
+        stores = [(each, node) for each in self.functions for node in each.nodes if node.writes
+                  and node.children[0].key in {field.key for field in fields} - seen]
+        return not any(field.name == "rng" or field.key is None for field in fields) and all(
+            node.op == "=" and each in self.making
+            and self.is_setting(each, node.children[1], seen | {node.children[0].key})
+            for each, node in stores)
 
     def depends(self, function: Function, node: Node) -> bool:
         """Whether a value comes from the env, or from chance."""

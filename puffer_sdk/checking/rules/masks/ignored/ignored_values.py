@@ -1,9 +1,10 @@
 """PUF411: values of a head that never lead to different futures."""
 from __future__ import annotations
 
+from ....collect.c.source import conditional
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.registry import NotTested, detector
 from .action_ignored import ENOUGH, place, tried
 
 CHANCE = 0.01           # that values which do differ did not, at any of so many moments
@@ -13,17 +14,28 @@ SELDOM = 4              # a head that matters at one moment of so many has rarer
 @detector("PUF411", "values")
 def values(facts: Facts):
     """Two values of a head never lead to different observations, rewards or terminals."""
+    unmet: set[tuple[int, int]] = set()
     for one in tried(facts):
         if SELDOM * one.moved > one.tested and one.fact.width > 1:      # numbers may be clamped
-            yield from _same_values(facts, one.fact, one.name)
+            yield from _same_values(facts, one.fact, one.name, unmet)
+    if unmet:
+        values = ", ".join(str(value) for _, value in sorted(unmet))
+        raise NotTested(f"c_step handles action{'s' if len(unmet) > 1 else ''} {values} on "
+                        "conditions that the play never met")
 
 
-def _same_values(facts: Facts, fact: Fact, which: str):
-    """Grouped by the first of them."""
+def _same_values(facts: Facts, fact: Fact, which: str, unmet: set[tuple[int, int]]):
+    """Grouped by the first of them; `unmet` gets those that have conditions of their own."""
+    asked = {id for id in conditional.ids(facts.source, facts.spec) if id[0] == fact.head}
     groups: dict[float, list] = {}
     for first, value, moments in fact.same:
         chance = chance_of(fact, first, value) ** moments * fact.values ** 2
-        if moments >= ENOUGH and chance < CHANCE:
+        waiting = {(fact.head, int(each)) for each in (first, value)} & asked
+        if moments < ENOUGH or chance >= CHANCE:
+            continue
+        if waiting:
+            unmet |= waiting
+        else:
             groups.setdefault(first, []).append((value, moments))
     for first, members in groups.items():
         values = ", ".join(f"{value:g}" for value, _ in members)

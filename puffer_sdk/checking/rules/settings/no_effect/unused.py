@@ -26,6 +26,8 @@ def _without_effect(facts: Facts):
         if facts.source.is_only_read(key):
             unreached.append(key)
             continue
+        if facts.source.is_only_drawn(key):
+            continue
         tried = sorted({v.value for v in facts.variants if v.key == key})
         yield Finding("PUF113", f"[env] {key} changes nothing", **ini_place(facts, key),
                       expected="another game under another value",
