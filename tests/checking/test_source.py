@@ -574,9 +574,17 @@ def test_a_setting_that_only_drawing_needs(game, init, step, render, drawn):
     ("void lift(Game* env) { if (env->size > 2) env->tick++; }",
      "switch (action) { case 2: env->tick--; break; case 3: lift(env); }", {(0, 3)}),
     ("void act(Game* env, int what) { if (what == 4 && env->size) env->tick++; }",
-     "int used = env->tick ? 0 : action; act(env, used);", {(0, 4)})])
+     "int used = env->tick ? 0 : action; act(env, used);", {(0, 4)}),
+    # what only the action itself brings about is never met
+    ("", "if (env->lit > 0) env->lit--; if (action == 3 && env->lit != 0) env->lit = 9;", set()),
+    ("", "if (action == 3) { if (env->lit && env->size > 2) env->lit = 9; }", set()),
+    ("", "switch (action) { case 3: if (env->lit != 0) { env->lit = 9; } break; }", set()),
+    ("", "if (action == 3 && env->lit == 0) env->lit = 9;", {(0, 3)}),
+    ("", "if (action == 2) env->lit = 4; if (action == 3 && env->lit) env->lit = 9;", {(0, 3)}),
+    ("", "env->lit = env->tick; if (action == 3 && env->lit > 2) env->lit = 9;", {(0, 3)})])
 def test_actions_that_have_conditions_of_their_own(game, helpers, step, asked):
-    facts = game(helpers=helpers, step="int action = (int)env->actions[0]; " + step)
+    facts = game(fields="int lit;", helpers=helpers,
+                 step="int action = (int)env->actions[0]; " + step)
     assert conditional.ids(facts.source, facts.spec) == asked
 
 

@@ -68,7 +68,7 @@ void experiment_probe(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);    // what the env prints is shown where it cannot be made
     watch.phase = PUFFER_INIT;
     double init = cpu_seconds();    // the first: it may make what all share
-    int agents = api->agents_per_env(&options.env, &watch, error);
+    int agents = options.seek ? 1 : api->agents_per_env(&options.env, &watch, error);
     init = cpu_seconds() - init;
     if (agents < 1) {
         fail(error);

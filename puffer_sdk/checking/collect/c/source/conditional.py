@@ -4,15 +4,21 @@
     case LIFT: lift(env);               // and lift() begins with a test
 
 Whether such an action does anything is for the play to meet, so that no moments of random play show
-that it does nothing.
+that it does nothing. But a condition that asks for what nothing else than the action brings about
+is never met: `if (env->burns != 0) env->burns = 9;`.
 """
 from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
 
 from .....base.spec import Spec
 from .....env.syntax import Node
 from .actions import Actions
 from .model import TESTS, Function, Source
 
+COMPARE = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+           ">": operator.gt, ">=": operator.ge}
 DEEPEST = 8         # locals and parameters through which an action is followed
 
 
@@ -29,6 +35,7 @@ def ids(source: Source, spec: Spec | None) -> set[tuple[int, int]]:
                 compared, value = switch and switch.children[0], node.children[0].value
                 does = _after(node)
                 more = any(_has_test(source, part) for part in does)
+                inner = [part for part in does if part.kind == "if"][:1]
             elif node.op == "==" and node.kind == "binary":
                 branch = next((up for up in node.up() if up.kind == "if"), None)
                 if branch is None or not node.is_within(branch.children[0]):
@@ -36,11 +43,48 @@ def ids(source: Source, spec: Spec | None) -> set[tuple[int, int]]:
                 compared, value = node.children[0], node.children[1].bare().value
                 more = any(n.op == "&&" for n in branch.children[0].walk()) or _has_test(
                     source, branch.children[1])
+                does = branch.children[1:2]
+                inner = [branch, *(part for part in does[0].children if part.kind == "if")][:2]
             else:
                 continue
-            if more and compared is not None and value is not None:
+            if more and compared is not None and value is not None and not any(
+                    _is_never_met(source, term, does)
+                    for one in inner for term in _conjuncts(one.children[0])):
                 found |= {(head, int(value)) for head in _heads(actions, function, compared)}
     return found
+
+
+def _conjuncts(test: Node) -> Iterator[Node]:
+    test = test.bare()
+    if test.op == "&&":
+        for part in test.children:
+            yield from _conjuncts(part)
+    else:
+        yield test
+
+
+def _is_never_met(source: Source, term: Node, does: list[Node]) -> bool:
+    """Whether a field is compared with a number, and all that is stored to it elsewhere fails:
+    zeros at first, other constants, and what only counts down."""
+    compare, number = operator.ne, 0        # a field alone
+    if term.op == "!":
+        term, compare = term.children[0].bare(), operator.eq
+    elif term.op in COMPARE:
+        compare, number = COMPARE[term.op], term.children[1].bare().value
+        term = term.children[0].bare()
+    if term.kind != "member" or number is None:
+        return False
+    stores = [node for function in source.functions.values() for node in function.nodes
+              if node.writes and node.children[0].key == term.key]
+    values: set[float] = {0}
+    for node in stores:
+        if "--" in node.op or node.op == "-=" or any(node.is_within(part) for part in does):
+            continue
+        value = node.children[1].bare().value if node.op == "=" else None
+        if value is None:
+            return False
+        values.add(value)
+    return bool(stores) and not any(compare(value, number) for value in values)
 
 
 def _after(case: Node) -> list[Node]:
