@@ -30,8 +30,11 @@ from .values import COMMAND_LINE, Config, Given, complete
 
 
 def find_ini(folder: Path) -> Path | None:
-    """FOLDER/NAME.ini; in upstream's layout (ocean/NAME) also config/NAME.ini beside ocean."""
-    return next((path for path in ini_places(folder) if os.path.lexists(path)), None)
+    """FOLDER/NAME.ini; in upstream's layout (ocean/NAME) also config/NAME.ini beside ocean, or an
+    ini there whose env_name lists NAME."""
+    places = ini_places(folder)
+    found = next((path for path in places if os.path.lexists(path)), None)
+    return found or next((inifile.listing(path.parent, folder.name) for path in places[1:]), None)
 
 
 def ini_places(folder: Path) -> list[Path]:
@@ -44,10 +47,8 @@ def ini_places(folder: Path) -> list[Path]:
 
 def shared_ini(folder: Path | None, ini: Path | None) -> Path | None:
     """Upstream's config/default.ini, which holds for every environment beside it."""
-    if folder is None or ini not in ini_places(folder)[1:]:
-        return None
-    shared = ini.with_name("default.ini")
-    return shared if os.path.lexists(shared) else None
+    shared = ini.with_name("default.ini") if ini and ini.parent != folder else None
+    return shared if folder and shared and os.path.lexists(shared) else None
 
 
 def own_inis(folder: Path) -> list[Path]:

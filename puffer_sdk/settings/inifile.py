@@ -127,6 +127,17 @@ def parse(text: str, path: Path) -> tuple[list[Entry], dict[str, int], list[Usag
     return entries, sections, faults
 
 
+def listing(folder: Path, name: str) -> Path | None:
+    """The ini in a folder whose [base] env_name has this name among others."""
+    for path in sorted(folder.glob("*.ini")):
+        if path.is_file():
+            entries, _, _ = read(path)
+            if any((entry.section, entry.key) == ("base", "env_name")
+                   and name in without_comment(entry.text).split() for entry in entries):
+                return path
+    return None
+
+
 def raise_all(faults: list[UsageError]) -> None:
     """Raise the first fault, with the others named below it. Nothing if there are none."""
     if not faults:

@@ -34,7 +34,7 @@ def game(**experiments: list) -> Facts:
     facts.source = SimpleNamespace(
         reach=lambda *roots, without=(): [], stepping=list, files={}, layout=None,
         clears_observations=lambda: False, integer_divisions=list, changes_of=lambda element: [],
-        literal_stores=set, assigned_logs=list, cleared_logs=list)
+        literal_stores=set, assigned_logs=list, cleared_logs=list, computed_logs=set)
     facts.spec = SimpleNamespace(functions={}, macro_lines={}, struct="Dock", log_fields=(),
                                  has_max_agents=False, binding=None, act_widths=None,
                                  header=SimpleNamespace(name="dock.h"))

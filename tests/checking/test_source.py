@@ -138,6 +138,15 @@ def test_a_log_that_is_changed_and_stored_back_is_not_cleared(step, cleared, gam
     assert [name for name, _, _ in facts.source.cleared_logs()] == cleared
 
 
+@pytest.mark.parametrize("step, computed", [
+    ("env->log.score = env->log.hits[0] / 4.0f;", {"score"}),
+    ("Log* log = &env->log; log->score = 0.5f * log->hits[1];", {"score"}),
+    ("env->log.score = env->log.hits[0] / env->log.n;", set()),         # the mean of a mean
+    ("env->log.score = env->log.score + 1;", set()), ("env->log.score = env->tick;", set())])
+def test_columns_that_are_computed_from_others(step, computed, game):
+    assert game(step=step).source.computed_logs() == computed
+
+
 # -- calls -----------------------------------------------------------------------------------
 
 

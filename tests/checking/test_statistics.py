@@ -292,8 +292,20 @@ def test_a_rover_that_is_pulled_out_is_not_stuck(changed):
 def test_values_that_seldom_matter_take_more_moments(rates, moments, found):
     fact = SimpleNamespace(rates=rates, width=len(rates), values=len(rates), head=0,
                            same=[[0, 1, moments]])
-    facts = SimpleNamespace(at_macro=lambda name: {}, at=lambda name: {}, seed=1)
-    assert bool(list(ignored._same_values(facts, fact, "the action"))) == found
+    facts = SimpleNamespace(at_macro=lambda name: {}, at=lambda name: {}, seed=1, spec=None,
+                            source=None)
+    assert bool(list(ignored._same_values(facts, fact, "the action", set()))) == found
+
+
+def test_values_whose_conditions_were_not_met_are_not_told(monkeypatch):
+    monkeypatch.setattr(ignored.conditional, "ids", lambda source, spec: {(0, 1), (1, 0)})
+    fact = SimpleNamespace(rates=[0.5] * 4, width=4, values=4, head=0,
+                           same=[[0, 1, 400], [2, 3, 400]])
+    facts = SimpleNamespace(at_macro=lambda name: {}, at=lambda name: {}, seed=1, spec=None,
+                            source=None)
+    unmet: set = set()
+    (told,) = ignored._same_values(facts, fact, "the action", unmet)
+    assert "3" in told.message and unmet == {(0, 1)}
 
 
 @pytest.mark.parametrize("row_of, found", [

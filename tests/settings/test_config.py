@@ -621,6 +621,11 @@ def test_upstreams_default_ini_comes_first(tmp_path, monkeypatch, capsys):
     assert result.origin["train.gamma"] == "grid.ini:2"
     seen = "\n".join(warnings(capsys))
     assert "base.seed and train.seed are one setting here; train.seed = 73 is used" in seen
+    (tmp_path / "config/grid.ini").rename(tmp_path / "config/grids.ini")
+    assert resolve(folder).train.gamma == 0.995
+    with (tmp_path / "config/grids.ini").open("a") as ini:  # an ini of several
+        ini.write("[base]\nenv_name = maze grid  # both\n")
+    assert resolve(folder).train.gamma == 0.8
     (folder / "grid.ini").write_text("[train]\ngamma = 0.7\n")     # an ini of its own stands alone
     assert resolve(folder).vec.total_agents == 4096
 

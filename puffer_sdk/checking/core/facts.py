@@ -208,7 +208,9 @@ class Facts:
         """Elements of the observation by their OBS_ name, where it is theirs: "OBS_SPEED"."""
         first, last = limits(element)
         if element != span(first, last):
-            return f"elements {element}"
+            until, stride = getattr(element, "pattern", None) or (0, self.shape.obs_size)
+            return f"elements {element}" + (
+                f", up to {until}," if until + stride < self.shape.obs_size else "")
         part = next((part for part in self.row.parts
                      if part.name and part.first <= first and last <= part.last), None)
         if part is None:
@@ -220,7 +222,7 @@ class Facts:
         """Elements of the observation by name and place: "OBS_FUEL (element 3)"."""
         first, last = limits(element)
         if element != span(first, last):
-            return f"elements {element} of the observation"
+            return f"{self.called(element)} of the observation"
         return title(self.row.parts, first, last)
 
     def at_element(self, element: int) -> dict:
@@ -293,7 +295,8 @@ def repeated(numbers) -> Elements | None:
         stride = math.gcd(*(start - starts[0] for start in starts))
         if 2 * len(pairs) > (starts[-1] - starts[0]) // stride:
             first = starts[0] % stride
-            return Elements(*pairs[0], f"{span(first, first + sizes.pop())} of each {stride}")
+            return Elements(*pairs[0], f"{span(first, first + sizes.pop())} of each {stride}",
+                            (pairs[-1][1], stride))
     return None
 
 

@@ -14,10 +14,12 @@ class Elements(str):
 
     first: int
     last: int
+    pattern: tuple[int, int] | None         # its last number, and the distance of its blocks
 
-    def __new__(cls, first: int, last: int, text: str = "") -> Elements:
+    def __new__(cls, first: int, last: int, text: str = "",
+                pattern: tuple[int, int] | None = None) -> Elements:
         made = super().__new__(cls, text or f"{first}-{last}")
-        made.first, made.last = first, last
+        made.first, made.last, made.pattern = first, last, pattern
         return made
 
 

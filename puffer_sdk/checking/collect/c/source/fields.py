@@ -106,6 +106,26 @@ class Fields:
                 made.add(target.key)
         return any(node.key in seen for function in drawn for node in function.nodes)
 
+    def computed_logs(self) -> set[str]:
+        """Fields of Log that steps compute from others, which are sums: sums, unless of n."""
+        found = set()
+        for function in self.reach("c_step"):
+            for node in function.nodes:
+                if node.kind == "binary" and node.op == "=" and self.stores_column(function, node):
+                    read = {inner.name for inner in node.children[1].walk()
+                            if self.is_of_log(function, inner)} - {node.children[0].name}
+                    if read and "n" not in read:
+                        found.add(node.children[0].name)
+        return found
+
+    def stores_column(self, function: Body, node: Node) -> bool:
+        """Whether an assignment is one to a field of env->log."""
+        return self.is_of_log(function, node.children[0])
+
+    def is_of_log(self, function: Body, node: Node) -> bool:
+        return node.kind == "member" and bool(node.children) and \
+            self.leads_to(function, node.children[0], "log")
+
     def is_env(self, node: Node) -> bool:
         """Whether this is the env struct, or a pointer to one."""
         return bool(self.struct) and node.type.removesuffix(" *").removeprefix(

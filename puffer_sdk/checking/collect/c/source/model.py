@@ -307,13 +307,7 @@ class Source(Fields):
         """(field, file, line) of each env->log.field = ... that steps run."""
         return [(node.children[0].name, function.file, node.children[0].line)
                 for function in self.reach("c_step") for node in function.nodes
-                if node.kind == "binary" and node.op == "=" and self._is_column(function, node)]
-
-    def _is_column(self, function: Function, node: Node) -> bool:
-        """Whether an assignment is one to a field of env->log."""
-        target = node.children[0]
-        return target.kind == "member" and bool(target.children) and \
-            self.leads_to(function, target.children[0], "log")
+                if node.kind == "binary" and node.op == "=" and self.stores_column(function, node)]
 
     def cleared_logs(self) -> Iterator[tuple[str, str, int]]:
         """("log", or a field of it, file, line) of what steps set back to 0 in env->log."""
@@ -324,7 +318,7 @@ class Source(Fields):
                     if self.is_field(target, "log"):
                         if is_zero(function, value):
                             yield "log", function.file, target.line
-                    elif value.bare().value == 0 and self._is_column(function, node):
+                    elif value.bare().value == 0 and self.stores_column(function, node):
                         yield target.name, function.file, target.line
             for call in function.library_calls:
                 if call.name in FILLS and any(

@@ -23,13 +23,15 @@ def assigned(facts: Facts):
 
 def replaced(facts: Facts) -> list[str]:
     """Fields of Log in which entries left neither what was far above them, as a maximum does, nor
-    what was far below, as a minimum does; those that are just set back to 0 are not meant."""
+    what was far below, as a minimum does; those that are just set back to 0 are not meant, nor
+    those that are computed from other fields."""
     names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
     cleared = {name for name, _, _ in facts.source.cleared_logs()}
-    found = {}
+    computed, found = facts.source.computed_logs(), {}
     for fact in facts.all("columns", "column"):
         name = names[fact.element] if fact.element < len(names) else ""
         is_cleared = fact.zero == fact.entries and cleared & {name, "log"}
-        if name and max(fact.above, fact.below) < fact.entries and not is_cleared:
+        is_meant = is_cleared or name in computed
+        if name and not is_meant and max(fact.above, fact.below) < fact.entries:
             found[name] = True
     return list(found)

@@ -38,7 +38,7 @@ def always(facts: Facts, element: int | Elements) -> Finding:
     first, last = limits(element)
     place = facts.at_element(first) or facts.at_macro("OBS_SIZE") or facts.at("c_step")
     value = float(facts.statistics.low[first])
-    be = "are" if last > first else "is"
+    be = "is" if element == first else "are"
     return Finding("PUF305", f"{facts.titled(element)} {be} always {value:g}, in "
                              f"{facts.fact('run', 'run').steps:,} steps", **place,
                    element=element, expected="values that tell the agent something",
