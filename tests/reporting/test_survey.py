@@ -273,6 +273,7 @@ def test_an_ini_that_asks_for_ten_thousand_games_makes_no_trial_longer(monkeypat
     monkeypatch.setattr(trial, "train", lambda *args, **options: mock.Mock(checkpoint=tmp_path))
     monkeypatch.setattr(trial, "evaluate", stops)
     monkeypatch.setattr(survey.record, "record", stops)
+    monkeypatch.setattr(survey.paths, "find_env", lambda folder: folder)
     monkeypatch.setattr(survey.build, "build", mock.Mock())
     monkeypatch.setattr(survey.EnvJob, "of", mock.Mock())
     monkeypatch.setattr(survey.config, "resolve", mock.Mock())
