@@ -113,6 +113,10 @@ class NoEnvs(UsageError):
     printed = True
 
 
+class NotAnEnv(UsageError):
+    """A folder whose header is not there, or is not named as the folder is."""
+
+
 class NotWhole(UsageError):
     """Whole environments do not fill total_agents. fits: a number that they fill, if known."""
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from . import data, files
-from .errors import UsageError, did_you_mean
+from .errors import NotAnEnv, UsageError, did_you_mean
 
 PACKAGE = Path(data.PACKAGE)
 shown, page = data.shown, data.page
@@ -319,9 +319,9 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
     if env is None:
         if is_env_folder(here):
             return _in_utf8(here)
-        raise UsageError("this folder is not an environment", where=here,
-                         expected=f"a header named {here.name}.h", actual="none",
-                         hint="name an environment, or make one: puffer-sdk new my_env")
+        raise NotAnEnv("this folder is not an environment", where=here,
+                       expected=f"a header named {here.name}.h", actual="none",
+                       hint="name an environment, or make one: puffer-sdk new my_env")
     text = os.fspath(env)
     path = Path(os.path.expanduser(text))
     if path.is_dir():
@@ -334,10 +334,10 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
     if path.is_dir():
         headers = sorted(item.name for item in path.glob("*.h"))
         found = f"only {', '.join(headers)}" if headers else "no header at all"
-        raise UsageError(f"'{text}' is not an environment", where=path.resolve(),
-                         expected=f"a header named {path.resolve().name}.h", actual=found,
-                         hint="name the folder and its header alike, or make one: "
-                              "puffer-sdk new my_env")
+        raise NotAnEnv(f"'{text}' is not an environment", where=path.resolve(),
+                       expected=f"a header named {path.resolve().name}.h", actual=found,
+                       hint="name the folder and its header alike, or make one: "
+                            "puffer-sdk new my_env")
     if ":" in text:
         raise UsageError(f"'{text}' is an environment in Python, and this command takes those in C",
                          hint="train, eval, check, play, export, profile, config, runs, report "

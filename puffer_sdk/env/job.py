@@ -70,9 +70,7 @@ class EnvJob:
 
 def describe_work(job: EnvJob, link) -> dict:
     """A child's target: the sizes that the library states."""
-    library = job.open()
-    library.agents_per_env(job.config.env)      # a my_log may read what my_init leaves in statics
-    about = library.describe(job.config.env)
+    about = job.open().describe(job.config.env)
     return {"obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
             "act_sizes": list(about.act_sizes)}
 

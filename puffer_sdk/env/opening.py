@@ -70,8 +70,6 @@ def make(env=None, *, num_envs: int | None = None, total_agents: int | None = No
     options = {"seed": seed, "threads": threads, "num_buffers": num_buffers,
                "env_settings": settings.env}
     if total_agents is not None:
-        if built.spec.binding:          # whose my_log may read what my_init leaves in statics
-            library.agents_per_env(settings.env)
         return VecEnv(library, total_agents=total_agents, **options)
     copies = whole_number("num_envs", 1 if num_envs is None else num_envs, 1, 2**31 - 1)
     return make_copies(library, copies, **options)

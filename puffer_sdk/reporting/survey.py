@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import DialectError, Interrupted, PufferError, UsageError
+from ..base.errors import DialectError, Interrupted, NotAnEnv, PufferError, UsageError
 from ..checking import check
 from ..env import build, child, dialects
 from ..env.job import EnvJob
@@ -195,7 +195,7 @@ def why_not_built(error: PufferError, name: str) -> str:
                 "[build] include of the ini names the folder that has it")
     if isinstance(error, DialectError) and dialects.upgrade(name) in (error.hint or ""):
         return f"{error.message}; {dialects.upgrade(name)} rewrites it"
-    if isinstance(error, UsageError) and "is not an environment" in error.message:
+    if isinstance(error, NotAnEnv):
         return f"it needs {error.expected}, and has {error.actual}"
     return error.message + where
 

@@ -31,13 +31,14 @@ def left_out(facts: Facts):
         return
     if not fact.partial and not fact.summed and enough(fact.endings) and enough(fact.own) \
             and most(fact.own, fact.after):
-        told, made = _share(fact), fact.endings - fact.unlogged
+        told, made = f"{_share(fact)} leave no entry in the log", fact.endings - fact.unlogged
     elif fact.partial and enough(fact.left) and fact.theirs >= AGENTS \
             and most(fact.theirs, fact.theirs + fact.others):
-        told, made = f"{fact.left} endings of agents that leave one at others", fact.theirs
+        told = f"{fact.left} endings leave no entry in the log, and others of these agents do"
+        made = fact.theirs
     else:
         return
-    yield Finding("PUF422", f"{told} leave no entry in the log", **_place(facts, fact),
+    yield Finding("PUF422", told, **_place(facts, fact),
                   severity="warning", expected="an entry of each episode, however it ends",
                   actual=f"{made} entries",
                   hint="write the log wherever a terminal is set: a mean over wins only says "
