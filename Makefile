@@ -3,7 +3,7 @@
 #   make demo     install into .venv, then new -> check -> build -> train -> eval
 #   make test     install what the tests need, lint, run all of them: a short form of every proof
 #   make quick    the tests of what you changed, within a minute; BASE=main compares with main
-#   make proof    the long forms: all seeds, kills and peers; writes docs/data/proof.json, and
+#   make test-long    the long forms: all seeds, kills and peers; writes docs/data/long-tests.json, and
 #                 others' test suites on what we give out: docs/data/suites.json.
 #                 GYMNASIUM=../Gymnasium and CLEANRL=../cleanrl are checkouts of theirs; without
 #                 them, what needs them is reported as not run
@@ -37,7 +37,7 @@ TORCHRL ?= torchrl==0.14.1
 # Each command of the tests is a process of its own: modules are compiled once, not each time
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick proof mutants fuzz format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
+.PHONY: demo test quick test-long mutants fuzz format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
         lint clean container-test
 
 demo: $(VENV)/.base
@@ -49,15 +49,15 @@ test: deps $(VENV)/.dev $(VENV)/.torch lint
 quick: $(VENV)/.dev lint
 	@$(BIN)/python tools/quick.py $(BASE)
 
-proof: $(VENV)/.dev $(VENV)/.torch
-	@sh tools/deps.sh proof
-	@$(BIN)/python tools/proof.py
+test-long: $(VENV)/.dev $(VENV)/.torch
+	@sh tools/deps.sh long
+	@$(BIN)/python tools/long_tests.py
 	@$(BIN)/python tools/suites.py sb3
 	@$(BIN)/python tools/suites.py gymnasium $(GYMNASIUM)
 	@$(BIN)/python tools/site/pages.py
 
 mutants: deps $(VENV)/.dev $(VENV)/.torch
-	@$(BIN)/python tools/proof.py mutants
+	@$(BIN)/python tools/long_tests.py mutants
 
 fuzz: deps $(VENV)/.dev
 	@$(BIN)/python tools/fuzz.py $(or $(MINUTES),--full)

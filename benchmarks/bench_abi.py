@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import puffer_sdk
-from puffer_sdk.env import build, opening
+from puffer_sdk.env import build, open_env
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import compilers
@@ -47,7 +47,7 @@ def compile_bench(built: build.Build, folder: Path) -> Path:
 
 def compare(env: Path, envs: int, rounds: int, ticks: int) -> dict:
     """Nanoseconds per env step of the plain loop and of the library, and their ratio."""
-    built = opening.build(env)
+    built = open_env.build(env)
     settings = config.resolve(env, spec=built.spec).env
     with tempfile.TemporaryDirectory() as scratch:
         program = compile_bench(built, Path(scratch))

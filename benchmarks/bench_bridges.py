@@ -183,7 +183,7 @@ def training(pythons: Pythons, rounds: int, steps: int) -> dict:
                     {"train.total_timesteps": steps, "train.seed": seed, "vec.num_workers": 2}),
                 "ours, free, 2 workers": lambda seed=seed: train_ours(
                     {"train.total_timesteps": steps, "train.seed": seed, "vec.num_workers": 2,
-                     "vec.free": True, "vec.num_threads": 2})}
+                     "vec.free_running": True, "vec.num_threads": 2})}
         for which in ("ours", "zoo"):
             label = {"ours": "SB3 PPO, our batch", "zoo": "SB3 PPO, its settings for CartPole"}
             rows[label[which]] = lambda which=which: in_its_own(
@@ -215,7 +215,7 @@ def free_sleepers(short: bool) -> dict:
                 "train.minibatch_size": ENVS * 64, "vec.total_agents": ENVS,
                 "vec.num_workers": ENVS, "vec.num_threads": ENVS, "policy.hidden_size": 16}
     return {"ours, training in lockstep": train_ours(settings, name),
-            "ours, training in free mode": train_ours({**settings, "vec.free": True}, name)}
+            "ours, training in free mode": train_ours({**settings, "vec.free_running": True}, name)}
 
 
 def main() -> int:

@@ -43,7 +43,7 @@ from puffer_sdk.base import paths
 from puffer_sdk.base.errors import PufferError
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.core import registry
-from puffer_sdk.mutate import mutant, score
+from puffer_sdk.mutate import mutant, mutation_score
 from puffer_sdk.mutate.bench import without_proofs
 from puffer_sdk.projects import scaffold
 
@@ -237,7 +237,7 @@ def bench_mutants() -> list[dict]:
             if paths.is_env_folder(example):
                 folders.append(Path(shutil.copytree(example, home / example.name)))
         for folder in folders:
-            result = score.run(folder, settings={"check.test": ""}, count=MUTANTS)
+            result = mutation_score.run(folder, settings={"check.test": ""}, count=MUTANTS)
             print(f"{folder.name}: {result.rates()['fault']}", file=sys.stderr, flush=True)
             rows.append({"env": folder.name, **result.rates()["fault"],
                          "operators": result.operators(),

@@ -46,10 +46,10 @@ PORT = 29437
 
 def work(order: dict) -> dict:
     """What a process of its own does: {"sums": {bytes: seconds}} or times of training."""
-    from puffer_sdk.scaling import cores, places
-    from puffer_sdk.scaling.group import join
+    from puffer_sdk.distributed import cores, rank
+    from puffer_sdk.distributed.group import join
 
-    group = join(places.find(), 60.0)
+    group = join(rank.find(), 60.0)
     cores.divide(group, order.get("threads", 1))
     done = time_sums(group, order["sums"]) if "sums" in order else time_training(group, order)
     group.close()

@@ -22,7 +22,7 @@ from bench import machine, write_figures
 from training_runs import BREAKOUT, WINDOW, close, flops_per_step, open_trainer, rate, solve
 
 import puffer_sdk
-from puffer_sdk.training.native import library
+from puffer_sdk.training.native import trainer_library
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -63,7 +63,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-# ---- native and referee -----------------------------------------------------------------------
+# ---- native and reference -----------------------------------------------------------------------
 
 def contests() -> dict[str, tuple]:
     """name -> (env, settings, whether the encoder's products are full ones)"""
@@ -79,22 +79,22 @@ def bench_speed(rounds: int) -> list[dict]:
     for name, (env, settings, dense) in contests().items():
         say(f"speed of {name} ...")
         kinds = {"native": {}, "bf16": {"train.precision": "bf16"},
-                 "referee": {"train.backend": "torch", "train.device": "cpu"}}
-        if not library.has_bf16():
+                 "reference": {"train.backend": "torch", "train.device": "cpu"}}
+        if not trainer_library.has_bf16():
             kinds.pop("bf16")
         pairs = {kind: open_trainer(env, {**settings, **more}) for kind, more in kinds.items()}
         seen = {kind: [] for kind in ("matmul", *pairs)}
         for _ in range(rounds):
-            seen["matmul"].append(library.matmul_rate(threads=2, seconds=0.3))
+            seen["matmul"].append(trainer_library.matmul_rate(threads=2, seconds=0.3))
             for kind, (vec, trainer) in pairs.items():
-                seen[kind].append(rate(vec, trainer, 1 if kind == "referee" else 3))
+                seen[kind].append(rate(vec, trainer, 1 if kind == "reference" else 3))
         vec, trainer = pairs["native"]
         flops = flops_per_step(trainer.config, vec.obs_size, vec.act_sizes, dense)
         shares = [1e-9 * flops * sps / best
                   for sps, best in zip(seen["native"], seen["matmul"], strict=True)]
         rows.append({"name": name, **{kind: statistics.median(v) for kind, v in seen.items()},
                      "ratio": statistics.median(a / b for a, b in zip(seen["native"],
-                                                                      seen["referee"],
+                                                                      seen["reference"],
                                                                       strict=True)),
                      "flops_per_step": flops, "share": statistics.median(shares)})
         for pair in pairs.values():
@@ -167,7 +167,7 @@ def bench_solving(seeds) -> list[dict]:
     runs += [(name, EXAMPLES / name, {}) for name in
              ("cartpole", "pendulum", "pong", "snake", "breakout")]
     runs += [("breakout, hidden 64 x 2", EXAMPLES / "breakout", wide)]
-    if library.has_bf16():
+    if trainer_library.has_bf16():
         runs += [("breakout, hidden 64 x 2, bf16", EXAMPLES / "breakout",
                   {**wide, "train.precision": "bf16"})]
     rows = []
@@ -185,13 +185,13 @@ def bench_solving(seeds) -> list[dict]:
 
 def tables(figures: dict) -> str:
     about = figures["machine"]
-    lines = ["### Native trainer and referee", "",
-             "| | native | bf16 | PyTorch referee | native / referee | of the product rate |",
+    lines = ["### Native trainer and reference", "",
+             "| | native | bf16 | PyTorch reference | native / reference | of the product rate |",
              "|---|---|---|---|---|---|"]
     for row in figures["speed"]:
         bf16 = millions(row["bf16"]) if "bf16" in row else "-"
         lines.append(f"| {row['name']} | {millions(row['native'])} | {bf16} "
-                     f"| {millions(row['referee'])} | {row['ratio']:.1f} | {row['share']:.0%} |")
+                     f"| {millions(row['reference'])} | {row['ratio']:.1f} | {row['share']:.0%} |")
     best = statistics.median(row["matmul"] for row in figures["speed"])
     lines += ["", "Agent steps a second, rollout and update together, replay ratio 1. The product "
               f"rate is what our matrix product reaches by itself: {best:,.0f} GFLOP/s in fp32.",

@@ -5,8 +5,8 @@
         all parts to all        W - 1 hops, (W - 1) n bytes: of two, and of short ones
     an epoch of B steps         B / W (play + learn) + its updates x update + its sums
 
-Which way a sum takes is up to puffer_sdk/scaling/group.py. `play` and `learn` are seconds of one
-worker for a step; `update` is what it does once a minibatch, whatever W is: Muon. Nothing here
+Which way a sum takes is up to puffer_sdk/distributed/group.py. `play` and `learn` are seconds of
+one worker for a step; `update` is what it does once a minibatch, whatever W is: Muon. Nothing here
 knows of workers that are slower than others, or interrupted.
 """
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
-from puffer_sdk.scaling.group import GATHERED_BYTES
+from puffer_sdk.distributed.group import GATHERED_BYTES
 
 HALF = 1.5              # a doubling of workers pays while it makes a run so much faster
 GOOD = 0.8              # of W times one worker's rate

@@ -23,12 +23,12 @@ from pathlib import Path
 
 import numpy as np
 
-from puffer_sdk.bridges.sources import find
 from puffer_sdk.env import build, job
+from puffer_sdk.interop.python_envs.env_source import find
 from puffer_sdk.projects import scaffold
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import compute
-from puffer_sdk.sweeping import plan as plans
+from puffer_sdk.sweeping import sweep_plan as plans
 from puffer_sdk.sweeping.calibration import calibrate
 from puffer_sdk.sweeping.space import Space
 from puffer_sdk.sweeping.trial import Bench

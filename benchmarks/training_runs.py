@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import puffer_sdk
 from puffer_sdk.base import philox
 from puffer_sdk.scoring.baselines import actor_player
-from puffer_sdk.scoring.playing import Play, make_envs, plan
+from puffer_sdk.scoring.play_episodes import Play, make_envs, plan
 from puffer_sdk.scoring.score import score_of
 from puffer_sdk.settings.goal import Goal, parse_goal
 from puffer_sdk.settings.values import Config
 from puffer_sdk.training import backends
-from puffer_sdk.training.window import Window
+from puffer_sdk.training.log_window import Window
 
 WINDOW = 0.3            # seconds of training in one measurement of a rate
 AGAIN = 1.05            # times the steps of a try that missed the goal, at which the next is due

@@ -8,20 +8,21 @@
  * Sizes: D observation, H hidden, L layers, K heads, A sum of head widths, T horizon, R rows of a
  * block. `lanes` is the number of floats of a register: 16 AVX-512, 8 AVX2, 4 NEON and generic.
  *
- * Layouts, all fp32 but for the weights of layers in a bf16 table. Hp is H rounded up to 2 lanes,
- * Ap is A + 1 rounded up to lanes:
+ * Layouts, all fp32 but for the weights of layers in a bf16 table. H_padded is H rounded up to 2 lanes,
+ * A_padded is A + 1 rounded up to lanes:
  *
- *     x, h          (R, ld) ld >= Hp      activations; lanes beyond H hold finite rubbish
- *     gates         (R, ld) ld >= 3 Hp    blocks of (g, z, s) lanes each, and in the same place
+ *     x, h          (R, ld) ld >= H_padded      activations; lanes beyond H hold finite rubbish
+ *     gates         (R, ld) ld >= 3 H_padded    blocks of (g, z, s) lanes each, and in the same place
  *                                         their gradients: the products hid, gate, proj
  *     panels(K, n)  (n / 2 lanes, K, 2 lanes)   a K x n matrix as its products read it
- *     layer panels  (Hp / lanes, H, 3, lanes)   rows of hid, gate, proj interleaved alike
+ *     layer panels  (H_padded / lanes, H, 3, lanes)   rows of hid, gate, proj interleaved alike
  *     columns       (A + 1, ld) ld >= R rounded up to 16: logits or gradients, a row a column
  *
  * Names of arrays: `d` is the gradient of what follows it.
  */
 #pragma once
 #include <stdint.h>
+#include "kernels/common/truncation.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,13 +44,13 @@ extern "C" {
 
 enum { MAX_HEADS = 128 };
 
-typedef struct Heads {            // what K heads make of A logits
-    int32_t count;                // K
-    int32_t outputs;              // A
-    int32_t continuous;           // heads of width 1
-    int32_t width[MAX_HEADS];     // [K] 1 = continuous: its one logit is the mean
-    int32_t column[MAX_HEADS];    // [K] first logit
-    int32_t dim[MAX_HEADS];       // [K] element of logstd, or -1
+typedef struct Heads {                  // what K heads make of A logits
+    int32_t count;                      // K
+    int32_t outputs;                    // A
+    int32_t continuous;                 // heads of width 1
+    int32_t width[MAX_HEADS];           // [K] 1 = continuous: its one logit is the mean
+    int32_t column[MAX_HEADS];          // [K] first logit
+    int32_t logstd_index[MAX_HEADS];    // [K] element of logstd, or -1
 } Heads;
 
 typedef struct SampleArgs {    // rows are agents of one tick
@@ -79,7 +80,7 @@ typedef struct LossArgs {    // rows are (segment, t) of one block
     const float* actions;        // (R, K)
     const float* logprob_old;    // [R padded] these four: the rollout's, and
     const float* value_old;
-    const float* advantage;    //   normalised and weighted by q
+    const float* advantage;    //   normalised and weighted by importance
     const float* returns;
     const float* live;    // [R] 0: a row without an agent adds nothing; NULL: all have one
     float clip_coef, vf_coef, vf_clip_coef, ent_coef;
@@ -99,8 +100,8 @@ typedef struct AdvantageArgs {    // one segment
     const float* values;
     const float* ratio;
     const float* ended;
-    const float* truncated;                                    // 0, 1 or 2: as f_delta says
-    const float* finals;                                       // or NULL where no 2 is
+    const float* truncated;                                    // NOT_TRUNCATED, ...
+    const float* final_values;                                 // or NULL: no TRUNCATED_WITH_VALUE
     float bootstrap;                                           // value after the last tick
     float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
 } AdvantageArgs;
@@ -125,20 +126,20 @@ typedef struct Kernels {
     void (*widen)(int rows, int D, const uint8_t* obs, float* out, int ldo);
     // Where a row of D bytes is not 0, ascending; returns how many
     int (*nonzero)(int D, const uint8_t* row, int32_t* where);
-    // x (Hp) = sum over where of value W_e[., where]; panels(D, Hp)
-    void (*encode_sparse)(int n, const int32_t* where, const float* value, int D, int Hp,
+    // x (H_padded) = sum over where of value W_e[., where]; panels(D, H_padded)
+    void (*encode_sparse)(int n, const int32_t* where, const float* value, int D, int H_padded,
                           const float* panels, float* x);
-    // dW (D, Hp) += the same the other way round
-    void (*encode_sparse_backward)(int n, const int32_t* where, const float* value, int Hp,
+    // dW (D, H_padded) += the same the other way round
+    void (*encode_sparse_backward)(int n, const int32_t* where, const float* value, int H_padded,
                                    const float* dx, float* dweight);
 
     // bf16 tables only, else NULL: the weights of layers as their products read them. panels
     // (K, width) -> (K / 2 rounded up, width) pairs of neighbours in K, each in one word
     void (*pack_pairs)(int K, int width, const float* panels, void* pairs);
 
-    // dx (M, Hp) += gates (M, 3 Hp) W: product_panels with the backward weights of a layer
-    void (*layer_dx)(int M, int Hp, const float* gates, int ldg, const void* panels, float* dx,
-                     int ldx);
+    // dx (M, H_padded) += gates (M, 3 H_padded) W: product_panels with the backward weights of a layer
+    void (*layer_dx)(int M, int H_padded, const float* gates, int ldg, const void* panels,
+                     float* dx, int ldx);
 
     // One tick of a layer: x (R, ldx), state (R, lds) -> out (R, ldx), new_state (R, lds) unless
     // NULL; new_state may be state. weights: layer panels, as pairs in a bf16 table
@@ -150,7 +151,7 @@ typedef struct Kernels {
                        const float* const* before, const float* keep, float* h, int ldh,
                        float* gates, int ldg, float* out);
     // Backward: dx (R, ldx) holds d out, and in the end d x through the highway; gates get
-    // the gradients of their products. carry [Hp] is scratch
+    // the gradients of their products. carry [H_padded] is scratch
     void (*layer_scan_backward)(int rows, int H, const float* x, int ldx,
                                 const float* const* before, const float* keep, const float* h,
                                 int ldh, float* gates, int ldg, float* dx, float* carry);

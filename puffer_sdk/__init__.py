@@ -30,22 +30,22 @@
 """
 from __future__ import annotations
 
-from .adapters.registration import register_when_imported
+from .interop.to_learners.registration import register_when_imported
 
 __version__ = "0.1.0"
 
 # name -> module that defines it; imported when first used, so that `import puffer_sdk` is quick
 _PUBLIC = {
-    "new": "projects.scaffold", "build": "env.opening", "build_programs": "programs.targets",
-    "check": "checking.check", "load": "env.opening", "make": "env.opening", "VecEnv": "env.vec",
-    "wrap": "bridges.wrapping",
-    "to_gymnasium": "adapters.public", "to_vector": "adapters.public",
-    "to_parallel": "adapters.public", "to_sb3": "adapters.public",
-    "register": "adapters.registration",
+    "new": "projects.scaffold", "build": "env.open_env", "build_programs": "programs.targets",
+    "check": "checking.check", "load": "env.open_env", "make": "env.open_env", "VecEnv": "env.vec",
+    "wrap": "interop.python_envs.wrapping",
+    "to_gymnasium": "interop.to_learners.public", "to_vector": "interop.to_learners.public",
+    "to_parallel": "interop.to_learners.public", "to_sb3": "interop.to_learners.public",
+    "register": "interop.to_learners.registration",
     "train": "training.train", "evaluate": "policy.evaluate", "record": "pictures.record",
-    "play": "playing.play", "export": "policy.export", "configure": "env.opening",
+    "play": "playing.play", "export": "policy.export", "configure": "env.open_env",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
-    "review": "reviewing.review", "Policy": "policy.acting",
+    "review": "reviewing.review", "Policy": "policy.trained_policy",
     "sweep": "sweeping.sweep", "Space": "sweeping.space", "Sampler": "sweeping.sampler",
     "PufferError": "base.errors", "UsageError": "base.errors", "BuildError": "base.errors",
     "RunError": "base.errors", "Interrupted": "base.errors",

@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from helpers.forms import LONG
 from helpers.places import ROOT
 from helpers.shared import once
+from helpers.short_or_long import LONG
 
 from puffer_sdk.base import limited, trust
 from puffer_sdk.programs import targets

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from puffer_sdk.toolchain import cuda_finding
-from puffer_sdk.training.native import cuda, sources
+from puffer_sdk.training.native import cuda, trainer_sources
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -72,7 +72,8 @@ def compile_kernels(arch: str, folder: Path, *flags: str) -> tuple[Path, str]:
     done = subprocess.run(
         [nvcc.path, *(flag for flag in cuda.FLAGS if flag != "-shared"), *flags, "-cubin",
          f"-arch=sm_{arch}", "-Xptxas", "-v",
-         f"-I{sources.home()}", str(sources.home() / "kernels" / "cuda" / "kernels.cu"), "-o",
+         f"-I{trainer_sources.home()}",
+         str(trainer_sources.home() / "kernels" / "cuda" / "kernels.cu"), "-o",
          str(made)], capture_output=True, text=True, check=True)
     return made, done.stderr
 
@@ -126,7 +127,7 @@ def measure(arch: str, *flags: str) -> dict[str, Kernel]:
 
 def kernel_names() -> list[str]:
     """In the order in which data passes."""
-    text = (sources.home() / "kernels" / "cuda" / "contract.h").read_text()
+    text = (trainer_sources.home() / "kernels" / "cuda" / "contract.h").read_text()
     return re.findall(r"^    X\((\w+), ", text, re.M)
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# System packages that the tests need; with the word `proof`, also those of their long forms. As root
+# System packages that the tests need; with the word `long`, also those of their long forms. As root
 # on Debian they are installed; elsewhere one line says what to install, with status 2.
 set -eu
 
@@ -32,7 +32,7 @@ command -v Xvfb >/dev/null 2>&1 || need="$need xvfb"
 command -v xdotool >/dev/null 2>&1 || need="$need xdotool"
 command -v clang >/dev/null 2>&1 || need="$need clang"
 [ "$(uname -s)" != Linux ] || command -v bwrap >/dev/null 2>&1 || need="$need bubblewrap"
-if [ "${1:-}" = proof ]; then
+if [ "${1:-}" = long ]; then
     command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
         || need="$need postgresql"
 fi

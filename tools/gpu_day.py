@@ -31,7 +31,7 @@ from pathlib import Path
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import PufferError
 from puffer_sdk.toolchain import compilers, cuda_finding, gpu
-from puffer_sdk.training.native import cuda, sources
+from puffer_sdk.training.native import cuda, trainer_sources
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -176,8 +176,8 @@ def build_probe(folder: Path, *, emulated: bool, arch: str | None = None) -> Pat
     Raises BuildError.
     """
     made, probe = folder / "gpu_probe", ROOT / "tools" / "gpu_probe.cc"
-    files = sources.for_cuda("emulated/device.cc" if emulated else "cuda/device.cu")[:2]
-    places = [f"-I{place}" for place in sources.include_dirs()]
+    files = trainer_sources.for_cuda("emulated/device.cc" if emulated else "cuda/device.cu")[:2]
+    places = [f"-I{place}" for place in trainer_sources.include_dirs()]
     if emulated:
         command = [*compilers.find_compiler().command, "-std=c++17", "-O2", "-ffp-contract=off",
                    "-Wall", "-Wextra", "-Werror", *places, "-x", "c++", *files, probe, "-x", "none",

@@ -141,13 +141,13 @@ static void decks() {
         if (quick && N > 1024) break;
         auto* schedule = (CudaSchedule*)device_memory(device, sizeof(CudaSchedule));
         auto* places = (int32_t*)device_memory(device, (size_t)N * 2 * 4);
-        DeckShuffleArgs args = {schedule, N, 2, 0, NULL, places};
+        SegmentsShuffleArgs args = {schedule, N, 2, 0, NULL, places};
         const int blocks = 2 * ((N + CUDA_BUCKET - 1) / CUDA_BUCKET);
-        tell("deck_shuffle of " + std::to_string(N), in_graph(1, 5, [&] {
+        tell("segments_shuffle of " + std::to_string(N), in_graph(1, 5, [&] {
                  stream_launch(stream, KERNEL_deck_shuffle, &args, blocks, CUDA_THREADS);
              }), "us");
     }
-    recover("deck_shuffle");
+    recover("segments_shuffle");
 }
 
 static void scans() {

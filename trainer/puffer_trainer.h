@@ -92,7 +92,7 @@ typedef struct PufferTrainerConfig {
     int32_t num_atns;                       // K
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
     int32_t has_masks;                      // 1 if envs come with action masks of A bytes an agent
-    int32_t has_finals;                     // 1 if they come with final observations
+    int32_t has_final_obs;                  // 1 if they come with final observations
     int32_t has_alive;                      // 1 if agents come and go
     int32_t hidden_size;                    // H
     int32_t num_layers;                     // L
@@ -109,12 +109,13 @@ typedef struct PufferTrainerConfig {
 
     int32_t gpus;                        // CUDA: so many share the agents and each minibatch
     int32_t devices[PUFFER_MAX_GPUS];    // CUDA: [gpus] their numbers
-    int32_t slices;     // CUDA: parts of equal size; one steps while another infers.
-                        // Dealt to the GPUs in order, as minibatches' segments are
-    int32_t overlap;    // CUDA: 1: learn from a rollout while the next one runs, which
-                        // then acts with the weights of one update ago
-    int32_t timed;      // CUDA: 1: time every kernel by itself, without graphs
-    int32_t plays;      // CUDA: 1: envs with a program will come: their malloc gets its heap now
+    int32_t num_buffers;    // CUDA: slices of equal size; one steps while another infers.
+                            // Dealt to the GPUs in order, as minibatches' segments are
+    int32_t async;          // CUDA: 1: learn from a rollout while the next one runs, which
+                            // then acts with the weights of one update ago
+    int32_t timed;          // CUDA: 1: time every kernel by itself, without graphs
+    int32_t
+        envs_on_gpu;    // CUDA: 1: envs with a program will come: their malloc gets its heap now
 
     uint64_t seed;          // below 2^56
     int64_t first_agent;    // global number of the first row
@@ -209,7 +210,7 @@ typedef struct PufferTrainerDevice {    // of the CUDA trainer
     int32_t driver, runtime;            // versions of CUDA, 1000 major + 10 minor
     int32_t emulated;                   // 1: no GPU, but its work done on the CPU
     int32_t gpus;                       // like this one, the first of them
-    int32_t plays;                      // 1: the envs run there too
+    int32_t envs_on_gpu;                // 1: the envs run there too
     int64_t memory, used;               // bytes of the GPU, and that this trainer took of them
     char unpinned[64];                  // CUDA's reason for copying the envs' rows twice, or ""
 } PufferTrainerDevice;
@@ -232,7 +233,7 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
                               PufferTrainerError* error);
 
 int32_t puffer_trainer_rollout(PufferTrainer* trainer, PufferTrainerError* error);
-// With `overlap` the losses are those of the update before; finish returns those of the last one
+// With `async` the losses are those of the update before; finish returns those of the last one
 int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losses,
                               PufferTrainerError* error);
 int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losses,
@@ -240,14 +241,14 @@ int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losse
 
 // The next update takes these segments and weights instead of picking: (minibatches, S) both.
 // They are copied. For parity tests and experiments
-void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
+void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* importance,
                            int32_t minibatches);
 
 // The advantages (N, T) that the next minibatch would see, and the segments and weights that it
-// would pick from them: rows[S], q[S]. Segments in which nobody lives are never picked
+// would pick from them: rows[S], importance[S]. Segments in which nobody lives are never picked
 int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, PufferTrainerError* error);
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, PufferTrainerError* error);
+                            int32_t* rows, float* importance, PufferTrainerError* error);
 
 // One tick without envs: obs (N, D), mask (N, A) or NULL -> actions (N, K); log_probs (N) and
 // values (N) where not NULL. The state moves on, the tick counts up. greedy: likeliest actions.

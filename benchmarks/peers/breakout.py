@@ -1,7 +1,7 @@
 """Breakout in Python: the rules and observations of examples/breakout, one copy as a gymnasium.Env.
 
 For races of vectorisers. Numbers are Python's, which are faster than NumPy's one by one; the row of
-an observation is NumPy's. tests/adapters/test_peers.py plays it beside the one in C.
+an observation is NumPy's. tests/interop/to_learners/test_peers.py plays it beside the one in C.
 """
 from __future__ import annotations
 

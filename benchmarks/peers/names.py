@@ -87,7 +87,7 @@ def main() -> None:
     import numpy as np
 
     import puffer_sdk
-    from puffer_sdk.bridges.makers import VECTOR, read_name
+    from puffer_sdk.interop.python_envs.makers import VECTOR, read_name
     from puffer_sdk.policy.players import random_actions
 
     name, copies, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])

@@ -220,8 +220,8 @@ def flatten(seconds: float) -> dict:
     space = games.Structured.observation_space
     ob, found = games.Structured().ob, {}
     with contextlib.suppress(ImportError):
-        from puffer_sdk.bridges import layouts
-        from puffer_sdk.bridges.spaces import observations_of
+        from puffer_sdk.interop.python_envs import layouts
+        from puffer_sdk.interop.python_envs.space_rows import observations_of
         for raw, label in ((True, "ours, in bytes"), (False, "ours, in floats")):
             plan = layouts.with_rows(observations_of(space), raw)
             write = plan.writer(np.zeros(plan.size, plan.dtype))

@@ -17,6 +17,7 @@
  * vector of them costs no more than a few products. Errors are relative unless stated.
  */
 #pragma once
+#include "kernels/common/truncation.h"
 
 #ifndef KERNEL_INLINE
 #define KERNEL_INLINE static inline __attribute__((always_inline, unused))
@@ -123,12 +124,11 @@ KERNEL_INLINE MingruGradient f_mingru_backward(F d, F carry, F g, F z, F s, F h,
 
 // ---- advantage --------------------------------------------------------------------------------
 
-// rho (r + gamma next - V). Where the episode ended, next is 0; where a time limit cut it off
-// (truncated: 1), V stands in, or (2) it is `final`, the value of the last observation
+// rho (r + gamma next - V). Where the episode ended, next is 0, or what `truncated` says
 KERNEL_INLINE F f_delta(F reward, F value, F following, F ended, F truncated, F final, F rho,
                         F gamma) {
     F zero = f_set(0.0f);
-    F last = f_select(f_eq(truncated, f_set(1.0f)), value, final);
+    F last = f_select(f_eq(truncated, f_set(TRUNCATED)), value, final);
     last = f_select(f_eq(truncated, zero), zero, last);
     F next = f_select(f_eq(ended, zero), following, last);
     return rho * (f_fma(gamma, next, reward) - value);

@@ -10,7 +10,7 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
         float buffer[8][LANES];
         const float *reward = a->rewards + t, *value = a->values + t, *ratio = a->ratio + t,
                     *ended = a->ended + t, *truncated = a->truncated + t, *next = a->values + t + 1,
-                    *final = (a->finals ? a->finals : a->values) + t;
+                    *final = (a->final_values ? a->final_values : a->values) + t;
         int here = T - t < LANES ? T - t : LANES;
         if (t + LANES >= T) {    // the last ones: the bootstrap follows them
             memset(buffer, 0, sizeof buffer);

@@ -43,7 +43,7 @@ KERNEL_INLINE void gate_products(const GateRows* tile, int H, const float* weigh
     (tile->rows == 1 ? gate_row : gate_tile)(H, tile->x, tile->ldx, B, sums);
 }
 
-static void layer_dx(int M, int Hp, const float* gates, int ldg, const void* panels, float* dx,
-                     int ldx) {
-    product_panels(M, Hp, 3 * Hp, gates, ldg, panels, 3 * Hp, dx, ldx, 1);
+static void layer_dx(int M, int H_padded, const float* gates, int ldg, const void* panels,
+                     float* dx, int ldx) {
+    product_panels(M, H_padded, 3 * H_padded, gates, ldg, panels, 3 * H_padded, dx, ldx, 1);
 }

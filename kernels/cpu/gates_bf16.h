@@ -86,18 +86,18 @@ KERNEL_INLINE void gate_products(GateRows* tile, int H, const void* weights, int
     }
 }
 
-static void layer_dx(int M, int Hp, const float* gates, int ldg, const void* panels, float* dx,
-                     int ldx) {
+static void layer_dx(int M, int H_padded, const float* gates, int ldg, const void* panels,
+                     float* dx, int ldx) {
     uint32_t A[TILE_ROWS * PAIR_K / 2];
-    for (int k = 0; k < 3 * Hp; k += PAIR_K)
+    for (int k = 0; k < 3 * H_padded; k += PAIR_K)
         for (int m = 0; m < M;) {
             int rows = M - m < TILE_ROWS ? 1 : TILE_ROWS;
-            int here = 3 * Hp - k < PAIR_K ? 3 * Hp - k : PAIR_K;
+            int here = 3 * H_padded - k < PAIR_K ? 3 * H_padded - k : PAIR_K;
             convert_rows(rows, here, gates + (int64_t)m * ldg + k, ldg, A);
-            for (int j = 0; j < Hp; j += 2 * LANES)
+            for (int j = 0; j < H_padded; j += 2 * LANES)
                 (rows == 1 ? dx_pairs_row : dx_pairs)(here / 2, A,
                                                       (const uint32_t*)panels
-                                                          + (int64_t)j * (3 * Hp / 2)
+                                                          + (int64_t)j * (3 * H_padded / 2)
                                                           + (int64_t)k / 2 * 2 * LANES,
                                                       dx + (int64_t)m * ldx + j, ldx, 1);
             m += rows;

@@ -16,7 +16,7 @@ static void to_columns(int rows, int outputs, const float* out, int ldo, float* 
 static void mask_columns(int rows, const Heads* heads, const uint8_t* mask, float* columns,
                          int ld) {
     for (int head = 0; head < heads->count; head++) {
-        if (heads->dim[head] >= 0) continue;    // a continuous head is always legal
+        if (heads->logstd_index[head] >= 0) continue;    // a continuous head is always legal
         int first = heads->column[head], width = heads->width[head];
         for (int j = first; j < first + width; j++)
             for (int r = 0; r < rows; r++)
@@ -49,7 +49,7 @@ static void draw(const SampleArgs* a, int head, float* first, float* second) {
         first[r] = philox_unit(block.word[0]);
         second[r] = philox_unit(block.word[1]);
     }
-    if (a->heads->dim[head] < 0) return;
+    if (a->heads->logstd_index[head] < 0) return;
     for (int r = 0; r < padded; r += LANES) {    // Box-Muller; 1 - u is never 0
         F radius2 = f_set(-2.0f) * f_log(f_set(1.0f) - f_load(first + r));
         F radius = radius2, turns = f_cos_turns(f_load(second + r));
@@ -85,7 +85,7 @@ typedef struct {
 KERNEL_INLINE Choice choose(const SampleArgs* a, int head, const float* column,
                             const float* noise) {
     Choice out;
-    int width = a->heads->width[head], dim = a->heads->dim[head];
+    int width = a->heads->width[head], dim = a->heads->logstd_index[head];
     if (dim >= 0) {
         float logstd = clamp_logstd(a->logstd[dim]);
         F scale = f_exp(f_set(logstd)), mean = f_load(column);
@@ -194,12 +194,12 @@ KERNEL_INLINE LogprobEntropy logprob_entropy(const LossArgs* a, int r) {
     for (int head = 0; head < heads->count; head++) {
         int64_t place = (int64_t)heads->column[head] * a->ld + r;
         F action = load_actions(a, head, r);
-        if (heads->dim[head] < 0) {
+        if (heads->logstd_index[head] < 0) {
             discrete_logprob(heads->width[head], a->ld, action, a->dcolumns + place,
                              a->scratch + place, &out);
             continue;
         }
-        float logstd = clamp_logstd(a->logstd[heads->dim[head]]);
+        float logstd = clamp_logstd(a->logstd[heads->logstd_index[head]]);
         F narrow = f_exp(f_set(-logstd));
         F distance = (action - f_load(a->dcolumns + place)) * narrow;
         out.logprob = out.logprob + gaussian_logprob(distance, f_set(logstd));
@@ -216,7 +216,7 @@ KERNEL_INLINE void spread(const LossArgs* a, int r, F valid, F by_logprob) {
     F by_entropy = f_set(-a->ent_coef * a->scale) * valid, one = f_set(1.0f);
     for (int head = 0; head < heads->count; head++) {
         int64_t place = (int64_t)heads->column[head] * a->ld + r;
-        int dim = heads->dim[head];
+        int dim = heads->logstd_index[head];
         if (dim >= 0) {
             F distance = f_load(a->dcolumns + place);
             F slope = f_fma(by_logprob, distance * distance - one, by_entropy);

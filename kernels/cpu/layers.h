@@ -15,9 +15,9 @@ static int nonzero(int D, const uint8_t* row, int32_t* where) {
 }
 
 // One multiply-add per nonzero element, in the order of the full product: the same bits
-static void encode_sparse(int n, const int32_t* where, const float* value, int D, int Hp,
+static void encode_sparse(int n, const int32_t* where, const float* value, int D, int H_padded,
                           const float* panels, float* x) {
-    for (int j = 0; j < Hp; j += 2 * LANES, panels += (int64_t)D * 2 * LANES) {
+    for (int j = 0; j < H_padded; j += 2 * LANES, panels += (int64_t)D * 2 * LANES) {
         F low = f_set(0.0f), high = f_set(0.0f);
         for (int e = 0; e < n; e++) {
             const float* weight = panels + (int64_t)where[e] * 2 * LANES;
@@ -30,12 +30,12 @@ static void encode_sparse(int n, const int32_t* where, const float* value, int D
     }
 }
 
-static void encode_sparse_backward(int n, const int32_t* where, const float* value, int Hp,
+static void encode_sparse_backward(int n, const int32_t* where, const float* value, int H_padded,
                                    const float* dx, float* dweight) {
     for (int e = 0; e < n; e++) {
-        float* row = dweight + (int64_t)where[e] * Hp;
+        float* row = dweight + (int64_t)where[e] * H_padded;
         F a = f_set(value[e]);
-        for (int j = 0; j < Hp; j += LANES)
+        for (int j = 0; j < H_padded; j += LANES)
             f_store(row + j, f_fma(a, f_load(dx + j), f_load(row + j)));
     }
 }

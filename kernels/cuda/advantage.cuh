@@ -34,7 +34,7 @@ KERNEL_INLINE TickDelta tick_delta(const AdvantagesComputeArgs* a, int64_t segme
     F next = t + 1 < a->T ? a->values[at + 1] : a->bootstrap[segment];
     F reward = f_max(zero - limit, f_min(limit, a->rewards[at]));
     TickDelta out;
-    F final = a->finals ? a->finals[at] : a->values[at];
+    F final = a->final_values ? a->final_values[at] : a->values[at];
     out.delta = f_delta(reward, a->values[at], next, over, a->truncated[at], final,
                         f_min(f_set(a->rho_clip), w), f_set(a->gamma));
     F decay = f_set(a->gamma * a->gae_lambda);

@@ -36,7 +36,7 @@ extern "C" {
 #define CUDA_RESIDENT 2    // of such blocks on a multiprocessor at least: 128 registers a thread,
 #endif                     // of which no kernel spills any; ptxas by itself takes fewer, and spills
 #define CUDA_LANES    256     // parts of a sum within a block
-#define CUDA_BUCKET   128     // keys that a block of deck_shuffle puts in order, about
+#define CUDA_BUCKET   128     // keys that a block of segments_shuffle puts in order, about
 #define CUDA_BIN      144     // and how many of them at a time
 #define CUDA_SEGMENTS 32      // segments of a block of advantages_compute
 #define CUDA_TICKS    32      // ticks of them that it holds at a time
@@ -51,14 +51,14 @@ enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK, CUDA_BAD_FINAL };
 #define CUDA_KERNELS(X)                                                                            \
     X(tick_begin, TickBeginArgs)                 /* elements */                                    \
     X(tick_next, TickNextArgs)                   /* one thread */                                  \
-    X(finals_keep, FinalsKeepArgs)               /* elements */                                    \
+    X(final_obs_keep, FinalObsKeepArgs)          /* elements */                                    \
     X(gates_step, GatesStepArgs)                 /* elements: rows H */                            \
     X(heads_sample, HeadsSampleArgs)             /* elements: rows */                              \
-    X(finals_store, FinalsStoreArgs)             /* elements: rows */                              \
+    X(final_values_store, FinalValuesStoreArgs)  /* elements: rows */                              \
     X(live_count, LiveCountArgs)                 /* elements: N */                                 \
     X(epoch_begin, EpochBeginArgs)               /* elements */                                    \
     X(advantages_compute, AdvantagesComputeArgs) /* blocks: count / CUDA_SEGMENTS */               \
-    X(deck_shuffle, DeckShuffleArgs)             /* blocks: laps N / CUDA_BUCKET */                \
+    X(segments_shuffle, SegmentsShuffleArgs)     /* blocks: passes N / CUDA_BUCKET */              \
     X(priorities_sum, PrioritiesSumArgs)         /* one block */                                   \
     X(segments_pick, SegmentsPickArgs)           /* elements: S */                                 \
     X(repeats_find, RepeatsFindArgs)             /* elements: S */                                 \
@@ -99,7 +99,7 @@ typedef struct CudaSchedule {    // comes before a minibatch; all of it is made 
 } CudaSchedule;
 
 typedef struct CudaResults {         // what the device computed of a minibatch
-    float mean, scale;               // A^ = q (A - mean) scale
+    float mean, scale;               // A^ = importance (A - mean) scale
     float clip;                      // gradients times this
     int32_t stop;                    // a loss or the norm is not finite: no weight moves any more
     int32_t minibatches;             // that moved the weights since the host zeroed this
@@ -129,20 +129,20 @@ typedef struct CudaChunk {    // at most CUDA_CHUNK neighbours among all weights
 
 // Keeps the last observation of an episode that a time limit ended, with the state that tick_begin
 // is about to zero, in the agent's next slot: its value is computed at the end of the rollout
-typedef struct FinalsKeepArgs {
+typedef struct FinalObsKeepArgs {
     const CudaTick* tick;
     int32_t rows, first, N, T, D, size, slots;    // size: L H; slots: of each agent
     int32_t obs_dtype;
-    const void* finals;          // (rows, D)
+    const void* final_obs;       // (rows, D)
     const float* truncations;    // [rows] of tick t - 1, and so is the next
-    const uint8_t* has_final;    // [rows] 1: that row of finals is one
+    const uint8_t* has_final;    // [rows] 1: that row of final_obs is one
     const float* live;           // (N, T) 0 where the row had no agent; NULL: all had one
     const int32_t* counts;       // (N) slots in use until now: tick_begin adds this one
     const float* state;          // (N, L, H)
     void* kept_obs;              // (slots, N, D)
     float* kept_state;           // (slots, N, L, H)
     int32_t* kept_ticks;         // (slots, N)
-} FinalsKeepArgs;
+} FinalObsKeepArgs;
 
 // Files what the last tick caused, zeroes the state where it ended an episode, takes a snapshot of
 // the state at t = 0, and keeps and converts the observations. A row without an agent is given
@@ -158,14 +158,14 @@ typedef struct TickBeginArgs {
     const uint8_t* has_final;    // NULL: there are no final observations
     const uint8_t* alive;        // [rows] 0: no agent at tick t. NULL: all have one, and so is
     const float* live;           // (N, T) whether they had one when they acted
-    int32_t slots;               // as finals_keep has them
+    int32_t slots;               // as final_obs_keep has them
     int32_t* counts;             // (N), or NULL
     float* state;                // (N, L, H)
     float* state0;               // (N, L, H)
     void* stored_obs;            // (N, T, D)
     float* stored_rewards;       // (N, T)
     float* ended;                // (N, T) 1 where that ended the episode
-    float* truncated;    // (N, T) 1 where a time limit did, 2 where finals_keep kept the end
+    float* truncated;    // (N, T) 1 where a time limit did, 2 where final_obs_keep kept the end
     int32_t ldw;         // columns beyond D are zeroed
     float* wide;         // (rows, ldw) for the encoder's product, or NULL
     uint16_t* narrow;    // (rows, ldw), or NULL
@@ -211,14 +211,14 @@ typedef struct HeadsSampleArgs {
 } HeadsSampleArgs;
 
 // V of what one slot of each agent keeps, for the tick that it is of
-typedef struct FinalsStoreArgs {
+typedef struct FinalValuesStoreArgs {
     int32_t rows, first, T, A, ldo, slot;
     const float* out;         // (rows, ldo)
     const int32_t* counts;    // (N)
     const int32_t* ticks;     // (N) of this slot
-    float* finals;            // (N, T)
+    float* final_values;      // (N, T)
     CudaFault* fault;
-} FinalsStoreArgs;
+} FinalValuesStoreArgs;
 
 // ---- picking: before every minibatch ----------------------------------------------------------
 
@@ -251,7 +251,7 @@ typedef struct AdvantagesComputeArgs {
     const float* ratio;
     const float* ended;
     const float* truncated;                                    // 0, 1 or 2: as f_delta says
-    const float* finals;                                       // (N, T), or NULL where no 2 is
+    const float* final_values;                                 // (N, T), or NULL where no 2 is
     const float* bootstrap;                                    // (N)
     float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
     double prio_alpha;                                         // 0: no weights
@@ -262,36 +262,36 @@ typedef struct AdvantagesComputeArgs {
 } AdvantagesComputeArgs;
 
 // Laps of an epoch, all segments in each, in an order of their own: the CPU trainer's. Where agents
-// come and go the laps are shorter, and more of them fit
-typedef struct DeckShuffleArgs {
+// come and go the passes are shorter, and more of them fit
+typedef struct SegmentsShuffleArgs {
     const CudaSchedule* schedule;
-    int32_t N, laps;
+    int32_t N, passes;
     uint32_t first;           // what the random numbers call segment 0
     const int32_t* living;    // [schedule->segments] of the N, ascending; NULL: all
-    int32_t* decks;           // (laps, N)
-} DeckShuffleArgs;
+    int32_t* orders;          // (passes, N)
+} SegmentsShuffleArgs;
 
 // cdf[i] = weights[0] + ... + weights[i], in CUDA_LANES parts; of segments that live, where not all
 // do
 typedef struct PrioritiesSumArgs {
     const CudaSchedule* schedule;
     int32_t N;
-    const int32_t* living;    // as deck_shuffle has it
+    const int32_t* living;    // as segments_shuffle has it
     const double* weights;    // (N)
     double* cdf;              // (N)
 } PrioritiesSumArgs;
 
-// Dealt from the decks, or where those are NULL drawn with replacement. Where nobody lives: any
+// Dealt from the orders, or where those are NULL drawn with replacement. Where nobody lives: any
 typedef struct SegmentsPickArgs {
     const CudaSchedule* schedule;
-    int32_t N, S, laps;
+    int32_t N, S, passes;
     uint32_t first;           // what the random numbers call the first draw
-    const int32_t* living;    // as deck_shuffle has it
-    const int32_t* decks;     // (laps, N), or NULL
+    const int32_t* living;    // as segments_shuffle has it
+    const int32_t* orders;    // (passes, N), or NULL
     const double* weights;    // (N)
     const double* cdf;        // (N)
     int32_t* rows;            // [S]
-    float* q;                 // [S]
+    float* importance;        // [S]
 } SegmentsPickArgs;
 
 typedef struct RepeatsFindArgs {
@@ -365,7 +365,7 @@ typedef struct HeadsLossArgs {
     const Heads* heads;
     int32_t S, T, ldo;
     const int32_t* rows;        // [S]
-    const float* q;             // [S]
+    const float* importance;    // [S]
     const uint8_t* repeated;    // [S]
     const float* out;           // (S T, ldo)
     const float* logstd;        // [continuous]

@@ -7,14 +7,15 @@
 typedef struct HeadRow {    // one head of one row
     const float* logits;
     const uint8_t* mask;    // of these logits, or NULL
-    int width, dim;
+    int width, logstd_index;
 } HeadRow;
 
 KERNEL_INLINE HeadRow head_row(const Heads* heads, int head, const float* out,
                                const uint8_t* mask) {
     int column = heads->column[head];
-    HeadRow row = {out + column, NULL, heads->width[head], heads->dim[head]};
-    if (mask && row.dim < 0) row.mask = mask + column;    // a continuous head is always legal
+    HeadRow row = {out + column, NULL, heads->width[head], heads->logstd_index[head]};
+    if (mask && row.logstd_index < 0)
+        row.mask = mask + column;    // a continuous head is always legal
     return row;
 }
 
@@ -116,9 +117,10 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
             HeadRow mine = head_row(heads, head, out, mask);
             PhiloxBlock luck = philox_block(a.tick->seed, PHILOX_ACTION, a.first_agent + row,
                                             a.tick->step, (uint32_t)head);
-            HeadChoice choice = mine.dim < 0
+            HeadChoice choice = mine.logstd_index < 0
                                     ? choose_action(&mine, luck, greedy)
-                                    : choose_value(&mine, a.logstd[mine.dim], luck, greedy);
+                                    : choose_value(&mine, a.logstd[mine.logstd_index], luck,
+                                                   greedy);
             if (!head_legal(&mine)) kind = CUDA_BAD_MASK;
             joint = joint + choice.logprob;
             a.actions[(int64_t)row * K + head] = is_bad(choice.action) ? 0.0f : choice.action;
@@ -196,7 +198,7 @@ KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERN
 
     for (int head = 0; head < K; head++) {
         HeadRow row = head_row(heads, head, out, mask);
-        if (row.dim < 0) {
+        if (row.logstd_index < 0) {
             measured = measure_head(&row);
             F taken = f_set(0.0f);
             for (int j = 0; j < row.width; j++)
@@ -206,7 +208,7 @@ KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERN
             entropy = entropy - measured.minus;
             continue;
         }
-        float logstd = head_logstd(a->logstd[row.dim]);
+        float logstd = head_logstd(a->logstd[row.logstd_index]);
         F distance = (actions[head] - row.logits[0]) * f_exp(-logstd);
         logprob = logprob + head_gaussian(distance, logstd);
         entropy = entropy + f_set(logstd + HALF_LOG_2PI + 0.5f);
@@ -214,7 +216,7 @@ KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERN
 
     F log_ratio = logprob - a->logprobs[at];
     F ratio = f_select(f_lt(log_ratio, f_set(88.0f)), f_exp(log_ratio), f_set(INFINITY));
-    F advantage = a->q[s] * ((a->advantages[at] - a->results->mean) * a->results->scale);
+    F advantage = a->importance[s] * ((a->advantages[at] - a->results->mean) * a->results->scale);
     LossTerm policy = f_policy_loss(advantage, ratio, a->clip_coef);
     LossTerm error = f_value_loss(out[A], a->values[at], a->returns[at], a->vf_clip_coef);
     F by_logprob = policy.slope * scale, by_entropy = f_set(-a->schedule->ent_coef * scale);
@@ -226,16 +228,16 @@ KERNEL_INLINE void row_loss(const HeadsLossArgs* a, uint32_t r, float terms[KERN
     for (int head = last; head >= 0; head--) {    // the last one is measured already
         HeadRow row = head_row(heads, head, out, mask);
         int64_t to = place + heads->column[head];
-        if (row.dim < 0) {
+        if (row.logstd_index < 0) {
             if (head < last) measured = measure_head(&row);
             spread_head(a, &row, &measured, actions[head], by_logprob, by_entropy, to);
             continue;
         }
-        float raw = a->logstd[row.dim], logstd = head_logstd(raw);
+        float raw = a->logstd[row.logstd_index], logstd = head_logstd(raw);
         F narrow = f_exp(-logstd), distance = (actions[head] - row.logits[0]) * narrow;
         F slope = f_fma(by_logprob, distance * distance - one, by_entropy);
         int passes = raw >= LOGSTD_MIN && raw <= LOGSTD_MAX;    // a clamp passes nothing on beyond
-        a->slopes[(int64_t)r * heads->continuous + row.dim] = passes ? slope : f_set(0.0f);
+        a->slopes[(int64_t)r * heads->continuous + row.logstd_index] = passes ? slope : f_set(0.0f);
         write_operand(a->dout, a->narrow, to, by_logprob * (distance * narrow));
     }
     write_operand(a->dout, a->narrow, place + A, error.slope * f_set(a->vf_coef * scale));

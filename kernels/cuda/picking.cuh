@@ -1,4 +1,4 @@
-/* picking.cuh -- the segments of the next minibatch: dealt from a deck, or by priority. */
+/* picking.cuh -- the segments of the next minibatch: dealt from a shuffled order, or by priority. */
 #pragma once
 #include "common.cuh"
 
@@ -10,15 +10,15 @@ KERNEL_INLINE int segments_of(const CudaSchedule* schedule, const int32_t* livin
 KERNEL_INLINE int segment_of(const int32_t* living, int i) { return living ? living[i] : i; }
 
 // Laps of n segments that fit where there is room for so many of N
-KERNEL_INLINE int laps_of(int laps, int N, int n) {
-    return n > 0 && n < N ? (int)((int64_t)laps * N / n) : laps;
+KERNEL_INLINE int passes_of(int passes, int N, int n) {
+    return n > 0 && n < N ? (int)((int64_t)passes * N / n) : passes;
 }
 
-// ---- every segment once a lap -----------------------------------------------------------------
+// ---- every segment once a pass ----------------------------------------------------------------
 
-KERNEL_INLINE uint64_t deck_key(const CudaSchedule* schedule, uint32_t i, int lap) {
+KERNEL_INLINE uint64_t order_key(const CudaSchedule* schedule, uint32_t i, int epoch_pass) {
     PhiloxBlock block = philox_block(schedule->seed, PHILOX_SHUFFLE, i, schedule->epoch,
-                                     (uint32_t)lap);
+                                     (uint32_t)epoch_pass);
     return (uint64_t)block.word[0] << 32 | block.word[1];
 }
 
@@ -30,13 +30,13 @@ KERNEL_INLINE int bucket_of(uint64_t key, int buckets) {
 typedef struct {    // those of a bucket that a block looks at together
     uint64_t key[CUDA_BIN];
     int32_t number[CUDA_BIN];
-} DeckBin;
+} OrderBin;
 
 // Of the bucket's keys, in the order of lanes, numbers from to from + CUDA_BIN - 1
-KERNEL_INLINE void fill_bin(const DeckShuffleArgs* a, DeckBin* bin, int n, int buckets, int bucket,
-                            int lap, int lane, int at, int from) {
+KERNEL_INLINE void fill_bin(const SegmentsShuffleArgs* a, OrderBin* bin, int n, int buckets,
+                            int bucket, int epoch_pass, int lane, int at, int from) {
     for (int i = lane; i < n; i += CUDA_LANES) {
-        uint64_t key = deck_key(a->schedule, a->first + (uint32_t)i, lap);
+        uint64_t key = order_key(a->schedule, a->first + (uint32_t)i, epoch_pass);
         if (bucket_of(key, buckets) != bucket) continue;
         if (at >= from && at < from + CUDA_BIN) {
             bin->key[at - from] = key;
@@ -48,22 +48,23 @@ KERNEL_INLINE void fill_bin(const DeckShuffleArgs* a, DeckBin* bin, int n, int b
 
 // A segment's place is the number of keys below its own: those of lower buckets, which are only
 // counted, and those of its own, with which it is compared
-CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
-    CUDA_SHARED(DeckBin, mine, [1]);
-    CUDA_SHARED(DeckBin, theirs, [1]);
+CUDA_KERNEL(segments_shuffle, SegmentsShuffleArgs) {
+    CUDA_SHARED(OrderBin, mine, [1]);
+    CUDA_SHARED(OrderBin, theirs, [1]);
     CUDA_SHARED(int32_t, place, [CUDA_BIN]);
     CUDA_SHARED(int32_t, inside, [CUDA_LANES]);    // then: of the lanes before
     CUDA_SHARED(int32_t, lower, [CUDA_LANES]);
     CUDA_SHARED(int32_t, sums, [2]);
-    int n = segments_of(a.schedule, a.living, a.N), laps = laps_of(a.laps, a.N, n);
+    int n = segments_of(a.schedule, a.living, a.N), passes = passes_of(a.passes, a.N, n);
     int buckets = (n + CUDA_BUCKET - 1) / CUDA_BUCKET;
-    CUDA_BLOCKS(item, buckets * laps) {
-        int lap = item / buckets, bucket = item % buckets;
+    CUDA_BLOCKS(item, buckets * passes) {
+        int epoch_pass = item / buckets, bucket = item % buckets;
         CUDA_PHASE(thread)
             CUDA_SHARE(lane, thread, CUDA_LANES) {
                 inside[lane] = lower[lane] = 0;
                 for (int i = lane; i < n; i += CUDA_LANES) {
-                    int at = bucket_of(deck_key(a.schedule, a.first + (uint32_t)i, lap), buckets);
+                    int at = bucket_of(order_key(a.schedule, a.first + (uint32_t)i, epoch_pass),
+                                       buckets);
                     inside[lane] += at == bucket;
                     lower[lane] += at < bucket;
                 }
@@ -82,15 +83,16 @@ CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
             int here = count - from < CUDA_BIN ? count - from : CUDA_BIN;
             CUDA_PHASE(thread) {
                 CUDA_SHARE(lane, thread, CUDA_LANES)
-                    fill_bin(&a, mine, n, buckets, bucket, lap, lane, inside[lane], from);
+                    fill_bin(&a, mine, n, buckets, bucket, epoch_pass, lane, inside[lane], from);
                 CUDA_SHARE(i, thread, here) place[i] = sums[1];
             }
             for (int other = 0; other < count; other += CUDA_BIN) {
                 int others = count - other < CUDA_BIN ? count - other : CUDA_BIN;
-                const DeckBin* against = other == from ? mine : theirs;
+                const OrderBin* against = other == from ? mine : theirs;
                 CUDA_PHASE(thread)
                     CUDA_SHARE(lane, thread, other == from ? 0 : CUDA_LANES)
-                        fill_bin(&a, theirs, n, buckets, bucket, lap, lane, inside[lane], other);
+                        fill_bin(&a, theirs, n, buckets, bucket, epoch_pass, lane, inside[lane],
+                                 other);
                 CUDA_PHASE(thread)
                     CUDA_SHARE(i, thread, here)
                         for (int j = 0; j < others; j++)    // equal keys by number
@@ -100,7 +102,8 @@ CUDA_KERNEL(deck_shuffle, DeckShuffleArgs) {
             }
             CUDA_PHASE(thread)
                 CUDA_SHARE(i, thread, here)
-                    a.decks[(int64_t)lap * n + place[i]] = segment_of(a.living, mine->number[i]);
+                    a.orders[(int64_t)epoch_pass * n + place[i]] = segment_of(a.living,
+                                                                              mine->number[i]);
         }
     }
 }
@@ -136,12 +139,12 @@ CUDA_KERNEL(priorities_sum, PrioritiesSumArgs) {
 }
 
 CUDA_KERNEL(segments_pick, SegmentsPickArgs) {
-    int n = segments_of(a.schedule, a.living, a.N), laps = laps_of(a.laps, a.N, n);
+    int n = segments_of(a.schedule, a.living, a.N), passes = passes_of(a.passes, a.N, n);
     CUDA_EACH(i, a.S) {
-        if (a.decks || n == 0) {
+        if (a.orders || n == 0) {
             int64_t place = (int64_t)a.schedule->number * a.S + i;
-            a.rows[i] = n ? a.decks[place / n % laps * n + place % n] : (int)(i % (uint32_t)a.N);
-            a.q[i] = 1.0f;
+            a.rows[i] = n ? a.orders[place / n % passes * n + place % n] : (int)(i % (uint32_t)a.N);
+            a.importance[i] = 1.0f;
             continue;
         }
         PhiloxBlock block = philox_block(a.schedule->seed, PHILOX_PRIORITY, a.first + i,
@@ -155,7 +158,8 @@ CUDA_KERNEL(segments_pick, SegmentsPickArgs) {
         }
         int segment = segment_of(a.living, low);
         a.rows[i] = segment;
-        a.q[i] = (float)pow((double)n * (a.weights[segment] / total), -a.schedule->prio_beta);
+        a.importance[i] = (float)pow((double)n * (a.weights[segment] / total),
+                                     -a.schedule->prio_beta);
     }
 }
 

@@ -16,15 +16,15 @@ KERNEL_INLINE int final_slot(const float* truncations, const uint8_t* has_final,
     return used < slots ? used : -1;
 }
 
-CUDA_KERNEL(finals_keep, FinalsKeepArgs) {
+CUDA_KERNEL(final_obs_keep, FinalObsKeepArgs) {
     int t = a.tick->t;
     CUDA_EACH(i, t ? a.rows * a.D : 0) {
         uint32_t row = i / (uint32_t)a.D, d = i % (uint32_t)a.D;
         int slot = final_slot(a.truncations, a.has_final, a.counts, a.slots, a.first, row);
         if (slot < 0 || !has_lived(a.live, a.first, row, a.T, t)) continue;
         int64_t agent = (int64_t)slot * a.N + a.first + row, to = agent * a.D + d;
-        if (a.obs_dtype == CUDA_U8) ((uint8_t*)a.kept_obs)[to] = ((const uint8_t*)a.finals)[i];
-        else ((float*)a.kept_obs)[to] = ((const float*)a.finals)[i];
+        if (a.obs_dtype == CUDA_U8) ((uint8_t*)a.kept_obs)[to] = ((const uint8_t*)a.final_obs)[i];
+        else ((float*)a.kept_obs)[to] = ((const float*)a.final_obs)[i];
         if (d == 0) a.kept_ticks[agent] = t - 1;
     }
     CUDA_EACH(i, t ? a.rows * a.size : 0) {
@@ -61,7 +61,7 @@ CUDA_KERNEL(tick_begin, TickBeginArgs) {
         a.ended[at] = (float)is_over(&a, row, t);
         int slot = cut ? final_slot(a.truncations, a.has_final, a.counts, a.slots, a.first, row)
                        : -1;
-        a.truncated[at] = slot < 0 ? (float)cut : 2.0f;
+        a.truncated[at] = slot < 0 ? (float)cut : (float)TRUNCATED_WITH_VALUE;
         if (slot >= 0) a.counts[a.first + row] = slot + 1;
     }
     CUDA_EACH(i, a.rows * a.size) {
@@ -102,13 +102,13 @@ CUDA_KERNEL(gates_step, GatesStepArgs) {
     }
 }
 
-CUDA_KERNEL(finals_store, FinalsStoreArgs) {
+CUDA_KERNEL(final_values_store, FinalValuesStoreArgs) {
     CUDA_EACH(row, a.rows) {
         int64_t agent = (int64_t)a.first + row;
         if (a.counts[agent] <= a.slot) continue;
         int t = a.ticks[agent];
         float value = a.out[(int64_t)row * a.ldo + a.A];
         if (is_bad(value)) note_fault(a.fault, t, (int)agent, CUDA_BAD_FINAL);
-        a.finals[agent * a.T + t] = value;
+        a.final_values[agent * a.T + t] = value;
     }
 }

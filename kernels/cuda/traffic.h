@@ -41,11 +41,11 @@ static inline void cuda_array(CudaArrays* to, const void* place, double bytes, i
 #define BYTES(place, number)  cuda_array(to, a->place, (double)(number), 1)
 #define ARRAYS_OF(NAME, ARGS) static inline void arrays_of_##NAME(const ARGS* a, CudaArrays* to)
 
-ARRAYS_OF(finals_keep, FinalsKeepArgs) {
+ARRAYS_OF(final_obs_keep, FinalObsKeepArgs) {
     double rows = a->rows;
     ONCE(tick, 1);
     ONCE(truncations, rows);
-    BYTES(finals, 0);    // where an episode was cut off, and so are the next
+    BYTES(final_obs, 0);    // where an episode was cut off, and so are the next
     ONCE(has_final, 0);
     ONCE(live, 0);
     ONCE(counts, 0);
@@ -107,12 +107,12 @@ ARRAYS_OF(heads_sample, HeadsSampleArgs) {
     ONCE(fault, 0);
 }
 
-ARRAYS_OF(finals_store, FinalsStoreArgs) {
+ARRAYS_OF(final_values_store, FinalValuesStoreArgs) {
     double rows = a->rows;
     ONCE(counts, rows);
     ONCE(out, 0);    // of those that have this slot
     ONCE(ticks, 0);
-    ONCE(finals, 0);
+    ONCE(final_values, 0);
     ONCE(fault, 0);
 }
 
@@ -139,7 +139,7 @@ ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
     ONCE(ratio, ticks);
     ONCE(ended, ticks);
     ONCE(truncated, ticks);
-    ONCE(finals, ticks);
+    ONCE(final_values, ticks);
     ONCE(bootstrap, segments);
     ONCE(advantages, ticks);
     ONCE(returns, ticks);
@@ -147,10 +147,10 @@ ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
     ONCE(weights, a->prio_alpha != 0.0 ? segments : 0.0);
 }
 
-ARRAYS_OF(deck_shuffle, DeckShuffleArgs) {
+ARRAYS_OF(segments_shuffle, SegmentsShuffleArgs) {
     ONCE(schedule, 1);
     ONCE(living, a->N);
-    ONCE(decks, (double)a->laps * a->N);
+    ONCE(orders, (double)a->passes * a->N);
 }
 
 ARRAYS_OF(priorities_sum, PrioritiesSumArgs) {
@@ -161,14 +161,14 @@ ARRAYS_OF(priorities_sum, PrioritiesSumArgs) {
 }
 
 ARRAYS_OF(segments_pick, SegmentsPickArgs) {
-    double draws = a->decks ? 0.0 : a->S;
+    double draws = a->orders ? 0.0 : a->S;
     ONCE(schedule, 1);
     ONCE(living, draws);
-    ONCE(decks, a->S);
+    ONCE(orders, a->S);
     ONCE(weights, draws);
     ONCE(cdf, draws);
     ONCE(rows, a->S);
-    ONCE(q, a->S);
+    ONCE(importance, a->S);
 }
 
 ARRAYS_OF(repeats_find, RepeatsFindArgs) {
@@ -228,7 +228,7 @@ ARRAYS_OF(heads_loss, HeadsLossArgs) {
     ONCE(results, 1);
     ONCE(heads, 1);
     ONCE(rows, a->S);
-    ONCE(q, a->S);
+    ONCE(importance, a->S);
     ONCE(repeated, a->S);
     ONCE(out, rows * a->ldo);
     ONCE(logstd, 0);

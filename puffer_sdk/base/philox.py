@@ -81,12 +81,15 @@ def action_noise(seed: int, agents: np.ndarray, ticks: np.ndarray, act_sizes) ->
     return noise
 
 
-def permutation(seed: int, count: int, epoch: int, lap: int = 0, first: int = 0) -> np.ndarray:
-    """(count,) int64: the segments in this epoch's shuffled order; `lap` counts repeats in it.
+def permutation(seed: int, count: int, epoch: int, epoch_pass: int = 0,
+                first: int = 0) -> np.ndarray:
+    """(count,) int64: the segments in this epoch's shuffled order; `epoch_pass` counts
+    repeats in it.
 
     first    number of the first segment in a run of several ranks, each of which shuffles its own
     """
-    order, tie, _, _ = words((seed, Purpose.SHUFFLE), np.arange(first, first + count), epoch, lap)
+    order, tie, _, _ = words((seed, Purpose.SHUFFLE), np.arange(first, first + count), epoch,
+                             epoch_pass)
     return np.lexsort((tie, order))
 
 

@@ -47,7 +47,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Finals:
+class FinalObs:
     """Where the final observations of truncated episodes come from.
 
     function    the author's function that is called before c_reset; None: the env writes them
@@ -94,8 +94,8 @@ class Spec:
     log_is_tag: bool = False            # "struct Log" without a typedef
     has_mask: bool = False              # it has an action mask
     mask_at: str | None = None          # text of ACTION_MASK_AT: the observation holds the mask
-    finals: Finals | None = None        # where final observations come from
-    no_finals: str = ""                 # why there are none, though episodes are truncated
+    final_obs: FinalObs | None = None      # where final observations come from
+    no_final_obs: str = ""                 # why there are none, though episodes are truncated
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
     log_reads_state: bool = False       # my_log follows a pointer that my_init may set
@@ -138,9 +138,9 @@ class Spec:
         return self.has_alive or self.has_max_agents
 
     @property
-    def writes_finals(self) -> bool:
+    def writes_final_obs(self) -> bool:
         """Whether the env has a field final_observations."""
-        return self.finals is not None and self.finals.function is None
+        return self.final_obs is not None and self.final_obs.function is None
 
     @property
     def settable(self) -> tuple[CField, ...]:

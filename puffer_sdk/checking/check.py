@@ -20,8 +20,8 @@ from pathlib import Path
 
 from ..base import files, paths
 from ..base.errors import BuildError, NoEnvs, RunError, UsageError
-from ..bridges import makers
 from ..env import header, library
+from ..interop.python_envs import makers
 from ..settings.config import find_ini, resolve
 from . import check_python
 from .collect.c import learning_probe, line_coverage, plan

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from ..base import paths
-from ..bridges import makers, sources
-from ..bridges.makers import CALLABLE
+from ..interop.python_envs import env_source, makers
+from ..interop.python_envs.makers import CALLABLE
 from .collect.python import children
 from .collect.python.python_facts import PythonFacts
 from .core import engine, registry
@@ -28,7 +28,7 @@ def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path 
     Raises UsageError where the name leads nowhere, RunError where no child process starts.
     """
     began = time.perf_counter()
-    source = sources.find(name, ini)
+    source = env_source.find(name, ini)
     config = source.resolve(settings)
     facts = children.gather(
         makers.read_name(name, config.env), seed=seed, budget=budget, memory=memory,

@@ -26,11 +26,11 @@ def print_version(ctx: click.Context) -> None:
     if ctx.resilient_parsing:
         return
     from ..base import paths
-    from ..projects import probes, probing
+    from ..projects import probe_program, probes
     ui.out(f"puffer-sdk, version {__version__}")
     checkout = paths.PACKAGE.parent
     describe = ("git", "-C", checkout, "describe", "--always", "--dirty", "--exclude", "*")
-    commit = probing.ask(*describe) if (checkout / ".git").exists() else None
+    commit = probe_program.ask(*describe) if (checkout / ".git").exists() else None
     if commit:
         ui.out(f"commit    {commit}")
     ui.out(f"python    {probes.probe_python().found}")

@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx, name):
         if name not in COMMANDS:
             return None
-        return import_module(f".{name.replace('-', '_')}", __package__).command
+        return import_module(f".cmd_{name.replace('-', '_')}", __package__).command
 
     def parse_args(self, ctx, args):
         """Without a word, the page that --help prints; but nothing was done, so status 2."""

@@ -45,9 +45,9 @@ def envs(ctx, param, incomplete: str) -> Iterator:
 def _runs(ctx, env: str | None = None) -> Iterator[runs.Run]:
     env, root = env or ctx.params.get("env"), ctx.params.get("runs_dir")
     try:
-        from ..bridges import sources
+        from ..interop.python_envs import env_source
 
-        where = sources.find(env).runs_dir(root)
+        where = env_source.find(env).runs_dir(root)
     except PufferError:                     # the environment is gone, its runs may remain
         where = (root or Path("runs")) / (env or "")
     yield from reversed(runs.list_runs(where))

@@ -19,7 +19,7 @@ import click
 
 from ..base import trust, ui
 from ..base.errors import UsageError, nearest
-from ..settings.naming import RENAMED, meant
+from ..settings.key_hints import RENAMED, meant
 from ..settings.table import KEYS, used_keys
 from . import completing
 

@@ -20,7 +20,7 @@ from ..base.codes import CODE
 from ..base.errors import BuildError
 from ..base.spec import Spec
 from ..raylib import headers as raylib
-from ..settings import outside
+from ..settings import outside_libraries
 from ..toolchain import compilers
 from ..toolchain.libraries import SHARED, compile_library, is_intact, prune
 from . import binding, dialects, header, probe
@@ -54,14 +54,14 @@ def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     return ["-std=gnu11", *EXACT, "-DRAYMATH_STATIC_INLINE", "-DPLATFORM_DESKTOP",
             *(f"-I{folder}" for folder in (paths.include_dir(), headers, spec.folder,
                                            *paths.checkout_includes(spec.folder))),
-            *outside.read(spec.folder).compile_flags,
+            *outside_libraries.read(spec.folder).compile_flags,
             f'-DPUFFER_NAME="{spec.name}"', *spec.field_flags]
 
 
 def library_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     """env_flags for code that becomes part of a library, where rand() is the env's own."""
     prelude = paths.include_dir() / "puffer_prelude.h"
-    written = spec.finals.flags if spec.writes_finals else []
+    written = spec.final_obs.flags if spec.writes_final_obs else []
     return [*env_flags(spec, raylib_headers), "-DPUFFER_LIBRARY", *written, "-include",
             str(prelude)]
 
@@ -89,14 +89,14 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
         binding.write_config_header(spec, env_settings, build_dir)
 
     compiler = compilers.find_compiler()
-    looks = spec.finals.flags if spec.finals and not spec.writes_finals else []
+    looks = spec.final_obs.flags if spec.final_obs and not spec.writes_final_obs else []
     flags = [*library_flags(spec, raylib_headers), *openmp_flags(spec, compiler), *looks, opt,
              "-march=native", "-fPIC", "-fvisibility=hidden", "-Wall"]
     if keys:
         source = binding.write_player(spec, source, build_dir)
         flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}",
                   *dialects.layer_flags(spec.folder)]
-    needs = outside.read(spec.folder)
+    needs = outside_libraries.read(spec.folder)
     key = _key(compiler, [*flags, *SHARED], source, spec, needs.key)
     library = build_dir / f"{spec.name}-{key}.so"
     command = [*compiler.command, *flags, *SHARED, str(source), *needs.link_flags, "-lm"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..base import limited, paths
 from ..base.errors import BuildError, DialectError, PufferError
-from ..base.spec import CField, Finals, Remark, Spec
+from ..base.spec import CField, FinalObs, Remark, Spec
 from . import probe
 
 _known: dict[Path, tuple[str, list[str], tuple]] = {}   # folder -> signature, files, what was read
@@ -93,7 +93,7 @@ def _spec(facts: dict) -> Spec:
             "macro_lines": {name: tuple(place) for name, place in facts["macro_lines"].items()},
             "act_widths": facts["act_widths"] and tuple(facts["act_widths"]),
             "binding": facts["binding"] and Path(facts["binding"]),
-            "finals": facts["finals"] and Finals(**facts["finals"]),
+            "final_obs": facts["final_obs"] and FinalObs(**facts["final_obs"]),
             "enums": tuple(tuple(map(tuple, enum)) for enum in facts["enums"])}
     return Spec(**{each.name: made.get(each.name, facts[each.name]) for each in fields(Spec)})
 

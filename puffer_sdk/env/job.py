@@ -81,11 +81,11 @@ def count_agents(folder: Path) -> int:
     Raises BuildError, UsageError, and RunError where init dies or does not return.
     """
     from ..settings import config
-    from . import build, child
+    from . import build, child_process
 
     built = build.build(folder)
     resolved = config.resolve(folder, spec=built.spec)
-    return child.run("puffer_sdk.env.job:count_work", EnvJob.of(built, resolved),
+    return child_process.run("puffer_sdk.env.job:count_work", EnvJob.of(built, resolved),
                      lambda kind, payload: None, cwd=paths.working_dir(folder),
                      step_timeout=resolved.vec.step_timeout)
 

@@ -28,11 +28,11 @@ class Description:
     act_sizes: tuple[int, ...]  # head widths, 1 = continuous
     mask_size: int
     has_truncations: bool
-    has_finals: bool
+    has_final_obs: bool
     has_alive: bool             # agents come and go
     whole_steps: bool           # every step takes all envs
     log_names: tuple[str, ...]
-    layout: object | None = None    # of rows that a space describes: bridges.spaces.Observations
+    layout: object | None = None    # of rows that a space describes: space_rows.Observations
 
     def facts(self) -> dict:
         """What a checkpoint says about the rows and heads that its network is made for."""
@@ -82,7 +82,7 @@ class Library:
             name=text(out.name).decode(), obs_dtype=DTYPES[out.obs_dtype],
             obs_size=out.obs_size, act_sizes=tuple(out.act_sizes[0:out.num_atns]),
             mask_size=out.mask_size, has_truncations=bool(out.has_truncations),
-            has_finals=bool(out.has_finals), has_alive=bool(out.has_alive),
+            has_final_obs=bool(out.has_final_obs), has_alive=bool(out.has_alive),
             whole_steps=bool(out.whole_steps),
             log_names=tuple(text(out.log_names[i]).decode() for i in range(out.num_logs)))
 

@@ -31,12 +31,12 @@ def clang_flags(folder: Path) -> list[str]:
     """What libclang needs to read C of this environment, library or program."""
     from ..base import paths  # here: the child that reads is given them
     from ..raylib import headers
-    from ..settings import outside
+    from ..settings import outside_libraries
     from ..toolchain import compilers
 
     include = [f"-I{p}" for p in (paths.include_dir(), headers.headers(), folder,
                                    *paths.checkout_includes(folder))]
-    include += outside.read(folder).compile_flags
+    include += outside_libraries.read(folder).compile_flags
     builtin = [f"-isystem{p}" for p in compilers.include_dirs(compilers.find_compiler())]
     openmp = ["-D_OPENMP=201511"] if uses_openmp(folder) else []
     return ["-xc", "-std=gnu11", '-DPUFFER_NAME=""', "-DPUFFER_READ", "-DPLATFORM_DESKTOP",

@@ -20,13 +20,13 @@ import numpy as np
 from ..base import processes
 from ..base.errors import PufferError
 from ..settings import factors
-from .living import living, random_actions
+from .agent_slots import living, random_actions
 from .vec import make_vec
 
 if TYPE_CHECKING:
+    from .child_pipe import Link
     from .job import EnvJob
-    from .link import Link
-    from .row import Row
+    from .obs_spec import ObsSpec
 
 COPIES = 4              # and steps of each
 TICKS = 128
@@ -71,7 +71,8 @@ def play(vec, gamma: float = 1.0) -> Played:
     return Played(float(f"{factor:.6g}"), squares / max(1, seen))
 
 
-def choose_obs_scale(squares: np.ndarray, read_row: Callable[[], Row | None]) -> tuple[str, str]:
+def choose_obs_scale(squares: np.ndarray, read_row: Callable[[], ObsSpec | None]) -> tuple[str,
+                                                                                           str]:
     """The value of [train] obs_scale, and the reason. A factor for each part of the row that is
     described, and one for all the rest: whether a number that random play never saw move belongs
     to a picture, nobody knows.
@@ -144,11 +145,12 @@ def _in_a_copy(size: int, link: Link, function: Callable[[], np.ndarray]) -> np.
     return np.array(room[:size]) if room[size] else None
 
 
-def _read_row(job: EnvJob, about) -> Row | None:
-    from . import header, row
+def _read_row(job: EnvJob, about) -> ObsSpec | None:
+    from . import header, obs_spec
 
     if job.folder is None:              # an environment in Python that nobody has measured
         return None
     with suppress(PufferError):
-        return row.read(header.read(job.folder), about.obs_size, about.act_sizes, job.config.env)
+        return obs_spec.read(header.read(job.folder), about.obs_size, about.act_sizes,
+                             job.config.env)
     return None

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import CField, Remark, Spec
-from . import contract, dialects, finals, probe
+from . import contract, dialects, final_obs, probe
 from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 from .source import Source
 
@@ -124,10 +124,10 @@ class Reader(Source):
             binding=self.binding, has_init="init" in functions,
             log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
             mask_at=text.get("ACTION_MASK_AT"), log_reads_state=self.log_reads_state(),
-            has_truncations=types.get("truncations") == finals.TRUNCATIONS,
+            has_truncations=types.get("truncations") == final_obs.TRUNCATIONS,
             remarks=tuple(self.remarks),
             **{f"has_{name}": types.get(name) == kind for name, kind in contract.COMING.items()},
-            **finals.find(self.funcs, struct.type.get_canonical().spelling, types))
+            **final_obs.find(self.funcs, struct.type.get_canonical().spelling, types))
 
     def env_struct(self):
         """The struct that all four functions take a pointer to, or None with problems."""
@@ -202,9 +202,9 @@ class Reader(Source):
         for name, how in contract.wrong_coming(types):
             self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type", lines[name],
                          expected=how, actual=types[name])
-        if wrong := finals.wrong_field(types):
-            self.problem("PUF102", wrong, lines[finals.FIELD], expected=types.get("observations"),
-                         actual=types[finals.FIELD])
+        if wrong := final_obs.wrong_field(types):
+            self.problem("PUF102", wrong, lines[final_obs.FIELD],
+                         expected=types.get("observations"), actual=types[final_obs.FIELD])
         by_macro = "MY_ACTION_MASK" in self.binding_macros
         seen = "ACTION_MASK_AT" in self.macros
         if wrong := contract.wrong_mask_field(types, by_macro, bool(self.binding), seen):

@@ -59,9 +59,9 @@ class RowSpaces:
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """(D,) each, in the rows' own type."""
-        from . import header, row
+        from . import header, obs_spec
         from .spaces import bounds
 
         folder, about = self.library.folder, self.description
-        return bounds(about, None if folder is None else row.read(
+        return bounds(about, None if folder is None else obs_spec.read(
             header.read(folder), about.obs_size, about.act_sizes, self.env_settings))

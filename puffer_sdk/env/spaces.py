@@ -1,4 +1,4 @@
-"""What an environment's rows are called elsewhere.  Description, Row -> Gymnasium's spaces
+"""What an environment's rows are called elsewhere.  Description, ObsSpec -> Gymnasium's spaces
 
 An observation is one row: a Box with the bounds that the header declares for each element, in the
 shape of an image or a grid where the header describes the whole row as one. As a Dict it has a key
@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 from ..base.errors import UsageError
 from .library import Description
-from .row import Part, Row
+from .obs_spec import ObsField, ObsSpec
 
 ROW, DICT = "row", "dict"
 LAYOUTS = (ROW, DICT)
@@ -31,11 +31,11 @@ class Observations:
     Raises UsageError for a "dict" where the header names no parts.
     """
 
-    def __init__(self, about: Description, row: Row | None, layout: str = ROW):
+    def __init__(self, about: Description, row: ObsSpec | None, layout: str = ROW):
         if layout not in LAYOUTS:
             raise UsageError(f"observations cannot be {layout!r}", expected=" or ".join(LAYOUTS),
                              actual=repr(layout))
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, ObsField] = {}
         low, high = bounds(about, row)
         if layout == DICT:
             if row is None or not row.parts:
@@ -132,7 +132,7 @@ def _box(low: np.ndarray, high: np.ndarray, shape: tuple[int, ...], about: Descr
     return spaces.Box(low.reshape(shape), high.reshape(shape), dtype=about.obs_dtype.type)
 
 
-def bounds(about: Description, row: Row | None) -> tuple[np.ndarray, np.ndarray]:
+def bounds(about: Description, row: ObsSpec | None) -> tuple[np.ndarray, np.ndarray]:
     """(D,) each, in the row's own type: what is declared, else all that the type holds."""
     bytes_ = about.obs_dtype == np.uint8
     low = np.full(about.obs_size, 0 if bytes_ else -np.inf, about.obs_dtype)
@@ -145,14 +145,14 @@ def bounds(about: Description, row: Row | None) -> tuple[np.ndarray, np.ndarray]
     return low, high
 
 
-def _with_rests(row: Row, size: int) -> dict[str, Part]:
+def _with_rests(row: ObsSpec, size: int) -> dict[str, ObsField]:
     """The named parts, and what lies between them: "rest_12" from element 12 on."""
-    found: dict[str, Part] = {}
+    found: dict[str, ObsField] = {}
     at = 0
     for part in (*row.parts, None):
         first = size if part is None else part.first
         if first > at:
-            found[f"rest_{at}"] = Part("", at, first - at, None, None, "", 0)
+            found[f"rest_{at}"] = ObsField("", at, first - at, None, None, "", 0)
         if part is not None:
             found[part.name.removeprefix("OBS_").lower()] = part
             at = part.last + 1

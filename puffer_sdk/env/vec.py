@@ -12,15 +12,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..base.errors import UsageError
-from ..base.numbers import whole_number
+from ..base.number_limits import whole_number
 from . import abi
 from .abi import error_buffer, ffi
 from .blocks import available_memory, in_one_block, pointer
 from .library import Library, Settings
-from .logs import Logs
+from .log_means import Logs
 from .row_spaces import RowSpaces
 from .seeds import mix_seed
-from .trials import Trials
+from .thread_autotune import ThreadAutotune
 
 SEEDS = (-2**63, 2**64 - 1)
 
@@ -81,7 +81,7 @@ class VecEnv(RowSpaces, Logs):
         self._threads = 1 if about.whole_steps else min(threads, self.num_envs)
         self._parts = self._split(self._threads)
         self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
-        self._trials = Trials() if adaptive and self._pool else None
+        self._autotune = ThreadAutotune() if adaptive and self._pool else None
         self._alone = self._pool is None
 
     # -- buffers: read-only names, so that no other array can take a buffer's place -----------
@@ -121,7 +121,7 @@ class VecEnv(RowSpaces, Logs):
 
     def _allocate(self) -> None:
         about, n = self.description, self.num_agents
-        per_agent = (about.obs_size * about.obs_dtype.itemsize * (1 + about.has_finals)
+        per_agent = (about.obs_size * about.obs_dtype.itemsize * (1 + about.has_final_obs)
                      + 4 * self.num_atns + about.mask_size
                      + 96)                          # rewards and endings, and C's own tables
         if about.obs_size < 1:
@@ -139,14 +139,14 @@ class VecEnv(RowSpaces, Logs):
             ((n, about.obs_size), about.obs_dtype), ((n, self.num_atns), np.float32),
             ((n,), np.float32), ((n,), np.float32), ((n,), np.float32),
             ((n, about.mask_size), np.uint8),
-            ((n, about.obs_size * about.has_finals), about.obs_dtype),
-            ((n * about.has_finals,), np.uint8), ((n * about.has_alive,), np.uint8))
+            ((n, about.obs_size * about.has_final_obs), about.obs_dtype),
+            ((n * about.has_final_obs,), np.uint8), ((n * about.has_alive,), np.uint8))
         (self._observations, self._actions, self._rewards, self._terminals, self._truncations,
          mask, finals, has_final, alive) = arrays
         self._action_mask = mask if about.mask_size else None
         mask[:] = 1
         self._final_observations, self._has_final = (
-            (finals, has_final) if about.has_finals else (None, None))
+            (finals, has_final) if about.has_final_obs else (None, None))
         self._alive = alive if about.has_alive else None
 
     def _create(self, env_settings, vec_settings, num_buffers, threads):
@@ -272,10 +272,10 @@ class VecEnv(RowSpaces, Logs):
         if actions is not None:
             self.actions = actions
         self.ticks += 1
-        if self._trials is not None:
-            self._trials.turn(self._step_alone, self._step_together)
-            if self._trials.over:
-                self._alone, self._trials = self._trials.first_is_faster, None
+        if self._autotune is not None:
+            self._autotune.turn(self._step_alone, self._step_together)
+            if self._autotune.over:
+                self._alone, self._autotune = self._autotune.first_is_faster, None
         elif self._alone:
             self._step_alone()
         else:

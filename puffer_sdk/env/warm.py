@@ -1,10 +1,10 @@
 """A warm process that forks children.  modules to import -> children that start in milliseconds
 
-A child of child.py starts Python and imports what its target needs: about a second. A Warm process
-has imported all of it and copies itself for each child. The copy is as far from its sisters as any
-child: env code that crashes, leaks or changes its globals harms nobody after it.
+A child of child_process.py starts Python and imports what its target needs: about a second. A Warm
+process has imported all of it and copies itself for each child. The copy is as far from its sisters
+as any child: env code that crashes, leaks or changes its globals harms nobody after it.
 
-    warm = Warm(["puffer_sdk.training.worker"])
+    warm = Warm(["puffer_sdk.training.train_worker"])
     child = Child(target, job, warm=warm)           # one at a time
     warm.close()
 """
@@ -25,7 +25,7 @@ MESSAGE = 1 << 16
 
 
 class Forked:
-    """One child of a Warm process: what child.py uses of subprocess.Popen."""
+    """One child of a Warm process: what child_process.py uses of subprocess.Popen."""
 
     def __init__(self, warm: Warm, pid: int):
         self.warm, self.pid, self.returncode = warm, pid, None
@@ -123,7 +123,7 @@ def serve(number: str, *modules: str) -> None:
 
 def _become(files: list[int], command: list, folder: str | None) -> None:
     """The forked copy: the child that Popen would have started. Does not return."""
-    from .link import child_main
+    from .child_pipe import child_main
 
     page, given, prints = files
     os.setsid()

@@ -61,7 +61,7 @@ typedef struct PufferDescription {
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
     int32_t mask_size;                      // bytes of one agent's action mask; 0 = none
     int32_t has_truncations;                // 1 if the env writes truncations
-    int32_t has_finals;                     // 1 if final observations are there
+    int32_t has_final_obs;                  // 1 if final observations are there
     int32_t has_alive;                      // 1 if agents come and go: rows may be empty
     int32_t whole_steps;                    // 1 if step takes all envs or none (MY_VEC_STEP)
     int32_t num_logs;
@@ -76,7 +76,7 @@ typedef struct PufferBuffers {     // the first row of one env in each block; ro
     float* truncations;            // (num_agents)   0 or 1; NULL where has_truncations is 0
     unsigned char* action_mask;    // (num_agents, mask_size); NULL where mask_size is 0
     void* final_observations;      // (num_agents, D) what a truncated episode ended with, where
-    unsigned char* has_final;      // (num_agents) is 1. NULL: not wanted, or has_finals is 0
+    unsigned char* has_final;      // (num_agents) is 1. NULL: not wanted, or has_final_obs is 0
     unsigned char* alive;          // (num_agents) 0 where a row has no agent now; set to 1 by the
                                    // first bind. NULL: not wanted, or has_alive is 0
 } PufferBuffers;

@@ -358,7 +358,7 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
         out->has_truncations = 1;
 #endif
 #ifdef PUFFER_FINALS
-        out->has_finals = 1;
+        out->has_final_obs = 1;
 #endif
 #if defined(PUFFER_HAS_ALIVE) || defined(PUFFER_HAS_MAX_AGENTS)
         out->has_alive = 1;

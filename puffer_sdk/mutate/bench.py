@@ -17,8 +17,8 @@ from pathlib import Path
 from ..base import files, paths, processes
 from ..base.errors import BuildError, PufferError, RunError, UsageError
 from ..env import binding, build, header
-from ..env import child as isolation
-from ..env.link import Link
+from ..env import child_process as isolation
+from ..env.child_pipe import Link
 from ..settings.config import find_ini
 from ..toolchain import compilers
 from .mutant import Mutant

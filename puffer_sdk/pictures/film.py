@@ -20,12 +20,12 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import RunError, UsageError
-from ..env.link import Link
-from ..env.living import ended as endings_of
-from ..env.living import living
+from ..env.agent_slots import ended as endings_of
+from ..env.agent_slots import living
+from ..env.child_pipe import Link
 from ..policy.players import PlayersJob, load_players
 from ..scoring.entries import Entries
-from ..scoring.playing import GAMES, LEAST_ENVS, PATIENCE, make_envs, plan
+from ..scoring.play_episodes import GAMES, LEAST_ENVS, PATIENCE, make_envs, plan
 from ..settings.values import Config
 from .montage import Grid, Scale, dim
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from ..base import drafts, files
 from ..base.errors import UsageError
-from ..bridges import sources
-from ..env import child
+from ..env import child_process
+from ..interop.python_envs import env_source
 from ..raylib import drawing
 from ..settings import torch_class
 from ..training import backends, checkpoint, flat
-from ..training.models import find_model, run_folder
+from ..training.find_model import find_model, run_folder
 from . import montage
 from . import writers as images
 from .film import FilmJob, Ring
@@ -180,7 +180,7 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
                    verbose: bool = False) -> Recording:
     """record(), for Options."""
     options.check()
-    source = sources.find(env, ini)
+    source = env_source.find(env, ini)
     found = find_model(source.runs_dir(runs_dir), model) if model else None
     policies = ["trained" if found else "random"] + ([options.beside] if options.beside else [])
     if len(set(policies)) < len(policies):
@@ -207,7 +207,7 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
                            grid=options.grid, episodes=options.episodes, ticks=options.ticks,
                            fps=options.fps, width=options.width)
         with Compositor(options, policies, job.ring, on_progress) as compositor:
-            child.run("puffer_sdk.pictures.film:work", job, compositor.on_event,
+            child_process.run("puffer_sdk.pictures.film:work", job, compositor.on_event,
                       log=folder_of_run / "eval.log" if folder_of_run else None,
                       cwd=prepared.cwd, step_timeout=prepared.patience)
             checkpoint.warn_of_other_name(past, prepared.spec.name)

@@ -9,9 +9,9 @@ from collections import deque
 
 import numpy as np
 
+from ..env.agent_slots import ended, fill_empty, forget_empty, living, random_actions
 from ..env.copies import make_copies
 from ..env.library import Library
-from ..env.living import ended, fill_empty, forget_empty, living, random_actions
 from ..env.vec import VecEnv
 from ..settings.values import Config
 from ..training import backends, checkpoint

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..env.row import Part, Row
+from ..env.obs_spec import ObsField, ObsSpec
 
 LEAST = 420             # pixels of a window's height, as in screen.c
 MARGIN = 14
@@ -23,7 +23,7 @@ SHORT = 14              # characters of a name of which two fit in a line
 FEW = 12                # elements without names that are written, not drawn
 
 
-def pages(top: Sequence[str], observed: np.ndarray, is_bytes: bool, row: Row,
+def pages(top: Sequence[str], observed: np.ndarray, is_bytes: bool, row: ObsSpec,
           keys: Sequence[str], window: int) -> list[list[str]]:
     """What F1 shows in turn: all in one page, or two where the window is too low for the keys.
 
@@ -72,7 +72,7 @@ def plain(name: str) -> str:
     return name.partition("_")[2].replace("_", " ").lower()
 
 
-def actions(values: Sequence[float], row: Row, act_sizes: Sequence[int]) -> list[tuple]:
+def actions(values: Sequence[float], row: ObsSpec, act_sizes: Sequence[int]) -> list[tuple]:
     """(head, action) of one agent; ids by name where they have one. values: one a head."""
     texts = [f"{value:.3f}" if size == 1 else f"{value:g}"
              for value, size in zip(values, act_sizes)]
@@ -84,7 +84,7 @@ def actions(values: Sequence[float], row: Row, act_sizes: Sequence[int]) -> list
     return list(zip(heads, texts))
 
 
-def bounds(row: Row, low: np.ndarray, high: np.ndarray) -> tuple:
+def bounds(row: ObsSpec, low: np.ndarray, high: np.ndarray) -> tuple:
     """The range (low, high) of each element: as the comments promise, else as given."""
     low, high = low.astype(np.float32), high.astype(np.float32)
     for part in row.described:
@@ -93,7 +93,7 @@ def bounds(row: Row, low: np.ndarray, high: np.ndarray) -> tuple:
     return low, high
 
 
-def observation(observed: np.ndarray, is_bytes: bool, row: Row, room: int) -> list[str]:
+def observation(observed: np.ndarray, is_bytes: bool, row: ObsSpec, room: int) -> list[str]:
     """Lines that show it in `room` pixels; the last one says what is left out.
 
     observed    (D,), one agent's
@@ -110,7 +110,7 @@ def observation(observed: np.ndarray, is_bytes: bool, row: Row, room: int) -> li
     return [*kept, "sand more, for which the window is too low"]
 
 
-def _columns(part: Part | None, count: int, is_bytes: bool) -> int:
+def _columns(part: ObsField | None, count: int, is_bytes: bool) -> int:
     """Cells in a row of the picture of these elements."""
     if part and part.fits and len(part.shape) > 1:
         return part.shape[-1] if part.kind == "list" else math.prod(part.shape[1:])
@@ -118,7 +118,7 @@ def _columns(part: Part | None, count: int, is_bytes: bool) -> int:
     return side if is_bytes and side * side == count and part is None else CELL
 
 
-def _text(observed: np.ndarray, is_bytes: bool, parts: Sequence[Part]) -> list[str]:
+def _text(observed: np.ndarray, is_bytes: bool, parts: Sequence[ObsField]) -> list[str]:
     shown = [f"{value:g}" if is_bytes else number(value) for value in observed.tolist()]
     lines: list[str] = []
     waiting: list[tuple[str, str]] = []         # elements of their own, two of which share a line
@@ -139,7 +139,7 @@ def _text(observed: np.ndarray, is_bytes: bool, parts: Sequence[Part]) -> list[s
     return lines + pairs(waiting)
 
 
-def _runs(parts: Sequence[Part], size: int):
+def _runs(parts: Sequence[ObsField], size: int):
     """(name, part, first element, count) of the parts, and of each element that has no name."""
     at = 0
     for part in [*parts, None]:

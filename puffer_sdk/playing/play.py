@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import BuildError, UsageError
-from ..bridges import sources
-from ..env import child
+from ..env import child_process
+from ..interop.python_envs import env_source
 from ..settings import torch_class
 from ..training import backends, checkpoint, flat
-from ..training.models import USUAL, find_model
+from ..training.find_model import USUAL, find_model
 from .rebuilding import PlayJob, build_player
 
 
@@ -44,7 +44,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     from ..pictures.screen import canvas
     from ..raylib import drawing
 
-    source = sources.find(env, ini)
+    source = env_source.find(env, ini)
     _require_display(source.name)
     found = _find_policy(source.runs_dir(runs_dir), model, on_said)
     found = flat.as_checkpoint(found, source, settings) if found else None
@@ -58,7 +58,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
             raise UsageError("an environment in Python opens a window of its own",
                              where=next(option for option, given in refused.items() if given),
                              hint="leave the option out")
-        from .watching import watch as watch_play
+        from .watch_python import watch as watch_play
         prepared = source.prepare(settings, verbose=verbose)
         prepared = prepared.as_trained(past and past.facts["env"])
         played = watch_play(prepared, found, greedy=greedy, ticks=ticks,
@@ -83,7 +83,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
             on_said(str(BuildError(payload["message"], where=payload["text"] or None,
                                    detail=payload["detail"] or None)))
 
-    result = child.run("puffer_sdk.playing.window:work", job, on_event,
+    result = child_process.run("puffer_sdk.playing.window:work", job, on_event,
                        cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
     return Played(**result)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..base.errors import PufferError
 from ..base.spec import Spec
-from ..bridges.sources import CompiledSource
 from ..env import build, header, watch
+from ..interop.python_envs.env_source import CompiledSource
 from ..policy.players import PlayersJob
 from ..settings.values import Config
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.errors import PufferError, RunError, UsageError
 from ..base.spec import Spec
-from ..env import row
+from ..env import obs_spec
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..pictures.screen import canvas
@@ -309,8 +309,8 @@ class Window:
                 "-", f"sobservation, {about}"]
 
 
-def _row(spec: Spec, game: Game) -> row.Row:
-    return row.read(spec, game.vec.observations.shape[1], game.vec.act_sizes, game.config.env)
+def _row(spec: Spec, game: Game) -> obs_spec.ObsSpec:
+    return obs_spec.read(spec, game.vec.observations.shape[1], game.vec.act_sizes, game.config.env)
 
 
 def work(job: PlayJob, link) -> dict:

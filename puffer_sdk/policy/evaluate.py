@@ -10,14 +10,14 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import RunError, UsageError
-from ..bridges import sources
-from ..env import child
+from ..env import child_process
+from ..interop.python_envs import env_source
 from ..scoring.score import Score
 from ..settings import torch_class
 from ..settings.goal import Goal, parse_goal
 from ..training import backends, checkpoint, flat
+from ..training.find_model import find_model, run_folder, which_weights
 from ..training.metrics import without_nan
-from ..training.models import find_model, run_folder, which_weights
 from .players import PlayersJob
 
 
@@ -90,7 +90,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     seconds       of each policy, at most, after which nothing is written; 0: to the end
     Raises UsageError for a checkpoint that is damaged, or of other sizes.
     """
-    source = sources.find(env, ini)
+    source = env_source.find(env, ini)
     found = find_model(source.runs_dir(runs_dir), model) if model else None
     weights = flat.as_checkpoint(found, source, settings) if found else None
     past = checkpoint.load(weights) if weights else None
@@ -116,7 +116,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
         if kind == "progress" and on_progress:
             on_progress(payload["policy"], payload["done"], payload["total"])
 
-    scores = child.run("puffer_sdk.policy.scoring:work", job, on_event,
+    scores = child_process.run("puffer_sdk.policy.scoring:work", job, on_event,
                        log=home / "eval.log" if home else None,
                        cwd=prepared.cwd, step_timeout=prepared.patience)
     checkpoint.warn_of_other_name(past, prepared.spec.name)

@@ -27,12 +27,12 @@ import numpy as np
 from ..base import extras, files
 from ..base.errors import RunError, UsageError
 from ..base.spec import Spec
-from ..bridges import layouts, sources
-from ..env import header, row
+from ..env import header, obs_spec
+from ..interop.python_envs import env_source, layouts
 from ..settings import torch_class
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
-from ..training.models import USUAL, find_model, measured, which_weights
+from ..training.find_model import USUAL, find_model, measured, which_weights
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
@@ -106,11 +106,11 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
                          actual=to)
     path, folder = find_checkpoint(run, model, runs_dir)
     if folder is not None:
-        torch_class.name_given(sources.CompiledSource(folder))
+        torch_class.name_given(env_source.CompiledSource(folder))
     policy = read_policy(path)
     if folder is not None and policy.name != folder.name:
         policy = fitted(policy, header.read(folder), policy.config.env)
-    label = files.name(sources.find(policy.name).label if ":" in policy.name else policy.name,
+    label = files.name(env_source.find(policy.name).label if ":" in policy.name else policy.name,
                        "the environment's name", where=path)
     target = files.typed(output) if output else Path.cwd() / f"{label}_policy{SUFFIXES[to]}"
     if target.is_dir() or not target.parent.is_dir():
@@ -132,7 +132,7 @@ def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | 
             raise UsageError("two policies are named", where=path, expected="one",
                              actual=f"this and --load-model-path {model}")
         return find_model(files.real(path).parent, path), None
-    source = sources.find(run)
+    source = env_source.find(run)
     folder = source.folder if source.in_c else None
     home = source.runs_dir(runs_dir)
     if model in (None, "best", "latest") and runs.latest_run(home, with_checkpoint=True) is None:
@@ -177,7 +177,7 @@ def fitted(policy: TrainedPolicy, spec: Spec, env_settings: Mapping[str, float])
     the compiled header knows, when it loads the file.
     """
     past = checkpoint.load(policy.path)
-    size, env = row.size_of(spec, env_settings), {**past.facts["env"], "name": spec.name}
+    size, env = obs_spec.size_of(spec, env_settings), {**past.facts["env"], "name": spec.name}
     env["obs_dtype"] = {"u8": "uint8"}.get(spec.obs_dtype, "float32")
     env["obs_size"] = env["obs_size"] if size is None else size
     env["act_sizes"] = list(spec.act_widths or env["act_sizes"])

@@ -10,8 +10,8 @@ import math
 import time
 from dataclasses import asdict, replace
 
-from ..env.link import Link
-from ..scoring.playing import Plan, Play, make_envs, plan
+from ..env.child_pipe import Link
+from ..scoring.play_episodes import Plan, Play, make_envs, plan
 from ..scoring.score import ENDLESS, Score, comparable, score_of
 from .players import PlayersJob, load_players
 

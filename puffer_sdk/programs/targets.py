@@ -24,7 +24,7 @@ from ..base.spec import Spec
 from ..env import binding, build, dialects, header
 from ..raylib import drawing
 from ..raylib.drawing import Served
-from ..settings import config, outside
+from ..settings import config, outside_libraries
 from ..toolchain import compilers
 from . import webpage
 
@@ -177,7 +177,7 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
     local = (*LOCAL, *compilers.bounds_flags(compiler))
     flags = [*_flags(spec, build_dir, served), *build.openmp_flags(spec, compiler),
              *(local if target == "local" else FAST), "-Wall"]
-    needs = outside.read(spec.folder)
+    needs = outside_libraries.read(spec.folder)
     runtime = [RUNTIME / "local.c"] if target == "local" else []
     if "-lX11" in served.link_flags:
         runtime.append(RUNTIME / "desktop.c")
@@ -326,7 +326,7 @@ def _write_policy(spec: Spec, env_settings: Mapping[str, float], model: str | Pa
     """
     from ..policy import export
     from ..training import runs
-    from ..training.models import find_model
+    from ..training.find_model import find_model
 
     target = build_dir / f"{spec.name}_policy.bin"
     home = paths.runs_dir(spec.folder, runs_dir)

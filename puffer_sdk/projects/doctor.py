@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from . import gpu_probes, probes, raylib_probes
-from .probing import Finding
+from .probe_program import Finding
 
 # In the order of the report
 PROBES = (

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..base.errors import PufferError
 from ..toolchain import cuda_finding, gpu, nvrtc
-from .probing import Finding, unusable
+from .probe_program import Finding, unusable
 
 
 def probe_gpu() -> Finding:

@@ -22,9 +22,9 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import BuildError, RunError, UsageError
 from ..base.spec import Spec
-from ..env import binding, build, child, header
+from ..env import binding, build, child_process, header
+from ..env.child_pipe import Link
 from ..env.job import EnvJob
-from ..env.link import Link
 from ..settings import config, inifile
 from ..settings.values import Config
 from ..training import runs
@@ -102,7 +102,7 @@ def _examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
     job = EnvJob.of(built, settings)
-    seen = child.run("puffer_sdk.env.job:describe_work", job, lambda kind, payload: None,
+    seen = child_process.run("puffer_sdk.env.job:describe_work", job, lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
     return built.spec, settings, _Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
 
@@ -335,7 +335,7 @@ def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch
     twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name
     played = []
     for place in (folder, twin):
-        played.append(child.run("puffer_sdk.projects.ocean:play_work",
+        played.append(child_process.run("puffer_sdk.projects.ocean:play_work",
                                 EnvJob.of(build.build(place), settings),
                                 lambda kind, payload: None, cwd=paths.working_dir(place)))
     if played[0] != played[1]:
@@ -350,8 +350,8 @@ def play_work(job: EnvJob, link: Link) -> dict:
     """In the child: random play, as a hash of all that was seen."""
     import numpy as np
 
+    from ..env.agent_slots import random_actions
     from ..env.copies import make_copies
-    from ..env.living import random_actions
 
     library, settings = job.open(), job.config.env
     draw, digest = np.random.default_rng(0), hashlib.sha256()

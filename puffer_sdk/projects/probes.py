@@ -15,7 +15,7 @@ from ..base import extras, files, paths
 from ..base.errors import PufferError
 from ..base.processes import python_code
 from ..toolchain import compilers
-from .probing import SECONDS, Finding, ask, ask_in_time, tool, unusable
+from .probe_program import SECONDS, Finding, ask, ask_in_time, tool, unusable
 
 OLDEST_PYTHON = (3, 10)
 
@@ -64,7 +64,7 @@ def probe_libclang() -> Finding:
 
 def probe_trainer() -> Finding:
     """Whether it is compiled; a child opens it, and prints what it can do here."""
-    from ..training.native import handle, library
+    from ..training.native import handle, trainer_library
 
     try:
         handle.choose_path()
@@ -77,7 +77,7 @@ def probe_trainer() -> Finding:
         return Finding("trainer", "optional", "not compiled: there is no compiler",
                        compilers.install_hint("gcc"))
     try:
-        built = library.find_built()
+        built = trainer_library.find_built()
     except PufferError as error:
         return Finding("trainer", "missing", error.message, error.hint)
     if built is None:

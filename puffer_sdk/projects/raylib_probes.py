@@ -10,7 +10,7 @@ from ..base import files
 from ..base.errors import PufferError
 from ..raylib import fetch, headers, recipes
 from ..toolchain import compilers
-from .probing import SECONDS, Finding, unusable
+from .probe_program import SECONDS, Finding, unusable
 
 
 def probe_raylib() -> Finding:

@@ -24,7 +24,7 @@ from pathlib import Path
 from ..base import files as disk
 from ..base import paths, ui
 from ..base.errors import RunError, UsageError, did_you_mean
-from .naming import struct_name, validate_name
+from .env_names import struct_name, validate_name
 
 TEMPLATES = ("squared", "target")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..policy.evaluate import evaluate
 from ..scoring.intervals import clustered_mean
-from ..scoring.playing import PATIENCE
+from ..scoring.play_episodes import PATIENCE
 from ..scoring.score import PLACE
 from ..training.runs import Run
 from ..training.train import train

@@ -21,7 +21,7 @@ from ..base import files, records
 from ..base.errors import Damaged, UsageError
 from . import curves
 from .charts import number
-from .page import DATA_ID
+from .report_page import DATA_ID
 from .subject import FORMAT
 from .summary import finals, in_seconds, size
 

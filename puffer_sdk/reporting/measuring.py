@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..env.child_pipe import Link
 from ..env.job import EnvJob
-from ..env.link import Link
-from ..env.row import Part
+from ..env.obs_spec import ObsField
 from ..training import backends
 
 SEED = 2024             # of the trajectories' environments and actions
@@ -56,8 +56,8 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
     and truncations after it, of all agents.
     """
+    from ..env.agent_slots import random_actions
     from ..env.copies import make_copies
-    from ..env.living import random_actions
 
     resolved, library = job.config, job.open()
     watches = link.watches(library.armed)
@@ -91,7 +91,7 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
                       "log_names": [name for name in dict.fromkeys(names) if name != "n"]}}
 
 
-def quantities(parts: Sequence[Part], rows: np.ndarray, rewards: np.ndarray) -> list[dict]:
+def quantities(parts: Sequence[ObsField], rows: np.ndarray, rewards: np.ndarray) -> list[dict]:
     """Numbers of each part of an observation, and of the reward, as `check` has them of C.
 
     rows (S, D), rewards (S,). A part of few numbers has a line for each of them.
@@ -178,7 +178,7 @@ class _Stepping:
 
     def turn(self, seconds: float) -> float:
         """Agent steps per second."""
-        from ..env.living import random_actions
+        from ..env.agent_slots import random_actions
 
         vec, spent, ticks = self.vec, 0.0, 0
         began = time.perf_counter()
@@ -221,6 +221,6 @@ class _Training:
 
 
 def _make_vec(job: EnvJob, link: Link):
-    from ..training.jobs import make_vec
+    from ..training.train_job import make_vec
 
     return make_vec(job.open(), job.config, 0, link)

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from ..base import drafts, files, paths
 from ..base.errors import FINDINGS, OK, Interrupted, UsageError
-from ..env import child
+from ..env import child_process
 from ..training.metrics import without_nan
-from . import comparing, page, stages, summary
+from . import comparing, report_page, stages, summary
 from .keeping import HINT, Keeper
 from .subject import Subject, open_subject
 
@@ -136,9 +136,9 @@ def _write(target: Path, data: dict, pictures: Mapping[str, bytes]) -> None:
     """Write all three files, the page last. A signal waits until they are written."""
     text = json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n"
     documents = {target.with_suffix(".json"): text,
-                 target.with_suffix(".md"): page.markdown(data, target.name),
-                 target: page.render(data, pictures)}
-    with child.Signals() as signals:
+                 target.with_suffix(".md"): report_page.markdown(data, target.name),
+                 target: report_page.render(data, pictures)}
+    with child_process.Signals() as signals:
         for path, document in documents.items():
             files.save(path, document, what="the report", hint=HINT)
     if signals.received:

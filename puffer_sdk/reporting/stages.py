@@ -24,7 +24,7 @@ from ..env import build as building
 from ..env.job import EnvJob
 from ..settings import config
 from ..training import checkpoint, runs
-from ..training.models import find_model
+from ..training.find_model import find_model
 from . import curves, machine, measuring
 from .keeping import HINT, Entry, Keeper
 from .subject import FORMAT, Subject
@@ -183,7 +183,7 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
 def _unfinished(home: Path, tag: str) -> tuple[runs.Run | None, bool]:
     """The run of this tag that an earlier report began, and whether there is a point to go on
     from. A checkpoint from which training would take another way than it does uninterrupted is
-    none (training/worker.py). What else was left lying there is removed.
+    none (training/train_worker.py). What else was left lying there is removed.
     """
     from ..training.locks import is_locked
 

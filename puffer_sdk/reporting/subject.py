@@ -13,12 +13,12 @@ from typing import ClassVar
 from .. import __version__
 from ..base import paths
 from ..base.errors import BuildError, PufferError, RunError
-from ..bridges import sources
-from ..bridges.probing import BATCH
-from ..bridges.sources import CompiledSource, Prepared, PythonSource
 from ..env import build as building
-from ..env import child, header, watch
+from ..env import child_process, header, watch
 from ..env.job import CompiledEnv, EnvJob
+from ..interop.python_envs import env_source
+from ..interop.python_envs.env_source import CompiledSource, Prepared, PythonSource
+from ..interop.python_envs.probe_env import BATCH
 from ..settings.values import Config
 from ..toolchain import compilers
 from ..training import backends
@@ -45,7 +45,7 @@ class Subject:
     settings: Mapping[str, object]
     config: Config
     spec: object | None
-    opener: CompiledEnv | sources.PythonEnv | None
+    opener: CompiledEnv | env_source.PythonEnv | None
     broken: PufferError | None
     code: str
 
@@ -61,7 +61,7 @@ class Subject:
     @cached_property
     def key(self) -> str:
         """A key of everything but the settings: sources, compiler, machine, this package."""
-        from ..training.native import sources as trainer
+        from ..training.native import trainer_sources as trainer
 
         compiler = compilers.find_compiler()
         return key_of(FORMAT, __version__, self.name, self.code, compiler.key, self.built_as,
@@ -89,7 +89,7 @@ class Subject:
     def run(self, target: str, job: EnvJob | measuring.RatesJob,
             on_event=lambda kind, payload: None):
         """target(job) in a child process."""
-        return child.run(f"puffer_sdk.reporting.measuring:{target}", job, on_event,
+        return child_process.run(f"puffer_sdk.reporting.measuring:{target}", job, on_event,
                          cwd=self.cwd, step_timeout=self.patience)
 
     def shorten(self, text: str) -> str:
@@ -238,7 +238,7 @@ def open_subject(env, settings: Mapping[str, object] | None, ini: Path | None = 
     Raises UsageError for a refused setting and a name that leads nowhere; BuildError if compiling
     fails for reasons that no rule of `check` covers.
     """
-    source = sources.find(env, ini)
+    source = env_source.find(env, ini)
     opened = _open_compiled if source.in_c else _open_python
     return opened(source, ini, dict(settings or {}), verbose)
 

@@ -21,13 +21,13 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import DialectError, Interrupted, NotAnEnv, PufferError, UsageError
 from ..checking import check
-from ..env import build, child, dialects
+from ..env import build, child_process, dialects
+from ..env.child_pipe import Link
 from ..env.job import EnvJob
-from ..env.link import Link
 from ..pictures import record
 from ..settings import config
-from . import page, trial
-from .trial import caught
+from . import report_page, try_env
+from .try_env import caught
 
 STEPS = 1_000_000       # agent steps that the rate is measured over
 AGENTS = 256
@@ -132,9 +132,9 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
 
 def _write(done: Survey, source: Path) -> None:
     passed = sum(row.passed for row in done.rows)
-    files.write(done.page, page.template("survey.html.jinja").render(
+    files.write(done.page, report_page.template("survey.html.jinja").render(
         rows=done.rows, passed=passed, source=source.name))
-    files.write(done.json, json.dumps({"commit": trial.commit_of(source), "passed": passed,
+    files.write(done.json, json.dumps({"commit": try_env.commit_of(source), "passed": passed,
                                        "rows": [row.to_dict() for row in done.rows]}, indent=1))
 
 
@@ -153,7 +153,7 @@ def find(source: Path) -> list[Path]:
 
 def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Row:
     """One environment's row. Raises no PufferError but Interrupted."""
-    row = Row(folder.name, str(folder.relative_to(source)), files=trial.files_of(folder))
+    row = Row(folder.name, str(folder.relative_to(source)), files=try_env.files_of(folder))
     try:
         built = build.build(paths.find_env(folder))
         job = EnvJob.of(built, config.resolve(folder, spec=built.spec))
@@ -163,7 +163,8 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
         row.problems["build"] = why_not_built(error, folder.name)
         return row
     with caught(row.problems, "stepping"):
-        seen = child.run("puffer_sdk.reporting.survey:step_work", job, lambda kind, payload: None,
+        seen = child_process.run("puffer_sdk.reporting.survey:step_work", job,
+                                 lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
         row.obs, row.actions, row.agents, row.rate = (
             seen[key] for key in ("obs", "actions", "agents", "rate"))
@@ -202,7 +203,7 @@ def why_not_built(error: PufferError, name: str) -> str:
 
 def number_as_before(folder: Path, row: Row) -> None:
     """Lines as the files had them before `bind --upgrade` changed them."""
-    before = trial.before_upgrade(folder)
+    before = try_env.before_upgrade(folder)
     for finding in row.findings:
         finding["message"] = before(finding["message"])
         finding["place"] = finding["place"] and before(finding["place"])
@@ -213,7 +214,7 @@ def number_as_before(folder: Path, row: Row) -> None:
 def try_programs(folder: Path, row: Row) -> None:
     """Compile the programs into the row."""
     with caught(row.problems, "programs"):
-        row.programs = trial.build_all(folder)
+        row.programs = try_env.build_all(folder)
     for name, why in row.programs.items():
         if why:
             row.problems[f"{name} program"] = why
@@ -221,9 +222,9 @@ def try_programs(folder: Path, row: Row) -> None:
 
 def try_training(folder: Path, row: Row, steps: int, runs_dir: Path) -> None:
     """Train, evaluate and compare into the row."""
-    row.training = trial.learn(folder, row.agents or 1, steps, runs_dir)
+    row.training = try_env.learn(folder, row.agents or 1, steps, runs_dir)
     with caught(row.problems, "comparison"):
-        row.agreement = trial.agree(folder, row.agents or 1, runs_dir)
+        row.agreement = try_env.agree(folder, row.agents or 1, runs_dir)
     judge(row)
 
 
@@ -254,8 +255,8 @@ def step_work(job: EnvJob, link: Link) -> dict:
     """In the child: step at random, STEPS agent steps in all."""
     import numpy as np
 
+    from ..env.agent_slots import random_actions
     from ..env.copies import make_copies
-    from ..env.living import random_actions
 
     library, settings = job.open(), job.config.env
     agents = library.agents_per_env(settings)

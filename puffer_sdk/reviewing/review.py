@@ -3,9 +3,9 @@
     review("their_env")                     check, in a sandbox
     review("0001-new-env.patch")            applied to a copy of this checkout, then the same
 
-sources.py copies what is reviewed. sandbox.py runs puffer-sdk on the copy, isolated from this
-machine. meter.py limits it, and inside.py is what runs there. The output comes from where the
-untrusted code ran: it is read with care, and shown without control characters.
+reviewed_copy.py copies what is reviewed. sandbox.py runs puffer-sdk on the copy, isolated from this
+machine. resource_meter.py limits it, and inside.py is what runs there. The output comes from where
+the untrusted code ran: it is read with care, and shown without control characters.
 """
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..base import files, paths, ui
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
 from ..checking.collect.c import driver
 from ..checking.report import beyond
-from ..settings import config, outside, torch_class
+from ..settings import config, outside_libraries, torch_class
 from ..settings.table import KEYS
 from ..toolchain.libraries import are_intact
-from . import sandbox, sources
-from .meter import Ended, Limits
+from . import reviewed_copy, sandbox
+from .resource_meter import Ended, Limits
 from .sandbox import Sandbox
 
 STEPS = ("check", "build", "train", "report")
@@ -155,7 +155,7 @@ def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
     return steps
 
 
-def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Copy:
+def _copy(source, base: Path | None, target: Path, limits: Limits) -> reviewed_copy.Copy:
     files.mkdir(target)
     if not isinstance(source, bytes):
         path = Path(os.path.expanduser(source))
@@ -163,7 +163,7 @@ def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Co
             if base is not None:
                 raise UsageError("--base is for patches", where=path, expected="a patch",
                                  actual="a folder")
-            return sources.copy_folder(path, target, limit=limits.disk // 2)
+            return reviewed_copy.copy_folder(path, target, limit=limits.disk // 2)
         if not path.is_file():
             raise UsageError("there is nothing to review", where=path,
                              expected="a folder or a patch", actual="neither")
@@ -172,10 +172,10 @@ def _copy(source, base: Path | None, target: Path, limits: Limits) -> sources.Co
         except OSError as error:
             raise UsageError("the patch cannot be read", where=path,
                              detail=error.strerror or str(error)) from None
-    return sources.apply_patch(source, base, target, limit=limits.disk // 2)
+    return reviewed_copy.apply_patch(source, base, target, limit=limits.disk // 2)
 
 
-def _review_env(env: str, copy: sources.Copy, box: Sandbox, limits: Limits, steps: list[dict],
+def _review_env(env: str, copy: reviewed_copy.Copy, box: Sandbox, limits: Limits, steps: list[dict],
                 scratch: Path) -> EnvReview:
     """One environment in its own sandbox: it cannot change the verdict of another."""
     apart = box.name != "none"
@@ -219,7 +219,7 @@ def _linked(folder: Path) -> list[str]:
     """What its ini gives to the compiler: headers and libraries of others."""
     with suppress(UsageError):          # that check reports
         return [plain(f"{entry}: given to the compiler, and opened with the environment")
-                for entry in outside.read(folder).entries]
+                for entry in outside_libraries.read(folder).entries]
     return []
 
 

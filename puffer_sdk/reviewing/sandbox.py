@@ -5,8 +5,8 @@
 
 Inside are the system's programs and libraries, the compiler, this Python, this package and the
 inputs, all read-only, and a small writable /tmp in memory. There is no network, no other process,
-no HOME and none of our environment variables. Namespaces do all of that. Outside, meter.py counts
-memory, processes and seconds, and ends everything at a limit.
+no HOME and none of our environment variables. Namespaces do all of that. Outside, resource_meter.py
+counts memory, processes and seconds, and ends everything at a limit.
 
 It does not hide the CPU's model, defend against kernel bugs, or make the output true: code inside
 can print any verdict it likes.
@@ -28,8 +28,8 @@ from pathlib import Path
 from ..base import files, paths
 from ..base.errors import UsageError
 from ..toolchain import compilers
-from . import meter
-from .meter import Ended, Limits
+from . import resource_meter
+from .resource_meter import Ended, Limits
 
 TMP = "/tmp"                    # the only writable folder inside
 SHM = 64 << 20                  # bytes of /dev/shm; sanitizers and multiprocessing need it
@@ -109,7 +109,7 @@ class Sandbox:
             build = _bwrap if self.name == "bwrap" else _unshare
             words = build(self.program, list(command), dict(inputs), scratch, limits, uid)
             env = environment()
-        return meter.run(words, env=env, limits=limits, stdin=stdin, cwd="/" if env["HOME"]
+        return resource_meter.run(words, env=env, limits=limits, stdin=stdin, cwd="/" if env["HOME"]
                          .startswith(TMP + "/home") else scratch)
 
 

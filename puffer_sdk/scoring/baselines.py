@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.errors import UsageError
-from ..env.living import ended, fill_empty, forget_empty, random_actions
+from ..env.agent_slots import ended, fill_empty, forget_empty, random_actions
 from ..settings.texts import parse_action
 from ..settings.values import Config
 

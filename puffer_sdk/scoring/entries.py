@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..env.living import ended as endings_of
-from ..env.living import living
+from ..env.agent_slots import ended as endings_of
+from ..env.agent_slots import living
 
 STUCK = 2.0             # lengths of those that ended, after which an episode may never end
 MEASURED = ("episode_return", "episode_length")     # what we measure where nothing is logged

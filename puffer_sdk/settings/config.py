@@ -22,7 +22,7 @@ from pathlib import Path
 from ..base import paths, ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import SCALARS, Spec
-from . import factors, inifile, naming, table, torch_class
+from . import factors, inifile, key_hints, table, torch_class
 from .conflicts import Conflicts
 from .table import ALIAS, EFFECTIVE, FORMER, IGNORED, INI_SECTIONS, KEYS, OBS_SCALE, SECTIONS
 from .texts import has_fraction, literal, parse_number, show
@@ -156,7 +156,7 @@ class _Resolver:
         self._begin_layer()
         for section, line in sections.items():
             if section in (*INI_SECTIONS, "build") or section.startswith("sweep."):
-                continue            # [build] is outside.py's
+                continue            # [build] is outside_libraries.py's
             if self.ocean:
                 self._skip(f"[{section}]", inifile.where(path, line), "is no section of ours", None)
             else:
@@ -237,7 +237,7 @@ class _Resolver:
             return
         key, from_ini = KEYS.get(f"{section}.{name}"), origin != COMMAND_LINE
         if key is None:
-            hint = naming.hint_for(section, name, flags=not from_ini)
+            hint = key_hints.hint_for(section, name, flags=not from_ini)
             if self.ocean and from_ini:
                 self._skip(f"[{section}] {name}", where, "is no setting of ours", hint)
             else:

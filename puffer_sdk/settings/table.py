@@ -96,13 +96,15 @@ class Vec:
     num_workers: int = setting(AUTO, "Python environments: processes that step them; results do "
                                      "not depend on it. 0: none, they play in the trainer's own",
                                low=0, high=1024, auto="the cores this process may use")
-    free: bool = setting(False, "Python environments: within a rollout, each worker goes on at "
-                                "its own pace; for steps that take unequally long")
+    free_running: bool = setting(False, "Python environments: within a rollout, each worker goes "
+                                        "on at its own pace; for steps that take unequally long")
+    free: bool = alias("vec.free_running", "its earlier name")
     start_timeout: float = setting(60.0, "Python environments: seconds that the constructor and "
                                          "the first reset may take", above=0, high=86400)
-    restarts: int = setting(0, "Python environments: how often each copy is made anew after it "
-                               "raised something, or its worker process died or hung; its "
-                               "episode is truncated", low=0, high=10**9)
+    max_restarts: int = setting(0, "Python environments: how often each copy is made anew after it "
+                                   "raised something, or its worker process died or hung; its "
+                                   "episode is truncated", low=0, high=10**9)
+    restarts: int = alias("vec.max_restarts", "its earlier name")
     reward_scale: float = setting(0.0, "Python environments: factor of rewards in training. 0: "
                                        "such that discounted returns of random play are about 1",
                                   low=0, high=1e12)

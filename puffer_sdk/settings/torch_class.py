@@ -44,8 +44,8 @@ def named(config, folder: Path | None, theirs: bool):
 
 
 def name_given(source, settings: Mapping[str, object] | None = None) -> None:
-    """name() for what the inis of a source (bridges/sources.py) and these settings of the command
-    line say, the last one counts."""
+    """name() for what the inis of a source (interop/python_envs/env_source.py) and these settings
+    of the command line say, the last one counts."""
     said = read_named([*source.own_inis(), *source.over]) | dict(settings or {})
     name(said.get(KEY), source.folder)
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 
 from ..base import ui
-from .plan import Plan
 from .results import counts, result_of
 from .store import DONE, FAILED, RUNNING, WAITING, Stored
-from .worker import is_searched, least_cost
+from .sweep_plan import Plan
+from .sweep_worker import is_searched, least_cost
 
 PLAIN_EVERY, REDRAW_EVERY = 5.0, 0.5        # seconds, at least, between two lines or pictures
 ROWS = 8                # trials of the front and running ones that are shown, each

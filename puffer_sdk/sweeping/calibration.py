@@ -11,10 +11,10 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import PufferError, RunError
-from ..bridges.sources import CompiledSource, PythonSource
+from ..interop.python_envs.env_source import CompiledSource, PythonSource
 from .compute import fit, parts
-from .plan import Plan
 from .sampler import Sampler
+from .sweep_plan import Plan
 from .trial import Bench, Cut
 
 RUNS = 24               # short trainings

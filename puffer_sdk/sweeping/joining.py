@@ -11,12 +11,12 @@ from pathlib import Path
 
 from ..base import files
 from ..base.errors import PufferError, UsageError
-from ..bridges import sources
-from ..bridges.sources import CompiledSource, PythonSource
+from ..interop.python_envs import env_source
+from ..interop.python_envs.env_source import CompiledSource, PythonSource
 from .store import Store
 from .sweep import check_same, open_sweep
+from .sweep_worker import Worker
 from .trial import Bench
-from .worker import Worker
 
 
 def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
@@ -60,7 +60,7 @@ def main(place: str, env: str, options: str) -> int:
     wanted = json.loads(options)
     tag = wanted.pop("tag", "")
     try:
-        join(place, sources.find(env), Path(place), wanted=wanted, tag=tag)
+        join(place, env_source.find(env), Path(place), wanted=wanted, tag=tag)
     except PufferError as error:
         print(error, file=sys.stderr)
         return error.exit_status

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ..base import files, records
 from ..settings.texts import show
-from .page.page import render
-from .plan import Plan, text_of
+from .page.sweep_page import render
 from .store import DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
+from .sweep_plan import Plan, text_of
+from .sweep_worker import best, front
 from .verdict import Verdict, judge, untried, why_none
-from .worker import best, front
 
 
 @dataclass

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 from ..base.errors import UsageError
-from .plan import Plan
 from .store import DONE, Stored
+from .sweep_plan import Plan
 from .verdict import LEAST
 
 CONTENDERS = 0.15       # of the seconds, at most, that contenders may take

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ..base import ui
 from ..base.errors import UsageError, did_you_mean
-from ..settings import inifile, naming, table
+from ..settings import inifile, key_hints, table
 from ..settings.texts import show
 from ..settings.values import Config
 from .space import DISTRIBUTIONS, Space
@@ -90,7 +90,7 @@ def _full_name(text: str, resolved: Config, spec) -> str | None:
         known = resolved.of_python or name in resolved.env or \
             name in [each.name for each in spec.settable]
         return f"env.{name}" if known else None
-    full = naming.RENAMED.get(name, f"{section}.{name}")
+    full = key_hints.RENAMED.get(name, f"{section}.{name}")
     key = table.KEYS.get(full)
     if key is None or key.status == table.IGNORED or key.section == "sweep":
         return None
@@ -99,7 +99,7 @@ def _full_name(text: str, resolved: Config, spec) -> str | None:
 
 def _unknown(text: str, place: str) -> UsageError:
     section, _, name = text.partition(".")
-    close = naming.meant(section, name)
+    close = key_hints.meant(section, name)
     return UsageError(f"there is no setting '{text}' to search", where=place,
                       expected="[sweep.SECTION.KEY] of a setting",
                       hint=f"did you mean [sweep.{close.full}]?" if close else None)

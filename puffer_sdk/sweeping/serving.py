@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..base import ui
 from ..base.errors import RunError, UsageError
-from ..env.child import Signals
+from ..env.child_process import Signals
 from .storages import connect, shown
 from .sweep import address_of
 

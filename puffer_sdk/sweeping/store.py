@@ -23,10 +23,10 @@ from ..base import records, trust
 from ..base.errors import UsageError
 from ..settings import torch_class
 from ..training.alive import is_alive, this_process
-from .formats import Study, read_trial
-from .plan import Plan
 from .space import Space
 from .storages import Guarded, connect, shown
+from .sweep_plan import Plan
+from .sweep_records import Study, read_trial
 
 BEAT = 5.0              # seconds between signs of life
 SILENCE = 60.0          # ... after which a worker of another machine counts as dead

@@ -1,7 +1,7 @@
 """The process that a user started.  a sweep that has begun -> workers, phases, the end
 
-It starts the workers (worker.py) and others in their place when they die, adds the trials that
-judge, ends what is over time, and draws the table.
+It starts the workers (sweep_worker.py) and others in their place when they die, adds the trials
+that judge, ends what is over time, and draws the table.
 """
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pathlib import Path
 
 from ..base import files, paths, processes, ui
 from ..base.errors import Interrupted, RunError, UsageError
-from ..env.child import Signals
+from ..env.child_process import Signals
 from . import verdict as judging
 from .results import SweepResult, write_results
 from .schedule import Schedule
 from .store import DONE, FAILED, RUNNING, WAITING, Store, Stored
-from .worker import is_full, is_searched
+from .sweep_worker import is_full, is_searched
 
 TICK = 0.25             # seconds between two looks at the store
 BEAT = 1.0              # seconds between two signs of life for the workers

@@ -4,8 +4,8 @@
     journal         all trials (store.py)         front/*.ini     those of each trial on the front
     trials/NNNN/    a run folder for each trial   sweep.html      the page
 
-This process looks after the others (supervisor.py). The workers (worker.py) are processes of their
-own.
+This process looks after the others (supervisor.py). The workers (sweep_worker.py) are processes of
+their own.
 """
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from pathlib import Path
 
 from ..base import files, records, trust, ui
 from ..base.errors import RunError, UsageError
-from ..bridges import sources
-from ..bridges.sources import CompiledSource, Prepared, PythonSource
+from ..interop.python_envs import env_source
+from ..interop.python_envs.env_source import CompiledSource, Prepared, PythonSource
 from ..settings.texts import show
 from ..training import backends
 from . import trial as trialing
 from .calibration import calibrate
-from .formats import Folder
-from .plan import Plan, read
 from .results import SweepResult, plan_ini
 from .schedule import Schedule
 from .storages import journal_of
 from .store import Store
 from .supervisor import Supervisor
+from .sweep_plan import Plan, read
+from .sweep_records import Folder
 
 SEEDS = 5               # of the verdict, unless somebody says
 
@@ -87,7 +87,7 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
     nothing finished is lost, and resume goes on.
     """
     began = time.monotonic() - age
-    source = sources.find(env, ini)
+    source = env_source.find(env, ini)
     home = sweeps_dir(source, runs_dir)
     given = dict(settings or {})
     if storage:

@@ -16,23 +16,23 @@ from pathlib import Path
 
 from ..base import files
 from ..base.errors import PufferError, RunError
-from ..bridges.sources import CompiledSource, Prepared, PythonSource
-from ..env import child
+from ..env import child_process
 from ..env.warm import Warm
+from ..interop.python_envs.env_source import CompiledSource, Prepared, PythonSource
 from ..scoring import words
 from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.texts import show
 from ..training import backends, runs
-from ..training.following import take_obs_scale
-from ..training.jobs import TrainJob
 from ..training.metrics import open_sinks
+from ..training.train_job import TrainJob
+from ..training.worker_rank import take_obs_scale
 from . import compute
-from .plan import Plan
 from .store import DONE, FAILED, STOPPED
+from .sweep_plan import Plan
 
-MODULES = ["puffer_sdk.training.worker", "puffer_sdk.training.loop", "puffer_sdk.env.vec",
-           "puffer_sdk.training.native.library"]
+MODULES = ["puffer_sdk.training.train_worker", "puffer_sdk.training.loop", "puffer_sdk.env.vec",
+           "puffer_sdk.training.native.trainer_library"]
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                      "MKL_NUM_THREADS")}
 FULL = 1 << 20          # bytes: with fewer, it is the disk that failed, not the trial
@@ -72,7 +72,7 @@ class Bench:
         self.group = group
         self.prepared = prepare(source, plan, home)
         self.warm = Warm([*MODULES, *self.prepared.opener.modules],
-                         {**child.QUIET, **ONE_THREAD})
+                         {**child_process.QUIET, **ONE_THREAD})
 
     def close(self) -> None:
         self.warm.close()
@@ -110,7 +110,7 @@ class Bench:
         except Cut:
             files.rmtree(run.folder, ignore_errors=True)
             raise
-        except child.ChildBug as error:
+        except child_process.ChildBug as error:
             outcome = Outcome(FAILED, facts={"error": error.child_traceback.splitlines()[-1]})
         except PufferError as error:
             if shutil.disk_usage(self.home).free < FULL:
@@ -173,7 +173,8 @@ class _Watch:
             TrainJob, config=backends.with_class_file(self.config, prepared.folder or prepared.cwd),
             spec_hash=prepared.spec.hash(), checkpoints=run.checkpoints_path,
             best=run.best_path, model=None, resume=None)
-        work = child.Child("puffer_sdk.training.worker:work", job, log=run.folder / "env.log",
+        work = child_process.Child("puffer_sdk.training.train_worker:work", job,
+                                   log=run.folder / "env.log",
                            step_timeout=prepared.step_patience, start_timeout=prepared.patience,
                            cwd=prepared.cwd, warm=bench.warm)
         word = None

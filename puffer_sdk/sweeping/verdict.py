@@ -14,9 +14,9 @@ from ..base import ui
 from ..base.errors import UsageError
 from ..scoring.intervals import student_t
 from ..settings.texts import show
-from .plan import Plan
 from .store import DONE, FAILED, Stored
-from .worker import best
+from .sweep_plan import Plan
+from .sweep_worker import best
 
 NEW_SEEDS = 1_000_003       # added to the sweep's seed: no trial of the search has these
 LEAST = 2                   # seeds without which there is no verdict: one has no interval

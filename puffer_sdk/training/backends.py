@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..base import extras
 from ..base.errors import PufferError
-from ..scaling.group import Alone
+from ..distributed.group import Alone
 from ..settings import torch_class
 from ..settings.values import Config
 
@@ -45,7 +45,7 @@ def require(resolved: Config, folder: Path | None = None, *, verbose: bool = Fal
     elif resolved.train.device == "cuda":
         require_gpu(resolved, folder, verbose=verbose)
         return resolved
-    from .native.library import build_trainer
+    from .native.trainer_library import build_trainer
     if is_auto(resolved):
         from ..toolchain import gpu_kept
         gpu_kept.warn_of_unused(reason_of(resolved))
@@ -111,8 +111,8 @@ def require_actor(resolved: Config, where: object = None, *, folder: Path | None
     if resolved.policy.torch_class:
         require_torch(resolved, folder, where)
     else:
-        from .native.library import build_trainer
-        build_trainer(verbose=verbose, referee=False)
+        from .native.trainer_library import build_trainer
+        build_trainer(verbose=verbose, reference=False)
 
 
 def require_torch(resolved: Config, folder: Path | None = None, where: object = None) -> None:
@@ -164,7 +164,7 @@ def available_paths(resolved: Config) -> list[str]:
     if resolved.train.backend == "torch":
         return ["torch"]
     from .native.handle import choose_path
-    from .native.library import PATHS, available_paths
+    from .native.trainer_library import PATHS, available_paths
     forced = PATHS[choose_path()]
     return available_paths() if forced == "auto" else [forced]
 
@@ -209,10 +209,10 @@ def leave_gpu(resolved: Config, error: Exception, group: Alone | None = None) ->
 
 def _make_trainer(vec, resolved: Config, timed: bool, path: str, group: Alone | None):
     if resolved.train.backend == "torch":
-        from .reference.ppo import TorchPPO
+        from .reference.reference_ppo import TorchPPO
         use_threads(resolved)
         return TorchPPO(vec, resolved, resolved.train.device, group=group)
-    from .native.ppo import NativePPO
+    from .native.native_ppo import NativePPO
     return NativePPO(vec, resolved, device=resolved.train.device, timed=timed, path=path,
                      group=group)
 
@@ -228,7 +228,7 @@ def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: in
         exact = replace(trained, train=replace(trained.train, precision="fp32"))
         return NativeActor(tensors, exact, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                            seed, vec.num_agents, greedy=greedy, threads=threads)
-    from .reference.actions import Actor
+    from .reference.action_heads import Actor
     from .reference.policy import build_policy, load_weights
 
     use_threads(trained)

@@ -19,8 +19,9 @@ name a class of the user, "mac" holds the MAC of the path and that text (base/tr
     row              of metrics.jsonl, to be written with the run's claim: [[name, number], ...]
     kept             whether later checkpoints leave it there
     started          whether the environments start anew here, in any case
-    replay           what leads back to the middle of episodes (journal.py): the epoch in which the
-                     environments started, how many bytes of actions.journal to repeat, a checksum
+    replay           what leads back to the middle of episodes (action_log.py): the epoch in which
+                     the environments started, how many bytes of actions.journal to repeat, a
+                     checksum
 """
 from __future__ import annotations
 
@@ -38,14 +39,14 @@ import numpy as np
 
 from ..base import files, records, trust, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
-from ..bridges import layouts
+from ..interop.python_envs import layouts
 from ..scoring.words import claimed
 from ..settings import factors, torch_class
 from ..settings.goal import Goal
 from ..settings.texts import show
 from ..settings.values import Config
-from .formats import Facts, FormerTrain
-from .window import Window
+from .log_window import Window
+from .run_records import Facts, FormerTrain
 
 FORMAT_VERSION = 2
 

@@ -28,19 +28,28 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.philox import MAX_SEED
-from ..env.link import Link
+from ..env.child_pipe import Link
 from ..env.seeds import mix_seed
 from ..scoring import apart
 from ..scoring.baselines import actor_player, random_player
 from ..scoring.entries import STUCK
 from ..scoring.intervals import clustered_mean
-from ..scoring.playing import PATIENCE, SLACK, Play, for_rates, make_envs, may_wait, plan, within
+from ..scoring.play_episodes import (
+    PATIENCE,
+    SLACK,
+    Play,
+    for_rates,
+    make_envs,
+    may_wait,
+    plan,
+    within,
+)
 from ..scoring.score import ENDLESS, RATES, RETURN_RATE, Score, comparable, rates_of, score_of
 from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
 from . import backends
+from .log_window import Window
 from .looks import Look, State, kept_of, length_of, of_envs, without_episodes
-from .window import Window
 
 SHARE = 20              # evaluations take at most one of so many steps
 EIGHTH = 8              # of the run, between two choosing evaluations

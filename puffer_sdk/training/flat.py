@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base import paths
 from ..base.errors import UsageError
-from ..env import child, job
+from ..env import child_process, job
 from ..settings.texts import show
 from . import checkpoint
 
@@ -42,7 +42,7 @@ def as_checkpoint(found: Path, source, settings: Mapping[str, object] | None) ->
         raise UsageError("PufferLib's weights are for environments in C", where=found,
                          expected="a .safetensors file", actual=found.name)
     prepared = source.prepare(settings)
-    about = child.run("puffer_sdk.env.job:describe_work", prepared.job(job.EnvJob),
+    about = child_process.run("puffer_sdk.env.job:describe_work", prepared.job(job.EnvJob),
                       lambda kind, payload: None, cwd=prepared.cwd)
     config, data = prepared.config, _without_trailer(paths.content(found, 1 << 30))
     config = replace(config, train=replace(config.train, obs_scale="1"))    # PufferLib has none

@@ -1,6 +1,6 @@
 """What a run's evaluations keep: one look at a policy, and their state.  Entries -> Look
 
-Both are written into checkpoints; formats.py has their types.
+Both are written into checkpoints; run_records.py has their types.
 """
 from __future__ import annotations
 

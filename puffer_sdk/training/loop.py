@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..base import files
 from ..base.errors import UsageError
+from ..distributed import dividing
+from ..distributed.group import over
 from ..env import header
-from ..scaling import dividing
-from ..scaling.group import over
 from ..settings import config
 from ..settings.values import Config
 from ..toolchain import gpu_kept
@@ -39,9 +39,9 @@ class Trainer:
     config    settings over those of the environment's ini, or a Config from configure();
               train.obs_scale is 1 unless given
     group     several processes share the run: a torch.distributed process group, or a Group of
-              scaling/group.py. vec is this process's part of the environments, as many agents as
-              any other's, with seeds of its own; settings are of the whole run. All processes
-              make the same calls, and have the same weights after each update()
+              distributed/group.py. vec is this process's part of the environments, as many
+              agents as any other's, with seeds of its own; settings are of the whole run. All
+              processes make the same calls, and have the same weights after each update()
     Attributes: epoch, total_epochs, global_step, batch_size, horizon, agents, learning_rate.
     Raises UsageError if sizes or settings contradict each other.
     """
@@ -83,7 +83,7 @@ class Trainer:
 
     def use(self, vec: VecEnv) -> None:
         """Continue with other envs, for example a harder level: as many agents, the same sizes."""
-        self._trainer.barrier(vec)
+        self._trainer.restart_envs(vec)
         self.config = replace(self.config, env=vec.env_settings)
 
     vec = property(lambda self: self._trainer.vec, doc="the envs it plays")
@@ -131,7 +131,7 @@ class Trainer:
         with past.named():
             self._trainer.load_state_tensors(past.tensors)
         self._trainer.load_counters(past.facts["counters"])
-        self._trainer.barrier(vec)
+        self._trainer.restart_envs(vec)
         self._rolled_out = False
         self._seconds = float(past.facts["seconds"])
 

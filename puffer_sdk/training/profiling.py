@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from ..base.errors import UsageError
-from ..bridges import sources
-from ..env import child
+from ..distributed import agreeing, cores, dividing, rank
+from ..distributed.group import Alone, join
+from ..distributed.rank import Place
+from ..env import child_process
+from ..env.child_pipe import Link
 from ..env.job import EnvJob
-from ..env.link import Link
-from ..scaling import agreeing, cores, dividing, places
-from ..scaling.group import Alone, join
-from ..scaling.places import Place
+from ..interop.python_envs import env_source
 from ..settings.values import Config
 from . import backends
 
@@ -100,8 +100,8 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, ini: Path
     Under torchrun all processes call this. Rank 0 returns the result, the others None.
     Raises UsageError if the settings ask for the PyTorch trainer, and what train raises.
     """
-    prepared = sources.find(env, ini).prepare(settings, verbose=verbose)
-    place = places.find()
+    prepared = env_source.find(env, ini).prepare(settings, verbose=verbose)
+    place = rank.find()
     if place is not None:
         prepared = replace(prepared, config=dividing.in_group(prepared.config, place.size,
                                                               place.local_size))
@@ -119,7 +119,7 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, ini: Path
         if kind == "progress" and on_progress and leads:
             on_progress("training", payload["done"], seconds)
 
-    found = child.run("puffer_sdk.training.profiling:work", job, on_event,
+    found = child_process.run("puffer_sdk.training.profiling:work", job, on_event,
                       cwd=prepared.cwd, step_timeout=prepared.patience)
     if not leads:
         return None
@@ -145,8 +145,8 @@ class ProfileJob(EnvJob):
 
 def work(job: ProfileJob, link: Link) -> dict:
     """The child's target: a Profile as a dict; empty if it had to stop."""
-    from .jobs import make_vec
-    from .native.meter import EXCHANGE_PHASE
+    from .native.phase_timers import EXCHANGE_PHASE
+    from .train_job import make_vec
 
     group = join(job.place, job.config.train.group_timeout)
     resolved = dividing.part_of(job.config, group.size)
@@ -192,11 +192,11 @@ def work(job: ProfileJob, link: Link) -> dict:
 
 def product_rate(trainer, resolved: Config) -> float:
     """FLOP/s of matrix products only, on the device of this trainer."""
-    from .native import library
+    from .native import trainer_library
 
     if trainer.gpu():
         return trainer.peaks()[1]
-    return 1e9 * library.matmul_rate(trainer.stats()["path"], resolved.train.precision,
+    return 1e9 * trainer_library.matmul_rate(trainer.stats()["path"], resolved.train.precision,
                                      trainer.threads, RATE_SECONDS)
 
 

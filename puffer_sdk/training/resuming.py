@@ -8,11 +8,11 @@ from pathlib import Path
 
 from ..base import records, ui
 from ..base.errors import PufferError, UsageError
-from ..bridges.sources import CompiledSource, Prepared, PythonSource
-from ..scaling.places import Place
+from ..distributed.rank import Place
+from ..interop.python_envs.env_source import CompiledSource, Prepared, PythonSource
 from . import checkpoint, runs
-from .formats import Counters
 from .locks import is_locked, still_running
+from .run_records import Counters
 
 
 @dataclass(frozen=True)

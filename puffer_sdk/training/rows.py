@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from ..settings.values import Config
 from .checkpoint import Checkpoint
-from .joint import Epoch
-from .window import Window
+from .log_window import Window
+from .rank_sync import Epoch
 
 
 def epoch_row(epoch: Epoch, window: Window, config: Config, *, step: int, number: int,
@@ -23,7 +23,7 @@ def epoch_row(epoch: Epoch, window: Window, config: Config, *, step: int, number
            **{f"window/{name}": value for name, value in window.means.items()},
            **losses, "time/rollout": rollout,
            **{f"time/{name}": value for name, value in timers.items()}}
-    if config.vec.restarts:
+    if config.vec.max_restarts:
         row["train/restarts"] = epoch.restarts
     if ranks > 1:
         row["time/waited_for"] = epoch.slowest

@@ -27,10 +27,10 @@ from pathlib import Path
 
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
-from ..bridges.makers import KINDS
+from ..interop.python_envs.makers import KINDS
 from ..settings import inifile
 from .alive import is_alive, this_process
-from .formats import Info
+from .run_records import Info
 
 STATUSES = ("running", "finished", "interrupted", "failed")
 _TAIL = 1 << 18     # bytes of metrics.jsonl that hold its last record

@@ -1,7 +1,7 @@
 """Train a policy.  environment + settings -> runs/NAME/NNNN/
 
 This is the parent: it resolves the settings, makes the run folder, shows the progress and writes
-the metrics. Env code and trainer run in a child (worker.py), which writes the checkpoints.
+the metrics. Env code and trainer run in a child (train_worker.py), which writes the checkpoints.
 """
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
-from ..bridges import sources
-from ..env import child
-from ..scaling import dividing, places
+from ..distributed import dividing, rank
+from ..env import child_process
+from ..interop.python_envs import env_source
 from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.table import OBS_SCALE
@@ -28,12 +28,12 @@ from ..toolchain import gpu_kept
 from . import backends, checkpoint, runs
 from . import metrics as sinks
 from .dashboard import Dashboard
-from .following import follow, run_child, take_obs_scale
-from .jobs import TrainJob
+from .find_model import find_model
 from .locks import locked
 from .metrics import open_sinks
-from .models import find_model
 from .resuming import Past, find_restarted, find_resumable, prepare_past
+from .train_job import TrainJob
+from .worker_rank import follow, run_child, take_obs_scale
 
 
 @dataclass
@@ -84,9 +84,9 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     if tag and not tag.isprintable():
         raise UsageError("the tag holds something that does not print", where="--tag",
                          expected="one line of text", actual=repr(tag))
-    source = sources.find(env, ini)
+    source = env_source.find(env, ini)
     home = source.runs_dir(runs_dir)
-    place = places.find()
+    place = rank.find()
     leads = place is None or place.rank == 0
     run = find_restarted(home, place) if leads else None
     past = None
@@ -126,7 +126,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
         ui.say(f"the goal {met['goal']} was confirmed after {met['step']:,} steps: this run is "
                "over; --train.stop-at-goal 0 goes on")
     prepared.write_config_header()
-    with child.Signals() as signals:
+    with child_process.Signals() as signals:
         job = functools.partial(
             prepared.job, TrainJob, spec_hash=spec.hash(), model=start, place=place,
             config=backends.with_class_file(resolved, prepared.folder or prepared.cwd),
@@ -170,7 +170,7 @@ class _Parent:
         self.ready, self.board, self.goal = False, None, None
         self.claim: dict = {}
 
-    def run_child(self, signals: child.Signals) -> TrainResult:
+    def run_child(self, signals: child_process.Signals) -> TrainResult:
         status, self.signals = "failed", signals
         with contextlib.ExitStack() as self.stack:
             try:
@@ -238,9 +238,9 @@ class _Parent:
             else:
                 self.tell_obs_scale()
             self.sinks = self.stack.enter_context(open_sinks(self.run, self.config, **self.wanted))
-            if self.spec.no_finals:
-                ui.warn(f"no final observations: {self.spec.no_finals}. Where a time limit ends an "
-                        "episode, the value of the observation before stands in",
+            if self.spec.no_final_obs:
+                ui.warn(f"no final observations: {self.spec.no_final_obs}. Where a time limit ends "
+                        "an episode, the value of the observation before stands in",
                         "fill a field final_observations, or let one function that takes the env "
                         "alone write the observations")
             where = backends.where_trained(self.config)

@@ -76,7 +76,7 @@ def test_permutation_is_one_and_moves():
     first = philox.permutation(1, 100, epoch=0)
     assert sorted(first.tolist()) == list(range(100))
     for other in (philox.permutation(1, 100, epoch=1), philox.permutation(2, 100, epoch=0),
-                  philox.permutation(1, 100, epoch=0, lap=1), np.arange(100)):
+                  philox.permutation(1, 100, epoch=0, epoch_pass=1), np.arange(100)):
         assert (first == other).mean() < 0.2
 
 

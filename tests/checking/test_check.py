@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from helpers.check_fixtures import changed, short_check
-from helpers.forms import LONG, forms
 from helpers.places import SPECIMENS, all_broken, broken
+from helpers.short_or_long import LONG, short_or_long
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
@@ -41,7 +41,8 @@ def is_first(folder: Path) -> bool:
 
 
 def budget_of(folder: Path) -> float:
-    """The factor on the experiments' lengths: 1 in `make proof`, or where less is too little."""
+    """The factor on the experiments' lengths: 1 in `make test-long`, or where less is too
+    little."""
     return 1.0 if LONG or folder.name in NEED_ALL else 0.25
 
 
@@ -53,8 +54,9 @@ def copy(tmp_path):
     return make
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("folder", forms(filter(is_first, BROKEN), BROKEN), ids=lambda p: p.name)
+@pytest.mark.long
+@pytest.mark.parametrize("folder", short_or_long(filter(is_first, BROKEN), BROKEN),
+                         ids=lambda p: p.name)
 def test_specimen_is_caught(folder, copy):
     """Short: one specimen of each code, and with fewer steps, where these are enough."""
     first = (folder / f"{folder.name}.h").read_text().splitlines()[0]
@@ -73,7 +75,7 @@ def test_specimen_is_caught(folder, copy):
                       if f.severity == "error" and f.seen_in}
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("folder", CORRECT, ids=lambda p: p.name)
 def test_correct_env_is_left_in_peace(folder, copy):
     result = check(copy(folder), budget=budget_of(folder))

@@ -330,7 +330,7 @@ def test_explain_fits_a_terminal(capsys):
 
 
 def test_the_manual_names_every_option_and_key(tmp_path):
-    from puffer_sdk.cli.check import command
+    from puffer_sdk.cli.cmd_check import command
     text = (ROOT / "docs" / "guides" / "check.md").read_text()
     for option in command.params:
         for name in option.opts:

@@ -17,7 +17,7 @@ from puffer_sdk.checking.core import often, registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.registry import NotTested
 from puffer_sdk.checking.rules.python_envs import endings, numbers
-from puffer_sdk.env.row import Part, Row
+from puffer_sdk.env.obs_spec import ObsField, ObsSpec
 
 HOME = Path(rules.__path__[0])
 # what is shown, or how numbers are compared, and no limit of a fault
@@ -73,7 +73,7 @@ def sampled(rows: np.ndarray, parts=(), agents=None, steps=20_000, **experiments
     facts.shape.obs_size, facts.shape.dtype = rows.shape[1], "f32"
     facts.statistics = SimpleNamespace(low=rows.min(axis=0), high=rows.max(axis=0), rows=rows,
                                        agents=agents)
-    facts.row = Row(rows.shape[1], tuple(parts))
+    facts.row = ObsSpec(rows.shape[1], tuple(parts))
     return facts
 
 
@@ -83,8 +83,8 @@ def drawn(rows: int, columns: int, values: int = 0) -> np.ndarray:
     return np.floor(found * values) if values else found
 
 
-def named(count: int, **more) -> list[Part]:
-    return [Part(f"OBS_{k}", k, 1, None, None, "dock.h", k, **more) for k in range(count)]
+def named(count: int, **more) -> list[ObsField]:
+    return [ObsField(f"OBS_{k}", k, 1, None, None, "dock.h", k, **more) for k in range(count)]
 
 
 def twice(rows: int, values: int = 0) -> Facts:
@@ -109,7 +109,7 @@ def things(seen: int) -> Facts:
     table = np.zeros((300, 4))
     table[:seen, 0] = 1
     table[:, 2], table[:, 3] = 1, np.arange(300)
-    return sampled(table, [Part("OBS_MATES", 0, 4, None, None, "dock.h", 1, "list", (2, 2),
+    return sampled(table, [ObsField("OBS_MATES", 0, 4, None, None, "dock.h", 1, "list", (2, 2),
                                 mask=0)])
 
 

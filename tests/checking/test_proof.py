@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.check_fixtures import short_check
-from helpers.forms import forms
 from helpers.places import SPECIMENS, broken
 from helpers.playground import alive, wait_until
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
@@ -65,8 +65,9 @@ def puffer(folder: Path, *words: str) -> subprocess.CompletedProcess:
                           capture_output=True, text=True, check=False)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("name", forms(["puf203_relay", "puf302_traffic", "puf503_cargo"], MENDS))
+@pytest.mark.long
+@pytest.mark.parametrize("name",
+                         short_or_long(["puf203_relay", "puf302_traffic", "puf503_cargo"], MENDS))
 def test_program_fails_until_the_fault_is_mended(name, tmp_path):
     folder = copy_to(broken(name), tmp_path / name)
     code = f"PUF{name[3:6]}"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from helpers import renaming
 from helpers.check_fixtures import short_check
-from helpers.forms import LONG, forms
 from helpers.places import ROOT, SPECIMENS, all_broken, broken
+from helpers.short_or_long import LONG, short_or_long
 
 from puffer_sdk.checking.core.result import CheckResult
 from puffer_sdk.env import binding, header
@@ -78,8 +78,8 @@ def test_names_fields_and_sizes_change_no_finding(folder, copied, pad):
     assert found(game, size) == told(result)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("folder", forms([broken("puf307_digger")], ALL),
+@pytest.mark.long
+@pytest.mark.parametrize("folder", short_or_long([broken("puf307_digger")], ALL),
                          ids=lambda path: path.name)
 def test_each_change_alone(folder, copied, pad):
     result = checked(copied(folder, "first"))

@@ -24,7 +24,7 @@ from puffer_sdk.checking.rules.memory import memory, origins
 from puffer_sdk.checking.rules.observations import groups
 from puffer_sdk.checking.rules.observations.stale import behind_the_state, half_cleared
 from puffer_sdk.checking.rules.observations.stores import Stores
-from puffer_sdk.env.row import Part, Row
+from puffer_sdk.env.obs_spec import ObsField, ObsSpec
 
 
 @pytest.mark.parametrize("endings, kept, words", [
@@ -204,19 +204,19 @@ def test_a_verdict_names_the_faults_that_ended_an_experiment(signal, causes, exp
 
 
 @pytest.mark.parametrize("parts, told", [
-    ((), ["2, 5-6, 9"]), ((Part("OBS_ALL", 0, 12, None, None, "", 0),), ["2, 5-6, 9"]),
-    ((Part("OBS_A", 0, 4, None, None, "", 0), Part("OBS_B", 4, 8, None, None, "", 0)),
+    ((), ["2, 5-6, 9"]), ((ObsField("OBS_ALL", 0, 12, None, None, "", 0),), ["2, 5-6, 9"]),
+    ((ObsField("OBS_A", 0, 4, None, None, "", 0), ObsField("OBS_B", 4, 8, None, None, "", 0)),
      [2, "5-6", 9])])
 def test_elements_of_one_fault_are_one_finding_unless_their_names_differ(parts, told):
     facts = facts_of()
-    facts.row = Row(12, parts)
+    facts.row = ObsSpec(12, parts)
     cells = [fact("left", element=element) for element in (2, 5, 6, 9)]
     assert [group.element for group in groups.grouped(facts, cells)] == told
 
 
 def test_rows_of_a_picture_are_told_by_the_comment_after_obs_size():
     facts = facts_of()
-    facts.row = Row(144, whole=Part("", 0, 144, None, None, "", 0, "image", (12, 12, 1)))
+    facts.row = ObsSpec(144, whole=ObsField("", 0, 144, None, None, "", 0, "image", (12, 12, 1)))
     facts.shape.obs_size = 144
     assert groups.whole(facts, span(36, 95)) == "rows 3-7 of the image"
 
@@ -246,7 +246,7 @@ def test_a_picture_is_cleared_as_a_whole_or_not_at_all(change, told):
         for element in range(case["first"], 16)])
     facts.shape.obs_size = 16
     facts.spec = SimpleNamespace(functions={})
-    facts.row = Row(16, whole=Part("", 0, 16, None, None, "", 0, case["kind"], (4, 4)))
+    facts.row = ObsSpec(16, whole=ObsField("", 0, 16, None, None, "", 0, case["kind"], (4, 4)))
     high = [1.0] * 4 + [case["highest"]] * 12
     facts.statistics = SimpleNamespace(low=np.full(16, case["lowest"]), high=np.array(high))
     found = half_cleared.half_cleared(facts)
@@ -299,7 +299,7 @@ def test_memory_errors_explain_any_difference(code):
     ({"cuts": 2, "moved": 2, "next": 2}, None)])
 def test_a_final_observation_is_what_was_seen_last(fields, words):
     facts = facts_of(finals=[fact("finals", **fields)])
-    facts.spec = SimpleNamespace(writes_finals=True, functions={})
+    facts.spec = SimpleNamespace(writes_final_obs=True, functions={})
     if words is None:
         with pytest.raises(registry.NotTested, match="fewer than 3"):
             found(facts, "PUF323")

@@ -24,11 +24,11 @@ from puffer_sdk.checking.collect.c.source.logging import may_fill
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.finding import Finding
-from puffer_sdk.checking.rules.contract import contract
+from puffer_sdk.checking.rules.contract import contract_rules
 from puffer_sdk.checking.rules.determinism import determinism
 from puffer_sdk.checking.rules.determinism.seeds import seed_ignored
 from puffer_sdk.checking.rules.logs.mismatch import drawn_otherwise
-from puffer_sdk.mutate import places
+from puffer_sdk.mutate import mutations
 from puffer_sdk.settings.config import resolve
 
 GAME = """\
@@ -258,7 +258,7 @@ def test_no_c_is_read_in_the_process_of_the_caller(game, monkeypatch):
                  program=MAIN.format(above="", body="Game env; env.size = 9;"))
     assert facts.source.reach("c_step")[0].nodes and facts.source.layout.find("size")
     assert [given.value for given in demo.settings(facts.spec)] == [9]
-    assert any(mutant.operator == "drop-update" for mutant in places.find(facts.folder))
+    assert any(mutant.operator == "drop-update" for mutant in mutations.find(facts.folder))
 
 
 def test_a_table_of_texts_is_read(game):
@@ -548,8 +548,8 @@ def test_keys_that_a_binding_reads(game, above, init, read, needed):
     """Whatever its parameters are called; what dict_set writes is no key, nor what [vec] gives."""
     facts = game(ini="[env]\nsize = 3\ntick = 4\n", binding=BINDING.format(
         above=above, init=init))
-    assert set(contract._binding_keys(facts)) & {"size", "tick", "score"} == read
-    assert set(contract._binding_keys(facts, needed=True)) == needed
+    assert set(contract_rules._binding_keys(facts)) & {"size", "tick", "score"} == read
+    assert set(contract_rules._binding_keys(facts, needed=True)) == needed
 
 
 @pytest.mark.parametrize("step, read", [

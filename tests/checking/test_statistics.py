@@ -19,7 +19,7 @@ from puffer_sdk.checking.report import terminal
 from puffer_sdk.checking.rules.masks.ignored import ignored_values as ignored
 from puffer_sdk.checking.rules.observations.constant import same_things
 from puffer_sdk.checking.rules.observations.twice import same_part
-from puffer_sdk.env import header, row
+from puffer_sdk.env import header, obs_spec
 
 
 @pytest.fixture
@@ -59,30 +59,30 @@ def codes(folder: Path) -> dict:
     ("// pixels in [0, WIDTH], here [0, 1]", (0, 1)),
 ])
 def test_bounds_are_read_from_comments(comment, bounds):
-    assert row.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
+    assert obs_spec.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
 
 
 def test_fields_have_names_extents_bounds_and_lines():
     spec = header.read(broken("puf306_rocket"))
-    found = row.read(spec, 8).parts
+    found = obs_spec.read(spec, 8).parts
     assert [(f.name, f.first, f.count, f.low, f.high) for f in found] == [
         ("OBS_HEIGHT", 0, 1, 0, 2), ("OBS_SPEED", 1, 1, -3, 3), ("OBS_FUEL", 2, 1, 0, 1),
         ("OBS_BEAMS", 3, 4, 0, 1), ("OBS_WIND", 7, 1, -1, 1)]
     assert found[0].file == "puf306_rocket.h" and found[0].line == 7
-    assert row.title(found, 2, 2) == "OBS_FUEL (element 2)"
-    assert row.title(found, 4, 5) == "OBS_BEAMS (elements 4-5)"
-    assert row.title([], 4, 5) == "elements 4-5 of the observation"
+    assert obs_spec.title(found, 2, 2) == "OBS_FUEL (element 2)"
+    assert obs_spec.title(found, 4, 5) == "OBS_BEAMS (elements 4-5)"
+    assert obs_spec.title([], 4, 5) == "elements 4-5 of the observation"
 
 
 def test_several_enumerators_on_a_line_have_their_own_comments():
     spec = header.read(broken("puf306_divers"))
-    assert [(f.name, f.high) for f in row.read(spec, 3).parts] == [
+    assert [(f.name, f.high) for f in obs_spec.read(spec, 3).parts] == [
         ("OBS_DEPTH", 11), ("OBS_BAG", 6), ("OBS_AIR", 40)]
 
 
 def test_what_a_cell_may_hold_is_no_field(changed):
     mower = changed("correct/mower", ("GRASS", "OBS_GRASS"), ("STONE", "OBS_STONE"))
-    assert row.read(header.read(mower), 64).parts == ()
+    assert obs_spec.read(header.read(mower), 64).parts == ()
 
 
 # -- the table
@@ -314,7 +314,7 @@ def test_values_whose_conditions_were_not_met_are_not_told(monkeypatch):
     (lambda t: [1, 0, t, t % 2, t, -t], []),                    # differs in something
     (lambda t: [1, 0, 0, 1, 0, t], [])])                        # a number that no thing shows
 def test_a_thing_of_a_list_that_is_always_the_same(row_of, found):
-    part = row.Part("OBS_MATES", 0, 6, None, None, "dock.h", 1, "list", (2, 3), mask=0)
+    part = obs_spec.ObsField("OBS_MATES", 0, 6, None, None, "dock.h", 1, "list", (2, 3), mask=0)
     rows = np.array([row_of(t) for t in range(300)], float)
     stats = SimpleNamespace(low=rows.min(axis=0), high=rows.max(axis=0), rows=rows)
     assert same_things._same(stats, part) == found
@@ -343,7 +343,7 @@ def test_a_part_that_is_told_twice(values, same, told):
     at = np.arange(600)
     rows[at, at % values] = 1
     rows[at, values + (at if same else at + at // 300) % values] = 1
-    part = row.Part("OBS_MINE", 0, values, None, None, "dock.h", 1)
+    part = obs_spec.ObsField("OBS_MINE", 0, values, None, None, "dock.h", 1)
     facts = SimpleNamespace(
         outcome=lambda name: True, seed=1, statistics=SimpleNamespace(rows=rows),
         row=SimpleNamespace(parts=(part, replace(part, name="OBS_FOE", first=values))))

@@ -7,8 +7,8 @@ from helpers.places import SPECIMENS
 
 import puffer_sdk
 from puffer_sdk import cli
-from puffer_sdk.bridges import sources
 from puffer_sdk.cli.commands import COMMANDS, LazyGroup
+from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.playing import rebuilding
 from puffer_sdk.raylib import headers
 from puffer_sdk.reporting.subject import open_subject
@@ -64,7 +64,7 @@ def test_functions_take_the_file_as_commands_do(marathon):
     (marathon / "marathon.ini").write_text("[train]\nseed = 3\n[eval]\nseed = 5\n")
     over = marathon.parent / "over.ini"
     over.write_text("[train]\ngamma = 0.8\n")
-    source = sources.find(marathon, over)
+    source = env_source.find(marathon, over)
     found = [puffer_sdk.configure(marathon, ini=over), source.resolve({"vec.total_agents": 64}),
              open_subject(marathon, None, over, verbose=False).config,
              rebuilding.build_player(source, headers.headers(), {})[1],
@@ -84,7 +84,7 @@ def test_a_run_is_trained_and_evaluated_with_both_files(marathon, capsys):
     assert cli.main(["train", "marathon", "--config", "best.ini"]) == 0
     assert "next     puffer-sdk eval marathon --config best.ini" in capsys.readouterr().out
     saved = marathon.parent / "runs" / "marathon" / "0001" / "config.ini"
-    run = sources.find(marathon).resolve(ini=saved)
+    run = env_source.find(marathon).resolve(ini=saved)
     assert run.env == own.env and run.train.total_timesteps == 512
     # its network has other sizes than the environment's own ini would give it
     found = puffer_sdk.evaluate(marathon, ini="best.ini")

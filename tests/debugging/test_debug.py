@@ -17,7 +17,7 @@ from helpers.places import ROOT
 from puffer_sdk import cli
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.checking import check
-from puffer_sdk.debugging import debug, debugger, report
+from puffer_sdk.debugging import batch_report, debug, debugger
 from puffer_sdk.env import header
 
 
@@ -144,7 +144,8 @@ def test_a_board_is_printed_by_row(value, size, shown, squared, tmp_path):
     text = (folder / "squared.h").read_text()
     (folder / "squared.h").write_text(re.sub(r"#define OBS_SIZE.*", f"#define OBS_SIZE {size}",
                                              text))
-    assert report._by_row(header.read(folder), value, report._fields("  size = 3,\n  x = 1")) \
+    assert batch_report._by_row(header.read(folder), value,
+                                batch_report._fields("  size = 3,\n  x = 1")) \
         == (shown or value)
 
 

@@ -10,7 +10,7 @@ from helpers import docs_pages
 from helpers.display import Display
 from helpers.docs_places import PREPARED, SAVED
 from helpers.docs_shell import NEEDS, Shell, follow, steps
-from helpers.forms import forms
+from helpers.short_or_long import short_or_long
 
 LANGUAGES = {"", "console", "sh", "text", "c", "python", "ini", "diff", "yaml"}
 # Nothing of these needs what is not here: a newcomer reads them
@@ -37,8 +37,8 @@ def run(page: str, tmp_path: Path, env: dict[str, str]) -> list[str]:
         shell.close()
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("page", forms(["docs/guides/clean.md"], PREPARED))
+@pytest.mark.long
+@pytest.mark.parametrize("page", short_or_long(["docs/guides/clean.md"], PREPARED))
 def test_commands_run_as_written(page, tmp_path, display):
     wrong = run(page, tmp_path, display)
     assert not wrong, "\n".join(wrong)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.browser import Browser, serve
-from helpers.forms import LONG, forms
+from helpers.short_or_long import LONG, short_or_long
 
 PHONE, DESK = (390, 844), (1280, 900)
 
@@ -78,8 +78,8 @@ def open_page(browser, url: str, size: tuple[int, int], palette: str):
     return page
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize(("size", "palette"), forms(
+@pytest.mark.long
+@pytest.mark.parametrize(("size", "palette"), short_or_long(
     [(PHONE, "dark")], [(PHONE, "dark"), (DESK, "light")]))
 def test_pages_fit_and_can_be_read(site, address, browser, size, palette):
     """Short: each fourth page, another quarter with each page that is added."""

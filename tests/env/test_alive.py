@@ -11,8 +11,8 @@ from helpers.places import ROOT
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, UsageError
-from puffer_sdk.env import abi, build, header, living
-from puffer_sdk.env.living import random_actions
+from puffer_sdk.env import abi, agent_slots, build, header
+from puffer_sdk.env.agent_slots import random_actions
 from puffer_sdk.playing.game import Game
 from puffer_sdk.policy import evaluate, export
 from puffer_sdk.projects import ocean
@@ -21,7 +21,7 @@ from puffer_sdk.scoring.entries import Entries
 from puffer_sdk.settings import config
 from puffer_sdk.training import checkpoint
 from puffer_sdk.training.loop import Trainer
-from puffer_sdk.training.reference.ppo import TorchPPO
+from puffer_sdk.training.reference.reference_ppo import TorchPPO
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
@@ -55,7 +55,7 @@ def test_a_row_says_whether_it_has_an_agent(tmp_path, kind):
 def test_other_environments_have_no_such_row(squared):
     with open_vec(squared, total_agents=4) as vec:
         assert vec.alive is None and not vec.description.has_alive
-        assert living.living(vec).all()
+        assert agent_slots.living(vec).all()
 
 
 @pytest.mark.parametrize("field, named", [
@@ -264,7 +264,7 @@ def test_a_policy_acts_for_those_who_live(tmp_path, kind):
             vec.actions[:] = actions
             vec.step()
             for policy in (clean, plain):
-                policy.ended(living.ended(vec))
+                policy.ended(agent_slots.ended(vec))
 
 
 @every_kind

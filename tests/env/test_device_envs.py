@@ -83,7 +83,7 @@ def compare(vec, program: Program, when) -> None:
     names = ["observations", "rewards", "terminals"]
     names += ["truncations"] if program.facts.has_truncations else []
     names += ["action_mask"] if vec.action_mask is not None else []
-    names += ["final_observations", "has_final"] if program.facts.has_finals else []
+    names += ["final_observations", "has_final"] if program.facts.has_final_obs else []
     names += ["alive"] if program.facts.has_alive else []
     for name in names:
         assert getattr(vec, name).tobytes() == program.buffers[name].tobytes(), (name, when)
@@ -112,7 +112,7 @@ def test_it_plays_the_cpus_bits(env):
         assert program.facts.num_atns == vec.num_atns
         assert program.facts.mask_size == vec.description.mask_size
         assert program.facts.has_truncations == vec.description.has_truncations
-        assert program.facts.has_finals == vec.description.has_finals
+        assert program.facts.has_final_obs == vec.description.has_final_obs
         assert program.facts.has_alive == vec.description.has_alive
         play(vec, program)
 
@@ -139,7 +139,7 @@ def test_final_observations_are_the_cpus(games, name, order, monkeypatch):
     settings = {**config.resolve(games[name]).env, "max_steps": 7}
     with puffer_sdk.make(games[name], num_envs=COPIES, seed=5, env_settings=settings) as vec:
         program = Program(compile_program(games[name], None), vec)
-        assert program.facts.has_finals and program.facts.spare_bytes == program.facts.env_bytes
+        assert program.facts.has_final_obs and program.facts.spare_bytes == program.facts.env_bytes
         assert play(vec, program, ticks=100) == COPIES * 14     # no pole falls in seven ticks
 
 
@@ -177,10 +177,10 @@ WRITTEN = [                             # by the env itself
                          ids=["looked at", "written"])
 def test_final_observations_of_several_agents(probe, changes, function):
     env = probe(*changes, ini="[env]\nlimit = 3\nnum_agents = 2\n")
-    assert header.read(env).finals.function == function
+    assert header.read(env).final_obs.function == function
     with puffer_sdk.make(env, num_envs=COPIES, seed=5) as vec:
         program = Program(compile_program(env, None), vec)
-        assert program.facts.has_finals and bool(program.facts.spare_bytes) == bool(function)
+        assert program.facts.has_final_obs and bool(program.facts.spare_bytes) == bool(function)
         finals = play(vec, program, ticks=100)
         assert finals % 2 == 0 and 300 < finals < 2 * 33 * COPIES      # others were terminals
     assert compile_program(env, "90").is_file()

@@ -5,11 +5,11 @@ import re
 import time
 
 import pytest
-from helpers.forms import forms
 from helpers.playground import flags, good_checkpoints, leftovers, overrides, rows, tensors
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.env import child, page
+from puffer_sdk.env import child_process, shared_memory
 from puffer_sdk.policy import evaluate
 from puffer_sdk.training import train
 
@@ -83,8 +83,8 @@ def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_p
 
 
 # training shows each cause; evaluation goes through the same child
-@pytest.mark.proof
-@pytest.mark.parametrize("fault", forms(
+@pytest.mark.long
+@pytest.mark.parametrize("fault", short_or_long(
     ["SEGFAULT", "EXIT_0", "LOOP_IN_STEP", "EXIT_IN_RESET", "SEGFAULT_IN_CLOSE"], DEATHS))
 def test_an_env_that_dies_in_an_evaluation_is_named(fault, faulty):
     phase, cause, _, text = DEATHS[fault]
@@ -154,7 +154,7 @@ def test_with_several_threads_every_suspect_is_named(faulty, tmp_path):
 
 def run(target, job=None, **options):
     events = []
-    result = child.run(f"{__name__}:{target}", job or {},
+    result = child_process.run(f"{__name__}:{target}", job or {},
                            lambda kind, payload: events.append((kind, payload)), **options)
     return result, [event for event in events if event[0] != "idle"]
 
@@ -167,7 +167,7 @@ def many_events(job, link):
 
 def test_events_arrive_whole_and_in_order_though_the_ring_is_smaller():
     job = {"count": 400, "padding": 10_000}
-    assert job["count"] * job["padding"] > 3 * page.RING
+    assert job["count"] * job["padding"] > 3 * shared_memory.RING
     result, events = run("many_events", job)
     assert result == "done"
     assert [payload["value"] for _, payload in events] == list(range(400))
@@ -191,7 +191,7 @@ def test_settle_waits_until_events_are_dealt_with(tmp_path):
             time.sleep(0.05)
             path.write_text(path.read_text() + str(payload["value"]))
 
-    assert child.run(f"{__name__}:waits_for_us", {"path": str(path)}, slow) == "01234"
+    assert child_process.run(f"{__name__}:waits_for_us", {"path": str(path)}, slow) == "01234"
 
 
 def refuses(job, link):
@@ -210,7 +210,7 @@ def has_a_bug(job, link):
 
 
 def test_a_bug_of_ours_is_not_blamed_on_the_env():
-    with pytest.raises(child.ChildBug, match="KeyError: 'missing'"):
+    with pytest.raises(child_process.ChildBug, match="KeyError: 'missing'"):
         run("has_a_bug")
 
 
@@ -255,12 +255,13 @@ def prints(job, link):
 
 
 def test_prints_without_end_do_not_fill_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(child, "LOG_LIMIT", 100_000)
-    monkeypatch.setattr(child, "LOG_KEPT", 10_000)
+    monkeypatch.setattr(child_process, "LOG_LIMIT", 100_000)
+    monkeypatch.setattr(child_process, "LOG_KEPT", 10_000)
     log = tmp_path / "env.log"
     log.write_text("from an earlier part of the run\n")
     sizes = []
-    child.run(f"{__name__}:prints", {}, lambda *_: sizes.append(log.stat().st_size), log=log)
+    child_process.run(f"{__name__}:prints", {}, lambda *_: sizes.append(log.stat().st_size),
+                      log=log)
     assert max(sizes) > 100_000 and any(b < a for a, b in zip(sizes, sizes[1:]))
     assert log.read_text().startswith("from an earlier part of the run\ny")
 
@@ -282,9 +283,9 @@ def misses_textures(job, link):
 
 def test_a_missing_texture_is_told_when_it_is_met_and_once(monkeypatch):
     warned = []
-    monkeypatch.setattr(child.ui, "warn", lambda text, *more: warned.append(text))
-    monkeypatch.setattr(child.ui, "_warned", set())
-    process = child.Child(f"{__name__}:misses_textures", {})
+    monkeypatch.setattr(child_process.ui, "warn", lambda text, *more: warned.append(text))
+    monkeypatch.setattr(child_process.ui, "_warned", set())
+    process = child_process.Child(f"{__name__}:misses_textures", {})
     for _ in process.events():
         if len(warned) == 3:
             process.stop()

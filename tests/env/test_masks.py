@@ -9,8 +9,8 @@ from helpers.places import ROOT
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
-from puffer_sdk.env import build, header, opening
-from puffer_sdk.env.living import random_actions
+from puffer_sdk.env import build, header, open_env
+from puffer_sdk.env.agent_slots import random_actions
 from puffer_sdk.policy import evaluate
 from puffer_sdk.projects import ocean
 from puffer_sdk.scoring.baselines import same_actions
@@ -66,7 +66,7 @@ def watch_legality(vec, choose, ticks=300):
 
 def test_random_and_idle_play_is_legal(ladder):
     rng = np.random.default_rng(0)
-    with opening.make(ladder(), total_agents=16, seed=1) as vec:
+    with open_env.make(ladder(), total_agents=16, seed=1) as vec:
         assert vec.action_mask.shape == (16, 3) and vec.action_mask.all()
         watch_legality(vec, lambda vec: random_actions(vec, rng))
         for action in range(3):
@@ -76,7 +76,7 @@ def test_random_and_idle_play_is_legal(ladder):
 def test_the_policy_that_was_trained_is_legal_too(trained):
     folder, run = trained
     policy = puffer_sdk.Policy.load(run)
-    with opening.make(folder, total_agents=16, seed=1) as vec:
+    with open_env.make(folder, total_agents=16, seed=1) as vec:
         watch_legality(vec, lambda vec: policy.act(vec.observations, vec.action_mask))
     scores = evaluate.evaluate(folder, {"eval.episodes": 64}, model=str(run)).scores
     assert scores["trained"].mean["perf"] > scores["random"].mean["perf"] + 0.3
@@ -104,7 +104,7 @@ def run_program(folder, run, text, tmp_path):
 def test_bytes_without_a_mask_are_those_of_a_binding_with_the_macro(ladder):
     """The binding that `bind` writes says the same as the field alone."""
     def played(folder):
-        with opening.make(folder, total_agents=8, seed=1) as vec:
+        with open_env.make(folder, total_agents=8, seed=1) as vec:
             vec.reset()
             seen = []
             for tick in range(200):
@@ -142,8 +142,8 @@ def test_the_macro_may_be_stated_and_needs_the_field(ladder):
 
 def test_a_part_of_the_observation_may_be_the_mask(ladder):
     """The same rows as those of the field, from the first observation on."""
-    with opening.make(ladder(), total_agents=6, seed=1) as with_field, \
-            opening.make(ladder(*IN_SIGHT), total_agents=6, seed=1) as seen:
+    with open_env.make(ladder(), total_agents=6, seed=1) as with_field, \
+            open_env.make(ladder(*IN_SIGHT), total_agents=6, seed=1) as seen:
         random = np.random.default_rng(0)
         with_field.reset(), seen.reset()
         for _ in range(300):
@@ -176,7 +176,7 @@ def test_a_place_that_follows_settings_is_checked_when_envs_are_made(ladder):
     folder = ladder((IN_SIGHT[1][0], "#define ACTION_MASK_AT (env->rungs)\n#define ACT_SIZES"),
                     IN_SIGHT[0], *IN_SIGHT[2:])
     with pytest.raises(UsageError, match="3 actions from there on do not fit into 5"):
-        opening.make(folder, total_agents=4)
+        open_env.make(folder, total_agents=4)
 
 
 def test_a_number_of_that_name_is_the_authors(ladder):
@@ -186,7 +186,7 @@ def test_a_number_of_that_name_is_the_authors(ladder):
                     ("    env->action_mask[ACT_DOWN] = env->rung > 0;\n", ""),
                     ("    env->action_mask[ACT_RING] = env->rung == env->bell;\n", ""))
     assert header.read(folder).mask_size == 0
-    with opening.make(folder, total_agents=4, seed=1) as vec:
+    with open_env.make(folder, total_agents=4, seed=1) as vec:
         assert vec.action_mask is None
 
 

@@ -11,12 +11,12 @@ from helpers.ranks import in_threads
 
 from puffer_sdk.base.errors import RunError
 from puffer_sdk.env import random_play
-from puffer_sdk.env.row import Part, Row
+from puffer_sdk.env.obs_spec import ObsField, ObsSpec
 from puffer_sdk.policy import export
 from puffer_sdk.settings import factors
 from puffer_sdk.training import checkpoint
 from puffer_sdk.training import train as training
-from puffer_sdk.training.joint import Joint
+from puffer_sdk.training.rank_sync import Joint
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
@@ -76,8 +76,8 @@ SMALL = {"vec.total_agents": 16, "train.horizon": 8, "train.minibatch_size": 128
          "policy.hidden_size": 8, "policy.num_layers": 1, "train.total_timesteps": 512}
 
 
-def choose(squares, *parts: Part) -> tuple[list[float], str]:
-    row = Row(len(squares), parts)
+def choose(squares, *parts: ObsField) -> tuple[list[float], str]:
+    row = ObsSpec(len(squares), parts)
     text, reason = random_play.choose_obs_scale(np.array(squares, float), lambda: row)
     return factors.expand(text, len(squares)), reason
 
@@ -103,8 +103,8 @@ def test_rows_of_very_many_numbers_become_no_longer_than_they_can_be_learned_fro
 
 def test_parts_that_are_described_have_factors_of_their_own():
     """What lies between them shares one: a number that was never seen may belong to a picture."""
-    speed = Part("OBS_SPEED", 1, 2, None, None, "game.h", 1)
-    place = Part("OBS_PLACE", 4, 1, None, None, "game.h", 2)
+    speed = ObsField("OBS_SPEED", 1, 2, None, None, "game.h", 1)
+    place = ObsField("OBS_PLACE", 4, 1, None, None, "game.h", 2)
     values, reason = choose([0, 1, 4, 50**2, 1e12], speed, place)
     assert values == [2.0**-4, 1, 1, 2.0**-4, 2.0**-19]
     assert reason == ("random play meets OBS_PLACE of about 1e+06 (times 1/524288), "

@@ -18,7 +18,7 @@ from helpers.places import ROOT, SPECIMENS
 import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.env import abi, blocks, page, seeds, vec
+from puffer_sdk.env import abi, blocks, seeds, shared_memory, vec
 from puffer_sdk.env.abi import ffi
 
 
@@ -105,8 +105,8 @@ def test_the_abi_is_read_from_its_header():
     text = (paths.include_dir() / "puffer_abi.h").read_text()
     assert int(re.search(r"PUFFER_ABI_VERSION (\d+)", text)[1]) == abi.number("PUFFER_ABI_VERSION")
     assert int(re.search(r"PUFFER_ERROR_SIZE +(\d+)", text)[1]) == len(abi.error_buffer())
-    assert vec.ffi().sizeof("PufferWatch") == page.WATCH.itemsize
-    for name, (_, offset) in page.WATCH.fields.items():
+    assert vec.ffi().sizeof("PufferWatch") == shared_memory.WATCH.itemsize
+    for name, (_, offset) in shared_memory.WATCH.fields.items():
         assert vec.ffi().offsetof("PufferWatch", name) == offset
     with_struct_size = vec.ffi().sizeof("PufferApi")
     assert with_struct_size == 8 + 8 * text.count("(*")
@@ -343,7 +343,7 @@ void c_reset("""),
         assert watches[0].phase == 0 and watches[0].pulse == before + 4
         for env in range(3):
             step, number, seed, phase = envs.observations[env, 4:]
-            assert (step, number, page.PHASES[int(phase)]) == (2, env, "c_step")
+            assert (step, number, shared_memory.PHASES[int(phase)]) == (2, env, "c_step")
             assert seed == envs.seed == 0
 
 
@@ -353,7 +353,7 @@ def test_adaptive_threads_decide_and_change_nothing(squared):
         with vec.VecEnv(puffer_sdk.load(squared), total_agents=40, threads=2, seed=2,
                         env_settings={"size": 11}, adaptive=adaptive) as envs:
             hashes.add(run(envs, 60))
-            assert envs._trials is None             # decided, or never in doubt
+            assert envs._autotune is None             # decided, or never in doubt
     assert len(hashes) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers.playground import alive, wait_until
 
 from puffer_sdk.base.errors import RunError
-from puffer_sdk.env.child import Child
+from puffer_sdk.env.child_process import Child
 from puffer_sdk.env.warm import Warm
 
 COUNT = 0

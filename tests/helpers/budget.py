@@ -1,7 +1,7 @@
 """Tests by how long they took: the longest files first, and --budget, --save-durations.
 
 tests/durations.json holds the seconds of each test function, all of its parameters and what it set
-up together. `make proof` writes it again.
+up together. `make test-long` writes it again.
 """
 from __future__ import annotations
 

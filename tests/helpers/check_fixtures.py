@@ -4,8 +4,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from helpers.forms import LONG
 from helpers.places import SPECIMENS, broken
+from helpers.short_or_long import LONG
 
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.core import registry

@@ -21,7 +21,7 @@ from helpers.kernel_library import KERNELS, round_up
 
 from puffer_sdk.env import abi
 from puffer_sdk.toolchain import compilers
-from puffer_sdk.training.native import cuda, library
+from puffer_sdk.training.native import cuda, trainer_library
 
 SHIM_FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-Wall", "-Wextra",
               "-Werror", "-x", "c++")
@@ -68,7 +68,7 @@ def build_shim(folder: Path, *flags: str) -> Path:
 def build_oracle(folder: Path) -> Path:
     """The generic kernels of the CPU."""
     made, source = folder / "generic.so", KERNELS / "cpu" / "generic.c"
-    flags = [flag for flag in library.FLAGS if flag != "-fvisibility=hidden"]
+    flags = [flag for flag in trainer_library.FLAGS if flag != "-fvisibility=hidden"]
     compilers.compile_to(made, [*compilers.find_compiler().command, *flags,
                                 f"-I{KERNELS.parent}", source, "-lm"],
                          source=source, what="the generic kernels")

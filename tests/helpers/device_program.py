@@ -18,7 +18,7 @@ class Setting(ctypes.Structure):
 class Facts(ctypes.Structure):
     _fields_ = [("env_bytes", ctypes.c_int64), ("obs_bytes", ctypes.c_int32),
                 ("num_atns", ctypes.c_int32), ("mask_size", ctypes.c_int32),
-                ("has_truncations", ctypes.c_int32), ("has_finals", ctypes.c_int32),
+                ("has_truncations", ctypes.c_int32), ("has_final_obs", ctypes.c_int32),
                 ("has_alive", ctypes.c_int32), ("log_fields", ctypes.c_int32),
                 ("spare_bytes", ctypes.c_int64)]
 

@@ -194,7 +194,7 @@ PREPARED = {
     "docs/share/pull-requests.md": fresh, "docs/share/report.md": reported,
     "docs/share/review.md": sent,
     "docs/trainer/gpu.md": nothing, "docs/trainer/gpu-envs.md": my_env,
-    "docs/trainer/own-loop.md": examples, "docs/trainer/turning.md": my_env,
+    "docs/trainer/own-loop.md": examples, "docs/trainer/tuning.md": my_env,
     "docs/tutorials/continuous.md": nothing, "docs/tutorials/debugging.md": my_env,
     "docs/tutorials/examples.md": nothing, "docs/tutorials/first.md": nothing,
     "docs/tutorials/many-agents.md": nothing, "docs/tutorials/ocean.md": pufferlib,

@@ -17,7 +17,7 @@ from helpers.kernel_library import (
     wide,
 )
 
-from puffer_sdk.training.native.library import PATHS
+from puffer_sdk.training.native.trainer_library import PATHS
 
 NAMES = (*PATHS, "scalar", "bf16")  # of probe_find()
 FUSED = ("avx2", "avx512", "neon", "bf16")      # tables with fused multiply-adds
@@ -301,7 +301,7 @@ class Table:
     def advantage(self, rewards, values, ratio, ended, truncated, finals=None, **settings):
         """Of one segment: [T] each; bootstrap, gamma, gae_lambda, rho_clip, c_clip, reward_clip"""
         T = len(rewards)
-        names = ("rewards", "values", "ratio", "ended", "truncated", "finals")
+        names = ("rewards", "values", "ratio", "ended", "truncated", "final_values")
         arrays = [None if one is None else np.asarray(one, np.float32)
                   for one in (rewards, values, ratio, ended, truncated, finals)]
         scratch, out = Out(1, T, T), Out(1, T, T)

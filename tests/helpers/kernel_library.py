@@ -15,7 +15,7 @@ from helpers.places import TESTS
 from puffer_sdk.base import paths
 from puffer_sdk.env import abi
 from puffer_sdk.toolchain import compilers
-from puffer_sdk.training.native import library
+from puffer_sdk.training.native import trainer_library
 
 HERE = TESTS / "kernels"
 KERNELS = paths.data_dir("kernels")
@@ -48,12 +48,12 @@ def build(folder: Path) -> Path:
         simd = "simd_single.h" if name == "scalar" else f"kernels/simd/{name}.h"
         parts.append(folder / f"math_{name}.o")
         compilers.compile_to(parts[-1], [
-            *compiler, *library.FLAGS, "-c", *MACHINE_FLAGS[name], *includes(),
+            *compiler, *trainer_library.FLAGS, "-c", *MACHINE_FLAGS[name], *includes(),
             f'-DPROBE_SIMD="{simd}"', f"-DPROBE_NAME={name}", HERE / "math.c"],
             source=HERE / "math.c", what="the probes of arithmetic.h")
     made = folder / "kernels.so"
     compilers.compile_to(made, [
-        *compiler, *library.FLAGS, *includes(), *sorted((KERNELS / "cpu").glob("*.c")),
+        *compiler, *trainer_library.FLAGS, *includes(), *sorted((KERNELS / "cpu").glob("*.c")),
         HERE / "probe.c", HERE / "single.c", *parts, "-lm"],
         source=HERE / "probe.c", what="the kernels")
     return made

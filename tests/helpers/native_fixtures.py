@@ -1,7 +1,7 @@
-"""What tests of the native trainer share: the referee and it, over the same rollouts.
+"""What tests of the native trainer share: the reference and it, over the same rollouts.
 
-    referee, natives = pair((3, 1), dict(num_agents=9), horizon=7)      # a native of each path
-    for epoch, path, want, got in updates(referee, natives, 10): ...
+    reference, natives = pair((3, 1), dict(num_agents=9), horizon=7)      # a native of each path
+    for epoch, path, want, got in updates(reference, natives, 10): ...
 """
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from helpers.cuda_calls import HAS_DRIVER
 from helpers.ppo_fixtures import FakeVec, settings
 
 from puffer_sdk.toolchain import gpu
-from puffer_sdk.training.native.library import available_paths, has_bf16
-from puffer_sdk.training.native.ppo import NativePPO
-from puffer_sdk.training.reference import formulas, policy, ppo
+from puffer_sdk.training.native.native_ppo import NativePPO
+from puffer_sdk.training.native.trainer_library import available_paths, has_bf16
+from puffer_sdk.training.reference import formulas, policy, reference_ppo
 
 # Odd on purpose: nothing here is a multiple of a register, a tile or a cache line
 SIZES = dict(hidden_size=20, num_layers=1, horizon=7, minibatch_size=21, total_timesteps=63 * 20)
@@ -37,8 +37,8 @@ if has_bf16():
     VARIANTS["bf16"] = dict(path="avx512", precision="bf16")
 
 
-class Referee(ppo.TorchPPO):
-    """The referee, remembering what each minibatch saw and said.
+class Reference(reference_ppo.TorchPPO):
+    """The reference, remembering what each minibatch saw and said.
 
     Where the algorithm has a kink (a candidate's product at 0, a ratio or a value at its clip),
     a rounding error decides which of two slopes a row gets. `margin` says how near the last
@@ -78,7 +78,7 @@ class Referee(ppo.TorchPPO):
         t, values, ratio = self.settings, self.values.clone(), torch.ones_like(self.values)
         advantages = formulas.advantages(
             self._clipped_rewards()[0], values, self.bootstrap, self.ended, self.truncated, ratio,
-            t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, self.finals).clone()
+            t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, self.final_values).clone()
         for (rows, _), (batch, (_, _, value, new_ratio)) in zip(self.picks, self.seen):
             once = np.unique(rows, return_index=True)[1]
             values[rows[once]], ratio[rows[once]] = value[once], new_ratio[once]
@@ -101,20 +101,20 @@ def make_native(sizes=(3,), vec=None, *, threads=1, path="auto", block_agents=0,
                      **where)
 
 
-def make_referee(sizes=(3,), vec=None, *, first_agent=0, group=None, **changes) -> Referee:
-    return Referee(make_vec(sizes, vec), settings(**{**SIZES, **changes}), first_agent=first_agent,
-                   group=group)
+def make_reference(sizes=(3,), vec=None, *, first_agent=0, group=None, **changes) -> Reference:
+    return Reference(make_vec(sizes, vec), settings(**{**SIZES, **changes}),
+                     first_agent=first_agent, group=group)
 
 
-def pair(sizes=(3,), vec=None, warm=0, **changes) -> tuple[Referee, dict[str, NativePPO]]:
-    """The referee after `warm` epochs, and natives of all paths in the same state."""
-    referee = make_referee(sizes, vec, **changes)
-    run(referee, warm)
+def pair(sizes=(3,), vec=None, warm=0, **changes) -> tuple[Reference, dict[str, NativePPO]]:
+    """The reference after `warm` epochs, and natives of all paths in the same state."""
+    reference = make_reference(sizes, vec, **changes)
+    run(reference, warm)
     natives = {path: make_native(sizes, vec, path=path, **changes) for path in PATHS}
     for native in natives.values():
-        native.load_state_tensors(referee.state_tensors())
-        native.load_counters(referee.counters)
-    return referee, natives
+        native.load_state_tensors(reference.state_tensors())
+        native.load_counters(reference.counters)
+    return reference, natives
 
 
 def run(trainer, epochs: int):
@@ -126,42 +126,43 @@ def run(trainer, epochs: int):
     return metrics
 
 
-def copy_rollout(referee, native) -> None:
-    """The referee's rollout into the native buffers."""
+def copy_rollout(reference, native) -> None:
+    """The reference's rollout into the native buffers."""
     out = native.rollout_tensors
     for name in BUFFERS:
-        if getattr(referee, name) is not None:
-            out[name][...] = getattr(referee, name).numpy()
-    if referee.finals is not None:
-        out["truncated"][...], out["finals"][...] = cut_off(referee)
+        if getattr(reference, name) is not None:
+            out[name][...] = getattr(reference, name).numpy()
+    if reference.final_values is not None:
+        out["truncated"][...], out["final_values"][...] = cut_off(reference)
     native.touch()
 
 
-def cut_off(referee) -> tuple[np.ndarray, np.ndarray]:
+def cut_off(reference) -> tuple[np.ndarray, np.ndarray]:
     """truncated (N, T), 2 where there is a final observation, and finals (N, T), as the native
     trainer has them."""
-    finals = np.zeros_like(referee.values) if referee.finals is None else referee.finals.numpy()
-    known = referee.truncated.numpy() & ~np.isnan(finals) & (referee.finals is not None)
-    return referee.truncated.numpy() + 1.0 * known, np.where(known, finals, 0)
+    finals = np.zeros_like(reference.values) if reference.final_values is None \
+        else reference.final_values.numpy()
+    known = reference.truncated.numpy() & ~np.isnan(finals) & (reference.final_values is not None)
+    return reference.truncated.numpy() + 1.0 * known, np.where(known, finals, 0)
 
 
-def updates(referee: Referee, natives: dict[str, NativePPO], epochs: int, *, together=False,
+def updates(reference: Reference, natives: dict[str, NativePPO], epochs: int, *, together=False,
             replayed=True):
-    """Yields (epoch, path, what the referee has, what the native has) after each update.
+    """Yields (epoch, path, what the reference has, what the native has) after each update.
 
-    Both learn from the referee's rollouts, and from the segments that it picked unless they are
-    not `replayed`. together: from the referee's weights and optimiser state, each time anew.
+    Both learn from the reference's rollouts, and from the segments that it picked unless they are
+    not `replayed`. together: from the reference's weights and optimiser state, each time anew.
     """
     for epoch in range(epochs):
-        referee.rollout()
-        before = referee.state_tensors()
-        want = result(referee, referee.update(), referee.rows_now())
+        reference.rollout()
+        before = reference.state_tensors()
+        want = result(reference, reference.update(), reference.rows_now())
         for path, native in natives.items():
-            copy_rollout(referee, native)
+            copy_rollout(reference, native)
             if together:
                 native.load_state_tensors(before)
-            if replayed and referee.settings.prio_alpha and referee.picks:
-                native.replay(*map(np.stack, zip(*referee.picks)))
+            if replayed and reference.settings.prio_alpha and reference.picks:
+                native.replay(*map(np.stack, zip(*reference.picks)))
             metrics = native.update()
             tensors = native.rollout_tensors
             yield epoch, path, want, result(native, metrics, {n: tensors[n] for n in want.rows})

@@ -10,7 +10,7 @@ from helpers.places import SPECIMENS
 from helpers.playground import COMMAND, descendants, kill, limit_files
 
 from puffer_sdk.base import philox
-from puffer_sdk.env import build, opening
+from puffer_sdk.env import build, open_env
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def faulty(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def first_seeds(faulty) -> list[int]:
     """Seeds of the envs of a run with the settings of faulty.ini, before its first checkpoint."""
-    with opening.make(faulty, total_agents=64, seed=philox.env_seed(42, 0, 0)) as envs:
+    with open_env.make(faulty, total_agents=64, seed=philox.env_seed(42, 0, 0)) as envs:
         return [envs.env_seed(env) for env in range(64)]
 
 

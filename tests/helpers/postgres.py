@@ -20,7 +20,7 @@ def tool(name: str) -> str:
         if (folder / name).is_file():
             return str(folder / name)
     found = shutil.which(name)
-    assert found, f"PostgreSQL's {name} is not installed: make proof installs it"
+    assert found, f"PostgreSQL's {name} is not installed: make test-long installs it"
     return found
 
 

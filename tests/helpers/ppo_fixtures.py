@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from puffer_sdk.settings import torch_class
-from puffer_sdk.training.reference.ppo import TorchPPO
+from puffer_sdk.training.reference.reference_ppo import TorchPPO
 
 TRAIN = dict(seed=1, total_timesteps=10_000, learning_rate=0.02, anneal_lr=0, min_lr_ratio=0.0,
              gamma=0.9, gae_lambda=0.9, replay_ratio=1.0, clip_coef=0.2, vf_coef=2.0,

@@ -12,10 +12,10 @@ import pickle
 import sys
 from pathlib import Path
 
-from puffer_sdk.bridges import makers
 from puffer_sdk.checking.collect.python import child, long_play, opening, poison, watching
 from puffer_sdk.checking.collect.python.playing import WORDS, Desk
 from puffer_sdk.checking.collect.python.python_facts import PythonFacts
+from puffer_sdk.interop.python_envs import makers
 
 DEADLY = ("Exits", "Crashes", "Hangs")
 BUDGET = 0.15           # of correct environments

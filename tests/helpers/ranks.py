@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from puffer_sdk.distributed.group import Alone
 from puffer_sdk.env import vec as envs
 from puffer_sdk.env.seeds import mix_seed
-from puffer_sdk.scaling.group import Alone
 
 
 class _Meeting:

@@ -17,7 +17,7 @@ from pathlib import Path
 from puffer_sdk.base import paths
 from puffer_sdk.base.spec import Spec
 from puffer_sdk.checking.collect.c.source.collecting import Own
-from puffer_sdk.env import header, probe, row
+from puffer_sdk.env import header, obs_spec, probe
 from puffer_sdk.settings.config import resolve
 
 # words that might tell a rule what something is for, and hardly ever do
@@ -78,7 +78,7 @@ def _own_names(folder: Path) -> set[str]:
         ours.update(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", path.read_text(), re.M))
     settings = set(resolve(folder, {}, spec, warn_unread=False).env)
     columns = {field.name for field in spec.log_fields}
-    totals = {name for name in ours if row._TOTAL.fullmatch(name)}
+    totals = {name for name in ours if obs_spec._TOTAL.fullmatch(name)}
     return {name for name in ours - others - _KEPT - settings - columns - totals - {spec.struct}
             if not name.startswith(("c_", "my_", "MY_", "PUFFER_", "__"))}
 
@@ -123,7 +123,7 @@ def can_be_padded(spec: Spec) -> bool:
     """Whether the row has one size, and no comment speaks of what a longer one would hold."""
     size = spec.obs_count
     return bool(size) and not spec.binding and all(
-        part.last < size for part in row.read(spec, size + 1).described)
+        part.last < size for part in obs_spec.read(spec, size + 1).described)
 
 
 def padded(text: str, elements: int, struct: str) -> str:

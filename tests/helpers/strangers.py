@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from puffer_sdk import cli
-from puffer_sdk.sweeping.plan import Plan
 from puffer_sdk.sweeping.store import DONE, RUNNING, Store
+from puffer_sdk.sweeping.sweep_plan import Plan
 
 ROWS = {"train.gamma": {"distribution": "logit_normal", "min": 0.9, "max": 0.999}}
 SETTINGS = {"train.total_timesteps": 65536, "vec.total_agents": 256}

@@ -88,14 +88,14 @@ static void* as_read(float* panels, int count, int K, int width) {
 }
 
 static void* layer_weights_of(const float* plain) {         // (3 H, H)
-    int Hp = up(H, 2 * lanes);
-    float* out = zeros(Hp * 3 * H);
+    int H_padded = up(H, 2 * lanes);
+    float* out = zeros(H_padded * 3 * H);
     for (int gate = 0; gate < 3; gate++)
         for (int unit = 0; unit < H; unit++)
             for (int k = 0; k < H; k++)
                 out[((unit / lanes * H + k) * 3 + gate) * lanes + unit % lanes] =
                     plain[(gate * H + unit) * H + k];
-    return as_read(out, Hp / lanes, H, 3 * lanes);
+    return as_read(out, H_padded / lanes, H, 3 * lanes);
 }
 
 // Row r of the gates buffer's order, or -1: beyond H
@@ -105,14 +105,14 @@ static int gate_row(int r) {
 }
 
 static void* backward_weights_of(const float* plain) {      // (3 H, H)
-    int Hp = up(H, 2 * lanes);
-    float* rows = zeros(3 * Hp * H);
-    for (int r = 0; r < 3 * Hp; r++)
+    int H_padded = up(H, 2 * lanes);
+    float* rows = zeros(3 * H_padded * H);
+    for (int r = 0; r < 3 * H_padded; r++)
         if (gate_row(r) >= 0)
             memcpy(rows + r * H, plain + gate_row(r) * H, sizeof(float) * H);
-    float* panels = panels_of(rows, 3 * Hp, H);
+    float* panels = panels_of(rows, 3 * H_padded, H);
     free(rows);
-    return as_read(panels, Hp / (2 * lanes), 3 * Hp, 2 * lanes);
+    return as_read(panels, H_padded / (2 * lanes), 3 * H_padded, 2 * lanes);
 }
 
 static void show_gates(const char* name, const float* gates, int ld) {
@@ -151,12 +151,12 @@ static void products(void) {
 }
 
 static void encoder(void) {
-    int Hp = up(H, 2 * lanes);
+    int H_padded = up(H, 2 * lanes);
     uint8_t* obs = take(R * D);
     int32_t* where = take(sizeof(int32_t) * D);
     float *weights = numbers(D * H), *panels = panels_of(weights, D, H), *dx = numbers(R * H),
-          *wide_dx = padded_rows(dx, R, H, Hp), *wide = zeros(R * D), *x = zeros(R * Hp),
-          *dweight = zeros(D * Hp), *value = zeros(D);
+          *wide_dx = padded_rows(dx, R, H, H_padded), *wide = zeros(R * D), *x = zeros(R * H_padded),
+          *dweight = zeros(D * H_padded), *value = zeros(D);
     for (int i = 0; i < R * D; i++) {
         uint32_t word = philox_block(8, 0, (uint32_t)i, 0, 0).word[0];
         obs[i] = word % 4 ? 0 : (uint8_t)(word >> 8);
@@ -166,41 +166,41 @@ static void encoder(void) {
     for (int r = 0; r < R; r++) {
         int n = kernels->nonzero(D, obs + r * D, where);
         for (int i = 0; i < n; i++) value[i] = (float)obs[r * D + where[i]] / 255.0f;
-        kernels->encode_sparse(n, where, value, D, Hp, panels, x + r * Hp);
-        kernels->encode_sparse_backward(n, where, value, Hp, wide_dx + r * Hp, dweight);
+        kernels->encode_sparse(n, where, value, D, H_padded, panels, x + r * H_padded);
+        kernels->encode_sparse_backward(n, where, value, H_padded, wide_dx + r * H_padded, dweight);
     }
-    show("encode_sparse", x, R, H, Hp);
-    show("encode_sparse_backward", dweight, D, H, Hp);
+    show("encode_sparse", x, R, H, H_padded);
+    show("encode_sparse_backward", dweight, D, H, H_padded);
     free(obs), free(where), free(weights), free(panels), free(dx), free(wide_dx), free(wide);
     free(x), free(dweight), free(value);
 }
 
 static void layers(void) {
-    int Hp = up(H, 2 * lanes);
-    float *plain = numbers(3 * H * H), *xs = numbers(R * H), *x = padded_rows(xs, R, H, Hp),
-          *starts = numbers(R * H), *state = padded_rows(starts, R, H, Hp),
-          *new_state = zeros(R * Hp),
-          *out = zeros(R * Hp), *h = zeros(R * Hp), *gates = zeros(R * 3 * Hp),
-          *keep = zeros(R), *douts = numbers(R * H), *dx = padded_rows(douts, R, H, Hp),
-          *carry = zeros(Hp);
+    int H_padded = up(H, 2 * lanes);
+    float *plain = numbers(3 * H * H), *xs = numbers(R * H), *x = padded_rows(xs, R, H, H_padded),
+          *starts = numbers(R * H), *state = padded_rows(starts, R, H, H_padded),
+          *new_state = zeros(R * H_padded),
+          *out = zeros(R * H_padded), *h = zeros(R * H_padded), *gates = zeros(R * 3 * H_padded),
+          *keep = zeros(R), *douts = numbers(R * H), *dx = padded_rows(douts, R, H, H_padded),
+          *carry = zeros(H_padded);
     const float** before = take(sizeof(float*) * R);
     void *weights = layer_weights_of(plain), *backward = backward_weights_of(plain);
-    kernels->layer_step(R, H, x, Hp, weights, state, new_state, Hp, out);
-    show("layer_step", out, R, H, Hp);
-    show("layer_step", new_state, R, H, Hp);
+    kernels->layer_step(R, H, x, H_padded, weights, state, new_state, H_padded, out);
+    show("layer_step", out, R, H, H_padded);
+    show("layer_step", new_state, R, H, H_padded);
     for (int r = 0; r < R; r++) {
-        before[r] = r % 10 ? NULL : state + r * Hp;
+        before[r] = r % 10 ? NULL : state + r * H_padded;
         keep[r] = r % 7 == 3 ? 0.0f : 1.0f;
     }
-    kernels->layer_scan(R, H, x, Hp, weights, before, keep, h, Hp, gates, 3 * Hp, out);
-    show("layer_scan", out, R, H, Hp);
-    show("layer_scan", h, R, H, Hp);
-    show_gates("layer_scan", gates, 3 * Hp);
-    kernels->layer_scan_backward(R, H, x, Hp, before, keep, h, Hp, gates, 3 * Hp, dx, carry);
-    show("layer_scan_backward", dx, R, H, Hp);
-    show_gates("layer_scan_backward", gates, 3 * Hp);
-    kernels->layer_dx(R, Hp, gates, 3 * Hp, backward, dx, Hp);
-    show("layer_dx", dx, R, H, Hp);
+    kernels->layer_scan(R, H, x, H_padded, weights, before, keep, h, H_padded, gates, 3 * H_padded, out);
+    show("layer_scan", out, R, H, H_padded);
+    show("layer_scan", h, R, H, H_padded);
+    show_gates("layer_scan", gates, 3 * H_padded);
+    kernels->layer_scan_backward(R, H, x, H_padded, before, keep, h, H_padded, gates, 3 * H_padded, dx, carry);
+    show("layer_scan_backward", dx, R, H, H_padded);
+    show_gates("layer_scan_backward", gates, 3 * H_padded);
+    kernels->layer_dx(R, H_padded, gates, 3 * H_padded, backward, dx, H_padded);
+    show("layer_dx", dx, R, H, H_padded);
     free(plain), free(weights), free(backward), free(xs), free(x), free(starts), free(state);
     free(new_state);
     free(out), free(h), free(gates), free(keep), free(douts), free(dx), free(carry), free(before);
@@ -258,7 +258,7 @@ static void updates(void) {
         ratio[t] += 1.0f;
     }
     AdvantageArgs args = {.horizon = T, .rewards = rewards, .values = values, .ratio = ratio,
-                          .ended = ended, .truncated = truncated, .finals = finals,
+                          .ended = ended, .truncated = truncated, .final_values = finals,
                           .bootstrap = 0.5f,
                           .gamma = 0.97f, .gae_lambda = 0.9f, .rho_clip = 1.2f, .c_clip = 1.0f,
                           .reward_clip = 0.7f};

@@ -166,9 +166,9 @@ def test_final_observations_are_kept_with_their_state(cuda, dtype, t, gone):
             "kept_ticks": blank(SLOTS, N, dtype=np.int32)}
     live = np.ones((N, 4), np.float32)
     live[list(gone), t - 1] = 0                         # it had no agent in that tick
-    got = cuda.finals_keep(tick=tick(t), rows=7, first=3, N=N, T=4, D=9, size=10, slots=SLOTS,
+    got = cuda.final_obs_keep(tick=tick(t), rows=7, first=3, N=N, T=4, D=9, size=10, slots=SLOTS,
                            live=live if gone else None, obs_dtype=int(dtype == np.float32),
-                           finals=finals, truncations=TRUNCATIONS, has_final=HAS_FINAL,
+                           final_obs=finals, truncations=TRUNCATIONS, has_final=HAS_FINAL,
                            counts=COUNTS, state=state, **kept)
     want = {name: array.copy() for name, array in kept.items()}
     for agent, slot in KEPT.items() if t else ():
@@ -201,11 +201,12 @@ def test_a_tick_counts_what_was_kept(cuda, t):
 def test_values_of_final_observations_are_stored(cuda, slot, value):
     out, ticks = normal(1, 7, 8), np.arange(N, dtype=np.int32) % 4
     out[[5, 0, 2], 6] += value                          # agents 8, 3 and 5; 3 has no slot in use
-    got = cuda.finals_store(rows=7, first=3, T=4, A=6, ldo=8, slot=slot, out=out, counts=COUNTS,
-                            ticks=ticks, finals=blank(N, 4), fault=NO_FAULT)
+    got = cuda.final_values_store(rows=7, first=3, T=4, A=6, ldo=8, slot=slot, out=out,
+                                  counts=COUNTS, ticks=ticks, final_values=blank(N, 4),
+                                  fault=NO_FAULT)
     mine, want = [agent for agent in range(3, 10) if COUNTS[agent] > slot], blank(N, 4)
     want[mine, ticks[mine]] = out[np.array(mine) - 3, 6]
-    assert same(got.finals, want) and 3 not in mine
+    assert same(got.final_values, want) and 3 not in mine
     first = 8 if slot < 2 else 5                        # of the earliest tick: 0, and 1
     assert same(got.fault, NO_FAULT if value == 0 else fault(first % 4, first, BAD_FINAL))
 

@@ -75,11 +75,12 @@ def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha
     known = {"rewards": 2 * normal(1, N, T), "values": normal(2, N, T),
              "ratio": np.exp(0.5 * normal(3, N, T)), "ended": ended,
              "truncated": ended * (random.random((N, T)) < 0.5).astype(np.float32),
-             "bootstrap": normal(4, N), "finals": None}
+             "bootstrap": normal(4, N), "final_values": None}
     if finals:                          # what is no 2 has none, whatever stands there
         known["truncated"] *= 1 + (random.random((N, T)) < 0.6)
         known["truncated"] = known["truncated"].astype(np.float32)
-        known["finals"] = np.where(known["truncated"] == 2, normal(5, N, T), np.float32(np.nan))
+        known["final_values"] = np.where(known["truncated"] == 2, normal(5, N, T),
+                                         np.float32(np.nan))
     settings = {"gamma": 0.97, "gae_lambda": 0.9, "rho_clip": rho_clip, "c_clip": c_clip,
                 "reward_clip": clip}
     got = cuda.advantages_compute(
@@ -93,7 +94,7 @@ def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha
 def expected(generic, known, settings, segment):
     rows = {name: known[name][segment]
             for name in ("rewards", "values", "ratio", "ended", "truncated")}
-    rows["finals"] = None if known["finals"] is None else known["finals"][segment]
+    rows["final_values"] = None if known["final_values"] is None else known["final_values"][segment]
     advantages = generic.advantage(**rows, bootstrap=known["bootstrap"][segment], **settings)
     return advantages, *generic.segment_sums(advantages, known["values"][segment])
 
@@ -124,7 +125,7 @@ def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip, final
     if not clip:
         want = ppo.advantages(*(known[name].astype(float) for name in (
             "rewards", "values", "bootstrap", "ended", "truncated", "ratio")), 0.97, 0.9, 1.1, 0.9,
-            known["finals"])
+            known["final_values"])
         assert np.allclose(got.advantages, want, rtol=1e-5, atol=4e-6)
 
 
@@ -146,46 +147,47 @@ def test_only_picked_segments_get_advantages_and_each_once(cuda):
 
 @pytest.mark.parametrize("N", [1, 5, 128, 129, 256, 700])
 def test_decks_are_the_cpus(cuda, N):
-    got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=3, first=0, living=None,
-                            decks=blank(3, N, dtype=np.int32))
-    for lap in range(3):
-        assert got.decks[lap].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2,
-                                                             lap).tolist()
+    got = cuda.segments_shuffle(schedule=schedule(), N=N, passes=3, first=0, living=None,
+                                orders=blank(3, N, dtype=np.int32))
+    for each in range(3):
+        assert got.orders[each].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2,
+                                                             each).tolist()
 
 
 @pytest.mark.parametrize("N, S", [(5, 7), (256, 20), (700, 300)])
 def test_decks_hold_segments_in_which_somebody_lives(cuda, N, S):
-    """Shorter laps, as many as there is room for."""
+    """Shorter passes, as many as there is room for."""
     living, _ = some_of(N)
     n = len(living)
-    now = {"living": living, "first": 0, "N": N, "laps": 3}
-    decks = cuda.deck_shuffle(schedule=schedule(segments=n), decks=blank(3, N, dtype=np.int32),
-                              **now).decks
-    laps = 3 * N // n
-    for lap in range(laps):
-        order = philox.permutation(5 << 32 | 7, n, 3 << 32 | 2, lap)
-        assert decks.ravel()[lap * n:][:n].tolist() == living[order].tolist()
-    assert same(decks.ravel()[laps * n:], blank(3 * N - laps * n, dtype=np.int32))
-    seen = [row for number in range(laps * n // S) for row in cuda.segments_pick(
-        schedule=schedule(number=number, segments=n), S=S, decks=decks, weights=None, cdf=None,
-        rows=blank(S, dtype=np.int32), q=blank(S), **now).rows]
-    assert seen == decks.ravel()[:len(seen)].tolist() and len(seen) > laps * n - S
+    now = {"living": living, "first": 0, "N": N, "passes": 3}
+    orders = cuda.segments_shuffle(schedule=schedule(segments=n),
+                                   orders=blank(3, N, dtype=np.int32), **now).orders
+    passes = 3 * N // n
+    for each in range(passes):
+        order = philox.permutation(5 << 32 | 7, n, 3 << 32 | 2, each)
+        assert orders.ravel()[each * n:][:n].tolist() == living[order].tolist()
+    assert same(orders.ravel()[passes * n:], blank(3 * N - passes * n, dtype=np.int32))
+    seen = [row for number in range(passes * n // S) for row in cuda.segments_pick(
+        schedule=schedule(number=number, segments=n), S=S, orders=orders, weights=None, cdf=None,
+        rows=blank(S, dtype=np.int32), importance=blank(S), **now).rows]
+    assert seen == orders.ravel()[:len(seen)].tolist() and len(seen) > passes * n - S
 
 
 @pytest.mark.parametrize("drawn", [False, True])
 def test_where_nobody_lives_some_segment_is_taken_all_the_same(cuda, drawn):
     """By a GPU whose agents are all gone, while others learn."""
-    now = {"schedule": schedule(number=3, segments=0), "N": 5, "laps": 2, "first": 0,
+    now = {"schedule": schedule(number=3, segments=0), "N": 5, "passes": 2, "first": 0,
            "living": np.zeros(5, np.int32)}
-    decks = None if drawn else cuda.deck_shuffle(decks=blank(2, 5, dtype=np.int32), **now).decks
-    assert drawn or same(decks, blank(2, 5, dtype=np.int32))
+    orders = None if drawn else cuda.segments_shuffle(
+        orders=blank(2, 5, dtype=np.int32), **now).orders
+    assert drawn or same(orders, blank(2, 5, dtype=np.int32))
     weights, cdf = (np.ones(5), blank(5, dtype=np.float64)) if drawn else (None, None)
     if drawn:
         cdf = cuda.priorities_sum(schedule=now["schedule"], N=5, living=now["living"],
                                   weights=weights, cdf=cdf).cdf
-    got = cuda.segments_pick(S=7, decks=decks, weights=weights, cdf=cdf,
-                             rows=blank(7, dtype=np.int32), q=blank(7), **now)
-    assert got.rows.tolist() == [0, 1, 2, 3, 4, 0, 1] and (got.q == 1).all()
+    got = cuda.segments_pick(S=7, orders=orders, weights=weights, cdf=cdf,
+                             rows=blank(7, dtype=np.int32), importance=blank(7), **now)
+    assert got.rows.tolist() == [0, 1, 2, 3, 4, 0, 1] and (got.importance == 1).all()
 
 
 def test_large_buckets_are_put_in_order_a_part_at_a_time(cuda):
@@ -195,35 +197,37 @@ def test_large_buckets_are_put_in_order_a_part_at_a_time(cuda):
                     for name in ("CUDA_BUCKET", "CUDA_BIN"))
     keys = philox.words((5 << 32 | 7, philox.Purpose.SHUFFLE), np.arange(N), 3 << 32 | 2)[0]
     assert np.bincount(keys.astype(np.uint64) * -(-N // bucket) >> 32).max() > room
-    got = cuda.deck_shuffle(schedule=schedule(), N=N, laps=1, first=0, living=None,
-                            decks=blank(1, N, dtype=np.int32))
-    assert got.decks[0].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2).tolist()
+    got = cuda.segments_shuffle(schedule=schedule(), N=N, passes=1, first=0, living=None,
+                                orders=blank(1, N, dtype=np.int32))
+    assert got.orders[0].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2).tolist()
 
 
 def test_ranks_shuffle_and_draw_by_numbers_of_their_own(cuda):
-    decks = [cuda.deck_shuffle(schedule=schedule(), N=300, laps=2, first=first, living=None,
-                               decks=blank(2, 300, dtype=np.int32)).decks for first in (0, 300)]
-    assert (np.sort(decks) == np.arange(300)).all() and (decks[0] != decks[1]).any(1).all()
+    orders = [cuda.segments_shuffle(schedule=schedule(), N=300, passes=2, first=first, living=None,
+                                    orders=blank(2, 300, dtype=np.int32)).orders
+              for first in (0, 300)]
+    assert (np.sort(orders) == np.arange(300)).all() and (orders[0] != orders[1]).any(1).all()
     weights = np.ones(1000)
     whole, later = (cuda.segments_pick(
-        schedule=schedule(), N=1000, S=S, laps=1, first=first, living=None, decks=None,
-        weights=weights, cdf=np.cumsum(weights), rows=blank(S, dtype=np.int32), q=blank(S)).rows
+        schedule=schedule(), N=1000, S=S, passes=1, first=first, living=None, orders=None,
+        weights=weights, cdf=np.cumsum(weights), rows=blank(S, dtype=np.int32),
+        importance=blank(S)).rows
         for first, S in ((0, 100), (60, 40)))
     assert same(whole[60:], later) and len(set(later)) > 1
 
 
 @pytest.mark.parametrize("N, S", [(5, 3), (300, 70)])
 def test_minibatches_are_dealt_from_decks(cuda, N, S):
-    laps = 3
-    decks = np.stack([np.random.default_rng(lap).permutation(N) for lap in range(laps)])
-    flat, seen = decks.ravel(), []
-    for number in range(laps * N // S):
+    passes = 3
+    orders = np.stack([np.random.default_rng(each).permutation(N) for each in range(passes)])
+    flat, seen = orders.ravel(), []
+    for number in range(passes * N // S):
         got = cuda.segments_pick(
-            schedule=schedule(number=number), N=N, S=S, laps=laps, first=0, living=None,
-            decks=decks.astype(np.int32), weights=None, cdf=None, rows=blank(S, dtype=np.int32),
-            q=blank(S))
+            schedule=schedule(number=number), N=N, S=S, passes=passes, first=0, living=None,
+            orders=orders.astype(np.int32), weights=None, cdf=None, rows=blank(S, dtype=np.int32),
+            importance=blank(S))
         seen += got.rows.tolist()
-        assert (got.q == 1).all()
+        assert (got.importance == 1).all()
     assert seen == flat[:len(seen)].tolist()
 
 
@@ -238,23 +242,23 @@ def test_picks_by_priority_are_the_cpus(cuda, N, S, some):
     sums = cuda.priorities_sum(cdf=blank(N, dtype=np.float64), **now)
     assert np.allclose(sums.cdf[:n], np.cumsum(weights), rtol=1e-13)
     assert same(sums.cdf[n:], blank(N - n, dtype=np.float64))
-    got = cuda.segments_pick(S=S, laps=1, first=0, decks=None, cdf=sums.cdf,
-                             rows=blank(S, dtype=np.int32), q=blank(S), **now)
+    got = cuda.segments_pick(S=S, passes=1, first=0, orders=None, cdf=sums.cdf,
+                             rows=blank(S, dtype=np.int32), importance=blank(S), **now)
     uniform = philox.uniform((5 << 32 | 7, philox.Purpose.PRIORITY), np.arange(S), 3 << 32 | 2, 6)
     total = np.cumsum(weights)[-1]
     rows = np.searchsorted(np.cumsum(weights), uniform.astype(float) * total, side="right")
     assert got.rows.tolist() == (living[rows] if some else rows).tolist()
-    assert np.allclose(got.q, (n * weights[rows] / total) ** -0.4, rtol=1e-6)
+    assert np.allclose(got.importance, (n * weights[rows] / total) ** -0.4, rtol=1e-6)
     assert n == 1 or len(set(rows)) > 1
 
 
 def test_a_pick_is_the_first_whose_sum_is_above_the_number(cuda):
     number = float(philox.uniform((5 << 32 | 7, philox.Purpose.PRIORITY), 0, 3 << 32 | 2, 0))
     weights = np.array([number, 1 - number])                # the first sum is the number itself
-    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, laps=1, first=0, living=None,
-                             decks=None, weights=weights, cdf=np.cumsum(weights),
-                             rows=blank(1, dtype=np.int32), q=blank(1))
-    assert got.rows[0] == 1 and np.isclose(got.q[0], (2 * weights[1]) ** -0.4)
+    got = cuda.segments_pick(schedule=schedule(), N=2, S=1, passes=1, first=0, living=None,
+                             orders=None, weights=weights, cdf=np.cumsum(weights),
+                             rows=blank(1, dtype=np.int32), importance=blank(1))
+    assert got.rows[0] == 1 and np.isclose(got.importance[0], (2 * weights[1]) ** -0.4)
 
 
 @pytest.mark.parametrize("S", [1, 7, 300])

@@ -218,8 +218,8 @@ def test_the_gradient_of_a_scan_number_by_number(table):
 
 @pytest.mark.parametrize("rows, H", [(1, 5), (13, 17), (65, 33), (7, 150)])
 def test_the_way_from_the_gates_back_to_x(table, rows, H):
-    W, start, Hp = normal(1, 3 * H, H), normal(2, rows, H), table.padded(H)
-    gates = normal(3, rows, 3 * Hp)
+    W, start, H_padded = normal(1, 3 * H, H), normal(2, rows, H), table.padded(H)
+    gates = normal(3, rows, 3 * H_padded)
     mine = np.concatenate(list(table.from_gates(gates, H)), 1)
     got = table.layer_dx(gates, W, start)
     exact = (reference.bf16(mine), reference.bf16(W)) if table.bf16 else (mine, W)

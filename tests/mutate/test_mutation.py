@@ -11,7 +11,7 @@ import pytest
 from helpers.places import SPECIMENS, broken
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.mutate import places, score, table
+from puffer_sdk.mutate import mutation_report, mutation_score, mutations
 from puffer_sdk.mutate.bench import Bench, Exam
 from puffer_sdk.mutate.mutant import OPERATORS, RULE_CHANGES, sample
 from puffer_sdk.projects import scaffold
@@ -33,7 +33,7 @@ def planted(tmp_path_factory):
     home = tmp_path_factory.mktemp("planted")
     folders = [scaffold.new(name, template=name, output_dir=home).folder
                for name in ("squared", "target")]
-    return {folder: places.find(folder) for folder in [*folders, *CORRECT]}
+    return {folder: mutations.find(folder) for folder in [*folders, *CORRECT]}
 
 
 def test_every_operator_finds_places(planted):
@@ -82,7 +82,7 @@ def test_statements_are_found_however_they_are_written(probe):
         ("    if (env->tick >= env->limit) {", """\
     if (env->left > 9) { env->terminals[0] = 1; c_reset(env); }
     if (env->tick >= env->limit) {"""))
-    found = places.find(folder)
+    found = mutations.find(folder)
 
     def gone(operator: str) -> set[str]:
         return {line[1:].strip() for m in found if m.operator == operator
@@ -112,7 +112,7 @@ def test_who_catches_what(copy):
     (mower / "mower.ini").write_text("[env]\n[check]\ntest = grep -q 'env->tick++;' mower.h\n")
     before = {path.name: path.read_bytes() for path in mower.iterdir()}
     seen = []
-    result = score.run(mower, count=6, seed=3, budget=0.2,
+    result = mutation_score.run(mower, count=6, seed=3, budget=0.2,
                           on_progress=lambda *progress: seen.append(progress))
     assert {path.name: path.read_bytes() for path in mower.iterdir()
             if path.is_file()} == before, "the author's own files were touched"
@@ -124,7 +124,7 @@ def test_who_catches_what(copy):
             assert outcome.codes, outcome.mutant.id
     rates = result.rates()
     assert sum(row["planted"] for row in rates.values()) == 6
-    text = "\n".join(line for line, _ in table.lines(result))
+    text = "\n".join(line for line, _ in mutation_report.lines(result))
     assert "faults" in text and max(map(len, text.splitlines())) <= 110
     document = result.to_dict()
     assert [m["id"] for m in document["mutants"]] == [o.mutant.id for o in result.outcomes]
@@ -140,20 +140,20 @@ def test_what_changes_nothing_is_dropped(copy):
         "void c_close(Bandit* env) { if (0) __builtin_free(env); }").replace(
         "    env->log.perf += (float)win;", "    if (1 < 3) env->log.perf += (float)win;"))
     bench = Bench(bandit, bandit.parent / "bench", Exam({}, 0, 1.0), "")
-    found = [m for m in places.find(bench.folder) if m.operator == "loosen-bound"]
-    chosen, dropped = score._choose(bench, found, 24, 1, lambda *progress: None)
+    found = [m for m in mutations.find(bench.folder) if m.operator == "loosen-bound"]
+    chosen, dropped = mutation_score._choose(bench, found, 24, 1, lambda *progress: None)
     assert dropped["equivalent"] >= 1
     assert all("1 <" not in m.diff for m in chosen)
 
 
 def test_refused_where_the_start_is_not_clean(copy):
     with pytest.raises(UsageError, match="passes check") as caught:
-        score.run(copy(broken("puf311_bees")), count=1, budget=0.1)
+        mutation_score.run(copy(broken("puf311_bees")), count=1, budget=0.1)
     assert "PUF311" in caught.value.detail
     bandit = copy(SPECIMENS / "correct" / "bandit")
     (bandit / "bandit.ini").write_text("[env]\n[check]\ntest = echo no luck; exit 3\n")
     with pytest.raises(UsageError, match="tests that pass") as caught:
-        score.run(bandit, count=1, budget=0.1)
+        mutation_score.run(bandit, count=1, budget=0.1)
     assert "no luck" in caught.value.detail and caught.value.actual == 3
 
 

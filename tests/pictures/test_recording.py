@@ -17,9 +17,9 @@ from helpers.playground import leftovers, wait_until
 from PIL import Image, ImageFont
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.cli import eval as eval_command
+from puffer_sdk.cli import cmd_eval as eval_command
 from puffer_sdk.cli import main
-from puffer_sdk.env import build, child, opening, vec
+from puffer_sdk.env import build, child_process, open_env, vec
 from puffer_sdk.pictures import film as filming
 from puffer_sdk.pictures import montage, record
 from puffer_sdk.policy import evaluate
@@ -182,7 +182,7 @@ def test_envs_with_windows_of_different_sizes(shoot, drawing):
 
 
 def seeds(folder):
-    with opening.make(folder, num_envs=16, seed=0) as envs:
+    with open_env.make(folder, num_envs=16, seed=0) as envs:
         resolved = config.resolve(folder)
         return [vec.mix_seed(resolved.eval.seed, env) for env in range(envs.num_envs)]
 
@@ -423,7 +423,7 @@ def test_what_is_refused(options, text, drawing, tmp_path, monkeypatch):
 
 
 def test_a_file_that_cannot_be_is_refused_before_anything_is_played(drawing, capsys, monkeypatch):
-    monkeypatch.setattr(child, "run", lambda *_, **__: pytest.fail("it was played"))
+    monkeypatch.setattr(child_process, "run", lambda *_, **__: pytest.fail("it was played"))
     status = main(["eval", str(drawing), "--baselines", "--gif", "/no/such/folder/a.gif"])
     assert status == 2 and "no such folder" in capsys.readouterr().err
 
@@ -436,7 +436,7 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_played(drawing, cap
     (["--gif", "a.gif", "--episodes", "2", "--record-episodes", "2"], ["expected one of them"])])
 def test_what_an_option_is_for_is_said_before_anything_is_played(options, words, drawing, capsys,
                                                                  monkeypatch):
-    monkeypatch.setattr(child, "run", lambda *_, **__: pytest.fail("it was played"))
+    monkeypatch.setattr(child_process, "run", lambda *_, **__: pytest.fail("it was played"))
     assert main(["eval", str(drawing), "--baselines", *options]) == 2
     said = capsys.readouterr().err
     assert all(text in said for text in words), said

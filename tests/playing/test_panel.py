@@ -5,34 +5,35 @@ import numpy as np
 import pytest
 from helpers.places import ROOT
 
-from puffer_sdk.env.row import Part, Row
+from puffer_sdk.env.obs_spec import ObsField, ObsSpec
 from puffer_sdk.playing import panel
 
 TOP, KEYS = ["hgame", "sseed 1", "-", "ktick\t1\tepisode\t1"], ["sSHIFT drive", "sP pause"]
 
 
 def field(name, first, count=1, low=None, high=None):
-    return Part(name, first, count, low, high, "game.h", 1)
+    return ObsField(name, first, count, low, high, "game.h", 1)
 
 
 def test_elements_with_names_are_lines_with_values():
     fields = [field("OBS_X", 0), field("OBS_SPEED", 1), field("OBS_WIND", 2, 3),
               field("OBS_BRICKS", 6, 40)]
     observed = np.arange(47, dtype=np.float32) / 8
-    assert panel.observation(observed, False, Row(47, tuple(fields)), 1000) == [
+    assert panel.observation(observed, False, ObsSpec(47, tuple(fields)), 1000) == [
         "kx\t0.000\tspeed\t0.125", "kwind\t0.250  0.375  0.500", "k5\t0.625", "sbricks, 40",
         "o6 40 34 8", "k46\t5.750"]
 
 
 def test_a_board_is_drawn_of_bytes_without_names_only():
     four = np.array([0.5, -2, np.nan, 1e6], np.float32)
-    assert panel.observation(four, False, Row(0), 1000) == [
+    assert panel.observation(four, False, ObsSpec(0), 1000) == [
         "k0\t0.500\t1\t-2.000", "k2\tnan\t3\t1e+06"]
-    assert panel.observation(np.zeros(4, np.uint8), True, Row(0), 1000) == ["o0 4 2 16"]
-    assert panel.observation(np.zeros(121, np.uint8), True, Row(0), 1000) == ["o0 121 11 16"]
-    assert panel.observation(np.zeros(121, np.float32), False, Row(0), 1000) == ["o0 121 16 16"]
+    assert panel.observation(np.zeros(4, np.uint8), True, ObsSpec(0), 1000) == ["o0 4 2 16"]
+    assert panel.observation(np.zeros(121, np.uint8), True, ObsSpec(0), 1000) == ["o0 121 11 16"]
+    assert panel.observation(np.zeros(121, np.float32), False, ObsSpec(0), 1000) == ["o0 121 16 16"]
     named = [field(f"OBS_{letter}", at) for at, letter in enumerate("ABCD")]
-    assert panel.observation(np.arange(4, dtype=np.uint8), True, Row(4, tuple(named)), 1000) == [
+    assert panel.observation(np.arange(4, dtype=np.uint8), True, ObsSpec(4, tuple(named)),
+                             1000) == [
         "ka\t0\tb\t1", "kc\t2\td\t3"]
 
 
@@ -41,7 +42,7 @@ def test_a_board_is_drawn_of_bytes_without_names_only():
 def test_pages_fit_and_show_as_much_as_there_is_room_for(named, is_bytes):
     for size in (1, 2, 12, 13, 100, 121, 484, 4096, 20_000):
         fields = [field(f"OBS_FIELD_{at}", at) for at in range(min(size, 300))] if named else []
-        about = Row(size, tuple(fields))
+        about = ObsSpec(size, tuple(fields))
         for window in (0, 300, 420, 500, 1000):
             pages = panel.pages(TOP, np.zeros(size), is_bytes, about, KEYS, window)
             room = max(window, panel.LEAST) - 2 * panel.MARGIN
@@ -52,27 +53,27 @@ def test_pages_fit_and_show_as_much_as_there_is_room_for(named, is_bytes):
 
 
 def test_actions_by_name():
-    one = Row(1, ids=("ACT_STAY", "ACT_UP_LEFT"))
+    one = ObsSpec(1, ids=("ACT_STAY", "ACT_UP_LEFT"))
     assert panel.actions([1.0], one, (2,)) == [("action", "up left")]
     assert panel.actions([7.0], one, (2,)) == [("action", "7")]
-    assert panel.actions([1.0], Row(1), (2,)) == [("action", "1")]
-    assert panel.actions([0.25], Row(1, heads=("HEAD_TORQUE",)), (1,)) == [("torque", "0.250")]
-    assert panel.actions([1.0, 2.0], Row(1, heads=("HEAD_TURN", "HEAD_THRUST")), (9, 5)) == [
+    assert panel.actions([1.0], ObsSpec(1), (2,)) == [("action", "1")]
+    assert panel.actions([0.25], ObsSpec(1, heads=("HEAD_TORQUE",)), (1,)) == [("torque", "0.250")]
+    assert panel.actions([1.0, 2.0], ObsSpec(1, heads=("HEAD_TURN", "HEAD_THRUST")), (9, 5)) == [
         ("turn", "1"), ("thrust", "2")]
-    assert panel.actions([1.0, -0.5], Row(1), (9, 1)) == [("head 0", "1"), ("head 1", "-0.500")]
+    assert panel.actions([1.0, -0.5], ObsSpec(1), (9, 1)) == [("head 0", "1"), ("head 1", "-0.500")]
 
 
 def test_promised_bounds_come_before_those_that_were_seen():
     fields = [field("OBS_X", 0, 2, -1.0, 1.0), field("OBS_FAR", 2, 1, 0.0, float("inf"))]
-    low, high = panel.bounds(Row(4, tuple(fields)), np.full(4, 0.25), np.full(4, 0.5))
+    low, high = panel.bounds(ObsSpec(4, tuple(fields)), np.full(4, 0.25), np.full(4, 0.5))
     assert low.tolist() == [-1, -1, 0.25, 0.25] and high.tolist() == [1, 1, 0.5, 0.5]
 
 
 def test_a_declared_grid_is_drawn_as_one():
-    board = Part("", 0, 12, None, None, "game.h", 1, "grid", (3, 4))
-    assert panel.observation(np.zeros(12), False, Row(12, whole=board), 1000) == ["o0 12 4 16"]
-    part = Part("OBS_MAP", 1, 12, None, None, "game.h", 1, "grid", (3, 4), 5)
-    assert panel.observation(np.zeros(13), False, Row(13, (part,)), 1000) == [
+    board = ObsField("", 0, 12, None, None, "game.h", 1, "grid", (3, 4))
+    assert panel.observation(np.zeros(12), False, ObsSpec(12, whole=board), 1000) == ["o0 12 4 16"]
+    part = ObsField("OBS_MAP", 1, 12, None, None, "game.h", 1, "grid", (3, 4), 5)
+    assert panel.observation(np.zeros(13), False, ObsSpec(13, (part,)), 1000) == [
         "k0\t0.000", "smap, grid 3 x 4 of 5 ids", "o1 12 4 8"]
 
 

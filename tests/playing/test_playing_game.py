@@ -9,10 +9,10 @@ import pytest
 
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.bridges import sources
 from puffer_sdk.env import build
 from puffer_sdk.env.abi import ffi
 from puffer_sdk.env.library import Library
+from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.playing import rebuilding
 from puffer_sdk.playing.game import DicePlayer, Game, PolicyPlayer
 from puffer_sdk.raylib import headers
@@ -204,7 +204,7 @@ def test_keys_are_compiled_in_where_the_program_has_them(mine):
     program.write_text('#include "squared.h"\n#include "build/squared_config.h"\n'
                        "static void c_keys(Squared* env) { env->actions[0] = 3; }\n"
                        "int main(void) { return 0; }\n")
-    source = sources.find(mine)
+    source = env_source.find(mine)
     built, resolved = rebuilding.build_player(source, headers.headers(), {"env.size": "9"})
     assert resolved.env["size"] == 9
     assert "env->size = 9;" in (mine / "build/squared_config.h").read_text()

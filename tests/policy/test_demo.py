@@ -13,7 +13,7 @@ from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.cli import main
 from puffer_sdk.env import dialects
-from puffer_sdk.policy import demo
+from puffer_sdk.policy import ocean_demo
 from puffer_sdk.programs import targets
 from puffer_sdk.settings import config
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_rewritten_is_left(folder, runs_dir, change, says):
         (folder / "drum.c.orig").write_text("mine")
     before = source.read_text()
     with pytest.raises(UsageError, match=says):
-        demo.write_demo(folder, runs_dir=runs_dir)
+        ocean_demo.write_demo(folder, runs_dir=runs_dir)
     assert source.read_text() == before
     assert not (folder.parent / "resources" / "drum").exists()
 
@@ -114,16 +114,16 @@ def test_what_cannot_be_rewritten_is_left(folder, runs_dir, change, says):
     ("default", "Default* net = make_default(w, n, 2, 64, 4);"),
     ("convlstm", "ConvLSTM *net = make_convlstm(w, n, 11, 3, 32, 128, 4);")])
 def test_sizes_come_from_the_policy(runs_dir, kind, line, folder):
-    policy = demo.export.read_policy(demo.export.find_model(runs_dir / "drum", "best"))
+    policy = ocean_demo.export.read_policy(ocean_demo.export.find_model(runs_dir / "drum", "best"))
     text = (f'Weights* w = load_weights("a.bin");\n{line}\n'
             f"forward_{kind}(net, net->obs, e->actions);\n")
-    new, file = demo.rewritten(text, policy, folder / "drum.c")
+    new, file = ocean_demo.rewritten(text, policy, folder / "drum.c")
     assert file == "a.bin"
     assert "make_puffernet(w, n, 2, 32, 2, (int[]){4}, 1);" in new
     assert "forward_puffernet(net, net->obs, e->actions, NULL, e->terminals);" in new
     assert new.count("PufferNet") == 1
     assert new.endswith("e->terminals);\nmemset(e->terminals, 0, n * sizeof(float));\n")
-    masked, _ = demo.rewritten(text, policy, folder / "drum.c", masked=True)
+    masked, _ = ocean_demo.rewritten(text, policy, folder / "drum.c", masked=True)
     assert "forward_puffernet(net, net->obs, e->actions, e->action_mask, e->terminals);" in masked
 
 
@@ -155,9 +155,9 @@ static void forward_puffernet(PufferNet* n, float* o, float* a, unsigned char* m
 
 def test_a_mask_in_the_observation_is_handed_on(runs_dir, folder, tmp_path):
     """Of two agents, from element OBS_LEGAL of their rows of five."""
-    policy = demo.export.read_policy(demo.export.find_model(runs_dir / "drum", "best"))
+    policy = ocean_demo.export.read_policy(ocean_demo.export.find_model(runs_dir / "drum", "best"))
     policy = dataclasses.replace(policy, obs_size=5)
-    new, _ = demo.rewritten(SEEN, policy, folder / "drum.c", masked=True,
+    new, _ = ocean_demo.rewritten(SEEN, policy, folder / "drum.c", masked=True,
                             seen=("Drum", "OBS_LEGAL"))
     (tmp_path / "drum.h").write_text("#include <string.h>\n" + STUBS)
     (tmp_path / "played.c").write_text(new)

@@ -11,14 +11,14 @@ from helpers.places import SPECIMENS, broken
 from helpers.playground import flags, overrides
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.cli import eval as eval_command
+from puffer_sdk.cli import cmd_eval as eval_command
 from puffer_sdk.policy import evaluate, export
-from puffer_sdk.policy.acting import Policy
-from puffer_sdk.scoring import playing
+from puffer_sdk.policy.trained_policy import Policy
+from puffer_sdk.scoring import play_episodes
 from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, Score
 from puffer_sdk.settings.goal import parse_goal
 from puffer_sdk.training import checkpoint, flat, train
-from puffer_sdk.training.models import find_model
+from puffer_sdk.training.find_model import find_model
 
 pytest_plugins = ["helpers.playground_fixtures"]
 INNINGS = SPECIMENS / "innings"
@@ -80,7 +80,7 @@ def test_every_agent_plays_the_same_number_of_episodes(faulty):
 def test_envs_without_endings_are_judged_by_their_ticks(faulty):
     scores = baselines(faulty, **env_settings(length=0), **{"eval.steps": 50})
     for score in scores.values():
-        ticks = 50 * playing.PATIENCE
+        ticks = 50 * play_episodes.PATIENCE
         assert (score.unit, score.ticks, score.count, score.episodes) == (ENDLESS, ticks, 0, [])
         assert score.mean["return_per_1000_ticks"] == pytest.approx(500, abs=60)
         assert 0 < score.interval["return_per_1000_ticks"] < 60
@@ -92,7 +92,7 @@ def test_several_agents_an_env_have_the_columns_of_its_log(faulty):
                                                             "eval.episodes": 63,
                                                             "train.minibatch_size": 8})
     for score in scores.values():
-        assert score.count == 8 * playing.GAMES and score.unfinished == 0   # one entry a game
+        assert score.count == 8 * play_episodes.GAMES and score.unfinished == 0   # one entry a game
         assert {e["env"] for e in score.episodes} == set(range(8))
         assert list(score.mean) == ["perf", "score", "episode_return", "episode_length"]
         assert score.mean["episode_length"] == 7 and 0 < score.mean["perf"] < 1
@@ -102,7 +102,7 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
     settings = {**env_settings(agents=2, mortal=1), "eval.steps": 10, "eval.episodes": 64}
     result = evaluate.evaluate(faulty, settings, model=None)
     for score in result.scores.values():
-        assert score.ticks == 10 * playing.PATIENCE
+        assert score.ticks == 10 * play_episodes.PATIENCE
         assert score.unfinished == 8 and score.count == 32
     eval_command.print_table(result)
     assert "random play: 8 agents did not end every episode in 200 ticks" in capsys.readouterr().err

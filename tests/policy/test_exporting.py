@@ -13,9 +13,9 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from helpers.forms import forms
 from helpers.places import ROOT
 from helpers.policies import CASES, make_policy
+from helpers.short_or_long import short_or_long
 
 import puffer_sdk
 from puffer_sdk import cli
@@ -99,8 +99,8 @@ def run_torch_alone(path, script, folder) -> tuple[np.ndarray, np.ndarray, dict]
     return out["logits"], out["values"], json.loads(done.stdout)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize(("case", "agents"), forms(
+@pytest.mark.long
+@pytest.mark.parametrize(("case", "agents"), short_or_long(
     [("mixed", 1), ("scaled bytes", 3)],
     [("multi-discrete", 8), ("mixed", 1), ("scaled bytes", 3), ("bytes", 7), ("no layers", 2)]))
 def test_torch_agrees_where_puffer_sdk_is_not(case, agents, tmp_path):

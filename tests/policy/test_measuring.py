@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from puffer_sdk import cli
-from puffer_sdk.policy import measuring
+from puffer_sdk.policy import export_note
 from puffer_sdk.policy.export import read_policy
 from puffer_sdk.training import checkpoint
 
@@ -19,7 +19,7 @@ def old(tmp_path, monkeypatch):
     """A run that nobody has evaluated, and its environment."""
     shutil.copytree(CORPUS, tmp_path / "v1")
     monkeypatch.chdir(tmp_path / "v1")
-    monkeypatch.setattr(measuring, "SECONDS", 0.2)
+    monkeypatch.setattr(export_note, "SECONDS", 0.2)
     return tmp_path / "v1"
 
 
@@ -44,5 +44,5 @@ def test_a_claim_is_repeated_as_it_is(old):
              "trained": played, "random": {**played, "mean": {"perf": 0.75}, "count": 4}}
     path = checkpoint.save(old / "claimed.safetensors", past.tensors,
                            {**past.facts, "evaluation": claim})
-    assert measuring.measure(read_policy(path)) == \
+    assert export_note.measure(read_policy(path)) == \
         "perf 0.500 ± 0.125, no better than random play 0.750 (40 fresh episodes)"

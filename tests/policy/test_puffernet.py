@@ -21,7 +21,7 @@ from puffer_sdk.policy import export as exporting
 from puffer_sdk.policy.export import export
 from puffer_sdk.raylib import headers
 from puffer_sdk.training.native.actor import NativeActor
-from puffer_sdk.training.reference.actions import ActionHeads, Actor, apply_mask
+from puffer_sdk.training.reference.action_heads import ActionHeads, Actor, apply_mask
 
 TRAINABLE = [case for case in CASES if case != "no layers"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]

@@ -21,7 +21,7 @@ from helpers.policies import CASES, make_policy
 from puffer_sdk.base import philox
 from puffer_sdk.env import build, header
 from puffer_sdk.env.vec import VecEnv
-from puffer_sdk.policy import export, usage
+from puffer_sdk.policy import export, usage_code
 from puffer_sdk.policy.players import trained_player
 from puffer_sdk.settings import config
 from puffer_sdk.settings.values import Config
@@ -58,7 +58,7 @@ class EvalDraws:
 
 def printed(run, to: str = "c", output=None, model=None) -> list[str]:
     """The code that `export` shows."""
-    return usage.lines(export.export_policy(run, to, output, model=model))
+    return usage_code.lines(export.export_policy(run, to, output, model=model))
 
 
 def halves(lines: list[str], mark: str) -> tuple[str, str]:
@@ -203,7 +203,8 @@ def test_the_lines_for_torch_play_what_eval_plays(game, monkeypatch):
     reference.load_weights(net, policy.weights)
     program = SimpleNamespace(module=lambda: torch.no_grad()(net.step))
     monkeypatch.setattr(torch.export, "load", lambda file: program)
-    once, tick = halves(usage.lines(export.Exported(game.saved, "torch", policy)), "# each tick")
+    once, tick = halves(usage_code.lines(export.Exported(game.saved, "torch", policy)),
+                        "# each tick")
     scope = {"torch": torch}
     exec(once, scope)
     monkeypatch.setattr(torch.distributions, "Categorical", lambda logits: SimpleNamespace(

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import GAMES
-from helpers.forms import forms
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.cli import main
-from puffer_sdk.env import binding, header, row
+from puffer_sdk.env import binding, header, obs_spec
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import scaffold
 from puffer_sdk.raylib import drawing
@@ -94,8 +94,8 @@ SIZES = {"squared": (638, 682), "target": (952, 592), "breakout": (576, 370),
          "snake": (1280, 764)}
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("name, target", forms(
+@pytest.mark.long
+@pytest.mark.parametrize("name, target", short_or_long(
     [*((name, "fast") for name in GAMES), ("squared", "local"), ("target", "local")],
     itertools.product(GAMES, ("local", "fast"))))
 def test_a_program_shows_obeys_and_closes(name, target, make_program, display):
@@ -179,8 +179,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("fault, compiler", forms(
+@pytest.mark.long
+@pytest.mark.parametrize("fault, compiler", short_or_long(
     [*((fault, "gcc") for fault in FAULTS), ("array bounds", "clang")],
     itertools.product(FAULTS, ("gcc", "clang"))))
 def test_local_reports_a_planted_fault_by_file_and_line(fault, compiler, game, display,
@@ -349,7 +349,7 @@ def test_obs_size_without_a_compiler(text, size):
     class Spec:
         obs_count, obs_size = None, text
 
-    assert row.size_of(Spec, {"size": 7.0}) == size
+    assert obs_spec.size_of(Spec, {"size": 7.0}) == size
 
 
 # -- what is missing or wrong ----------------------------------------------------------------

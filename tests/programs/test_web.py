@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from conftest import GAMES
 from helpers.browser import serve
-from helpers.forms import LONG, forms
+from helpers.short_or_long import LONG, short_or_long
 
 from puffer_sdk.env import header
 from puffer_sdk.programs import targets, webpage
@@ -100,8 +100,8 @@ def squared_page(lasting_page):
     assert page.problems == []
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("name", forms(["squared", "target", "snake"], GAMES))
+@pytest.mark.long
+@pytest.mark.parametrize("name", short_or_long(["squared", "target", "snake"], GAMES))
 def test_a_page_plays(name, make_program, open_page, games):
     program = make_program(name, "web")
     assert program.warnings == "" and program.path == games[name] / "build" / "web" / "index.html"

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.forms import LONG
 from helpers.places import ROOT
+from helpers.short_or_long import LONG
 
 sys.path.insert(0, str(ROOT / "tools"))
 

@@ -14,9 +14,9 @@ from helpers.playground import alive, descendants, wait_until
 
 from puffer_sdk.base import processes
 from puffer_sdk.base.processes import python, python_code
-from puffer_sdk.bridges.processes import Process
-from puffer_sdk.env.child import Child
+from puffer_sdk.env.child_process import Child
 from puffer_sdk.env.warm import Warm
+from puffer_sdk.interop.python_envs.worker_processes import Process
 
 # what our processes import, early or late
 NAMES = ("numpy", "cffi", "json", "random", "optuna", "scipy", "torch", "gymnasium", "clang",
@@ -106,7 +106,7 @@ def test_one_module_starts_python():
 
 def test_durations_are_not_those_of_a_clock_that_somebody_sets():
     """Where the time of day is read, and why."""
-    readers = {"training/runs.py": "a stamp to show", "cli/runs.py": "how old that is",
+    readers = {"training/runs.py": "a stamp to show", "cli/cmd_runs.py": "how old that is",
                "sweeping/sweep.py": "a stamp to show", "raylib/fetch.py": "the age of a file",
                "reporting/stages.py": "waits for the clock's next second"}
     found = {str(path.relative_to(ROOT / "puffer_sdk"))
@@ -212,7 +212,7 @@ def test_where_the_system_does_not_tell_a_thread_looks(monkeypatch, tmp_path):
     process.stdout.close()
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_kill_9_in_the_first_second_leaves_nobody(tmp_path):
     """A command is killed as soon as it has a child, which may not yet have looked."""
     env = tmp_path / "faulty"

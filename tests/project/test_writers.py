@@ -25,10 +25,11 @@ PRIVATE = "a folder that this process has just made for itself"
 ALLOWED = {
     ("base/ui.py", "os.open"): DEVNULL, ("base/ui.py", "open"): DEVNULL,
     ("cli/__init__.py", "os.open"): DEVNULL, ("env/random_play.py", "os.open"): DEVNULL,
-    ("bridges/shared.py", "tempfile.mkstemp"): NAMELESS,
-    ("bridges/shared.py", "os.unlink"): NAMELESS,
-    ("env/child.py", "tempfile.mkstemp"): NAMELESS, ("env/child.py", "os.unlink"): NAMELESS,
-    ("env/link.py", "os.open"): "the log that the parent opened, where env code closed it",
+    ("interop/python_envs/shared_rows.py", "tempfile.mkstemp"): NAMELESS,
+    ("interop/python_envs/shared_rows.py", "os.unlink"): NAMELESS,
+    ("env/child_process.py", "tempfile.mkstemp"): NAMELESS,
+    ("env/child_process.py", "os.unlink"): NAMELESS,
+    ("env/child_pipe.py", "os.open"): "the log that the parent opened, where env code closed it",
     ("base/paths.py", "os.open"): "to read, without waiting for a pipe",
     ("training/locks.py", "os.open"): "a run's folder, to lock it; nothing is written",
     ("projects/probes.py", "tempfile.NamedTemporaryFile"): "asks whether a folder can be written",
@@ -39,8 +40,8 @@ ALLOWED = {
     ("mutate/bench.py", "shutil.copytree"): PRIVATE,
     ("mutate/bench.py", ".symlink_to"): PRIVATE,
     ("projects/ocean.py", "shutil.copytree"): PRIVATE,
-    ("reviewing/review.py", ".chmod"): PRIVATE, ("reviewing/sources.py", ".chmod"): PRIVATE,
-    ("reviewing/sources.py", "os.chmod"): PRIVATE,
+    ("reviewing/review.py", ".chmod"): PRIVATE, ("reviewing/reviewed_copy.py", ".chmod"): PRIVATE,
+    ("reviewing/reviewed_copy.py", "os.chmod"): PRIVATE,
     ("reviewing/inside.py", ".mkdir"): "inside the sandbox",
     ("reviewing/inside.py", ".touch"): "inside the sandbox",
     ("reviewing/inside.py", ".write_text"): "inside the sandbox",
@@ -58,10 +59,10 @@ READERS = {                 # module or package -> what it reads
     "raylib": "raylib's source and headers, in the cache", "env/abi.py": PACKAGED,
     "env/binding.py": PACKAGED, "env/gpu/programs.py": PACKAGED, "env/blocks.py": "/proc",
     "checking/core/kinds.py": PACKAGED, "cli/completing.py": PACKAGED,
-    "sweeping/page/page.py": PACKAGED, "reporting/machine.py": "/proc",
+    "sweeping/page/sweep_page.py": PACKAGED, "reporting/machine.py": "/proc",
     "pictures/screen/canvas.py": PACKAGED, "projects/scaffold.py": "its metadata, and PRIVATE",
-    "cli/completion.py": "a start file of the user's shell", "training/alive.py": "/proc",
-    "pictures/record.py": "the recording just made", "reviewing/meter.py": "/proc",
+    "cli/cmd_completion.py": "a start file of the user's shell", "training/alive.py": "/proc",
+    "pictures/record.py": "the recording just made", "reviewing/resource_meter.py": "/proc",
     "reviewing/inside.py": "inside the sandbox", "programs/targets.py": PRIVATE,
     "checking/collect/c/compare_traces.py": PRIVATE, "checking/collect/c/driver.py": PRIVATE,
     "checking/collect/c/deep.py": PRIVATE, "checking/collect/python/children.py": PRIVATE,
@@ -69,7 +70,7 @@ READERS = {                 # module or package -> what it reads
     "mutate/bench.py": PRIVATE,
     "toolchain/binaries.py": "what a compiler has just made", "toolchain/compilers.py": "/proc",
     "toolchain/gpu_kept.py": "/proc",
-    "scaling/group.py": "/proc", "bridges/usage.py": "/proc"}
+    "distributed/group.py": "/proc", "interop/python_envs/cpu_usage.py": "/proc"}
 NOT_FILES = {("training/loop.py", ".touch")}        # a trainer's weights
 
 

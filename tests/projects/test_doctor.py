@@ -11,10 +11,10 @@ from helpers.places import ROOT
 
 from puffer_sdk.base import extras
 from puffer_sdk.base.errors import BuildError
-from puffer_sdk.projects import doctor, gpu_probes, probes, probing, raylib_probes
-from puffer_sdk.projects.probing import Finding
+from puffer_sdk.projects import doctor, gpu_probes, probe_program, probes, raylib_probes
+from puffer_sdk.projects.probe_program import Finding
 from puffer_sdk.raylib import fetch, headers, recipes
-from puffer_sdk.training.native import library
+from puffer_sdk.training.native import trainer_library
 
 pytest_plugins = ["helpers.cuda_places"]
 
@@ -177,14 +177,14 @@ def test_packages_that_are_not_installed(monkeypatch):
 
 
 def test_the_trainer(monkeypatch):
-    made = library.build_trainer()
+    made = trainer_library.build_trainer()
     found = probes.probe_trainer()
     assert found.status == "ok" and found.found.startswith("compiled; ")
     assert "generic" in found.found and "bf16" in found.found
     monkeypatch.setattr(probes, "ask", lambda *command: None)
     assert probes.probe_trainer() == Finding(
         "trainer", "missing", f"{made} does not open", "delete it, and it is compiled again")
-    monkeypatch.setattr(library.sources, "for_cpu", lambda: (_ for _ in ()).throw(
+    monkeypatch.setattr(trainer_library.sources, "for_cpu", lambda: (_ for _ in ()).throw(
         BuildError("the sources are not there", where="trainer", hint="install again")))
     assert probes.probe_trainer().status == "missing"
     monkeypatch.setenv("PATH", "")
@@ -214,7 +214,7 @@ def test_a_torch_that_does_not_import(monkeypatch, tmp_path, module, status, exp
     (tmp_path / "torch.py").write_text(module + "\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(metadata, "version", lambda name: "2.9.0")
-    asked = probing.ask_in_time
+    asked = probe_program.ask_in_time
     if "sleep" in module:
         monkeypatch.setattr(probes, "ask_in_time", lambda *command: asked(*command, seconds=1))
     found = probes.probe_torch()
@@ -271,9 +271,9 @@ def test_a_program_that_never_answers_is_given_up(tmp_path):
     slow.write_text("#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
     start = time.monotonic()
-    assert probing.ask(slow, seconds=0.3) is None
+    assert probe_program.ask(slow, seconds=0.3) is None
     assert time.monotonic() - start < 3
-    assert probing.ask(tmp_path / "gone") is None
+    assert probe_program.ask(tmp_path / "gone") is None
 
 
 def test_a_probe_that_breaks_does_not_hide_the_others(monkeypatch):

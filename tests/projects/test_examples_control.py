@@ -14,7 +14,7 @@ import pytest
 from helpers.places import ROOT
 
 from puffer_sdk.base import paths
-from puffer_sdk.env import build, opening
+from puffer_sdk.env import build, open_env
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import compilers
@@ -34,7 +34,7 @@ def control(tmp_path_factory):
 
 def make(folder, num_envs=1, seed=1, **settings):
     env = {**config.resolve(folder).env, **settings}
-    return opening.make(folder, num_envs=num_envs, seed=seed, env_settings=env)
+    return open_env.make(folder, num_envs=num_envs, seed=seed, env_settings=env)
 
 
 def manual(folder):
@@ -108,7 +108,7 @@ def test_settings_are_all_known_and_commented(name, control):
     text = (folder / f"{name}.ini").read_text()
     sections = re.findall(r"^\[(\w+)\]$", text, re.MULTILINE)
     assert sections == ["base", "env", "vec", "policy", "train", "eval", "check"]
-    with opening.make(folder, total_agents=settings.vec.total_agents,
+    with open_env.make(folder, total_agents=settings.vec.total_agents,
                   num_buffers=settings.vec.num_buffers) as envs:
         assert envs.num_agents == settings.vec.total_agents     # whole envs fill the agents
     assert settings.train.minibatch_size % settings.train.horizon == 0

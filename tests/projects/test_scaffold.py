@@ -19,7 +19,7 @@ from helpers.places import ROOT
 
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.projects import naming, scaffold
+from puffer_sdk.projects import env_names, scaffold
 from puffer_sdk.raylib import headers
 
 FILES = {".clangd", ".github/workflows/check.yml", ".github/workflows/comment.yml", ".gitignore",
@@ -64,7 +64,7 @@ def make_template(folder: Path, *, header="// {{ cookiecutter.name }}\n", hook=N
 
 @pytest.mark.parametrize("name", ["a", "x", "my_env", "env2", "x" * 64, "squared", "target"])
 def test_good_names(name):
-    naming.validate_name(name)
+    env_names.validate_name(name)
 
 
 @pytest.mark.parametrize("name, says, hint", [
@@ -104,7 +104,7 @@ def test_bad_names_are_refused_with_a_better_one(name, says, hint, here):
     assert hint in caught.value.hint
     assert not any(here.iterdir())
     if "--output-dir" not in hint:
-        assert naming.name_problem(naming.suggest_name(name)) is None
+        assert env_names.name_problem(env_names.suggest_name(name)) is None
 
 
 def test_no_type_of_raylib_can_be_a_struct():
@@ -112,15 +112,15 @@ def test_no_type_of_raylib_can_be_a_struct():
     types = set(re.findall(r"^}? *(?:typedef \w+ )?([A-Z]\w+);", text, re.MULTILINE))
     assert {"Color", "Camera", "Vector2", "Texture2D"} <= types
     snake = {t: re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", t).lower() for t in types}
-    reachable = {s for t, s in snake.items() if naming.struct_name(s) == t}
+    reachable = {s for t, s in snake.items() if env_names.struct_name(s) == t}
     assert len(reachable) > 30
-    assert [name for name in reachable if naming.name_problem(name) is None] == []
+    assert [name for name in reachable if env_names.name_problem(name) is None] == []
 
 
 def test_struct_name_is_what_the_template_computes():
     scaffold.new("my_2d_env")
     assert "typedef struct My2dEnv {" in Path("my_2d_env/my_2d_env.h").read_text()
-    assert naming.struct_name("my_2d_env") == "My2dEnv"
+    assert env_names.struct_name("my_2d_env") == "My2dEnv"
 
 
 # -- making --------------------------------------------------------------------------

@@ -14,8 +14,8 @@ import yaml
 from helpers.places import ROOT
 
 from puffer_sdk.cli.commands import COMMANDS
-from puffer_sdk.env import build, opening
-from puffer_sdk.projects import naming, scaffold
+from puffer_sdk.env import build, open_env
+from puffer_sdk.projects import env_names, scaffold
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import compilers
@@ -40,7 +40,7 @@ def project(request, projects):
 
 
 def struct(folder):
-    return naming.struct_name(folder.name)
+    return env_names.struct_name(folder.name)
 
 
 def fixed_addresses():
@@ -245,7 +245,7 @@ def test_squared_plays_by_its_rules(size, projects):
     rng = np.random.default_rng(size)
     endings = {"won": 0, "outside": 0, "late": 0}
     lengths = []
-    with opening.make(projects["squared"], num_envs=16, seed=3,
+    with open_env.make(projects["squared"], num_envs=16, seed=3,
                       env_settings={"size": size}) as envs:
         assert envs.obs_size == size * size and envs.act_sizes == (5,)
         assert envs.observations.dtype == np.uint8
@@ -275,7 +275,7 @@ def test_squared_plays_by_its_rules(size, projects):
 
 
 def test_squared_puts_the_target_anywhere_else_equally_often(projects):
-    with opening.make(projects["squared"], num_envs=20_000, seed=1,
+    with open_env.make(projects["squared"], num_envs=20_000, seed=1,
                       env_settings={"size": 5}) as envs:
         counts = (envs.reset() == 2).sum(0)
     assert counts[12] == 0
@@ -285,7 +285,7 @@ def test_squared_puts_the_target_anywhere_else_equally_often(projects):
 
 def test_squared_ticks_beyond_the_last_chance_lose(projects):
     """Reaching the target one tick too late is too late."""
-    with opening.make(projects["squared"], num_envs=64, seed=1, env_settings={"size": 3}) as envs:
+    with open_env.make(projects["squared"], num_envs=64, seed=1, env_settings={"size": 3}) as envs:
         boards = envs.reset().copy()
         beside = np.flatnonzero(boards[:, 1] == 2)[0]       # target straight above the centre
         envs.actions[:] = 0
@@ -334,7 +334,7 @@ def test_target_plays_by_its_rules(agents, goals, size, projects):
     reached = respawned = 0
     settings = {"num_agents": agents, "num_goals": goals, "width": size[0], "height": size[1]}
     perf = lengths = 0.0
-    with opening.make(projects["target"], num_envs=1, seed=2, env_settings=settings) as envs:
+    with open_env.make(projects["target"], num_envs=1, seed=2, env_settings=settings) as envs:
         assert envs.obs_size == 2 * goals + 2 * agents + 4 and envs.act_sizes == (9, 5)
         model = TargetModel(envs.reset().astype(float), agents, goals, size)
         for tick in range(6000):
@@ -380,7 +380,7 @@ def test_target_plays_by_its_rules(agents, goals, size, projects):
 
 
 def test_target_turns_left_across_zero(projects):
-    with opening.make(projects["target"], num_envs=1, seed=1) as envs:
+    with open_env.make(projects["target"], num_envs=1, seed=1) as envs:
         envs.reset()
         envs.actions[:] = (0, 2)
         seen = [float(envs.step()[0][0, -4]) for _ in range(40)]
@@ -460,7 +460,7 @@ def test_settings_are_all_known_and_commented(project):
 
 def test_whole_envs_fill_the_agents(project):
     settings = config.resolve(project)
-    with opening.make(project, total_agents=settings.vec.total_agents,
+    with open_env.make(project, total_agents=settings.vec.total_agents,
                   num_buffers=settings.vec.num_buffers) as envs:
         assert envs.num_agents == settings.vec.total_agents
     segments = settings.train.minibatch_size / settings.train.horizon
@@ -501,5 +501,5 @@ def test_a_long_name_builds(tmp_path):
     name = "_".join(["long"] * 12) + "_name"
     for template in NAMES:
         made = scaffold.new(name, template=template, output_dir=tmp_path / template)
-        with opening.make(made.folder) as envs:
+        with open_env.make(made.folder) as envs:
             assert envs.reset().any()

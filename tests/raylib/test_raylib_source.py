@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.forms import forms
 from helpers.places import ROOT
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base import paths, ui
 from puffer_sdk.base.errors import BuildError, UsageError
@@ -58,8 +58,8 @@ int main(void) {
 """
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("compiler", forms(["cc"], ["cc", "clang"]))
+@pytest.mark.long
+@pytest.mark.parametrize("compiler", short_or_long(["cc"], ["cc", "clang"]))
 def test_headless_pictures_are_upright_and_red_is_red(tmp_path, monkeypatch, compiler):
     """Short: with the usual compiler, whose library other tests draw with as well."""
     if compiler != "cc":

@@ -13,7 +13,7 @@ from helpers.playground import FAULTS, alive, descendants, flags, leftovers, wai
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.raylib import recipes
-from puffer_sdk.reporting import measuring, page, stages
+from puffer_sdk.reporting import measuring, report_page, stages
 from puffer_sdk.reporting.keeping import Keeper
 from puffer_sdk.reporting.subject import hash_files, open_subject
 from puffer_sdk.training import runs
@@ -89,7 +89,8 @@ def test_the_page_needs_nothing_from_elsewhere(made):
 
 def test_the_data_is_in_the_page_and_beside_it(made):
     beside = json.loads(made.json.read_text())
-    inside = re.search(rf'id="{page.DATA_ID}">(.*?)</script>', made.html.read_text(), re.DOTALL)
+    inside = re.search(rf'id="{report_page.DATA_ID}">(.*?)</script>', made.html.read_text(),
+                       re.DOTALL)
     assert beside == json.loads(inside[1]) == json.loads(json.dumps(made.data))
     assert [seed["seed"] for seed in beside["training"]["seeds"]] == [42, 43]
     assert beside["determinism"]["same"] and beside["check"]["verdict"] == "pass"
@@ -135,7 +136,7 @@ def test_measured_anew_it_is_the_same_but_for_timings(made, home, tmp_path):
     assert mask(again.html.read_text()) == mask(made.html.read_text())
     assert again.html.read_text() != made.html.read_text()
     swapped = {**again.data, "timings": made.data["timings"]}
-    assert page.markdown(swapped, "report.html") == made.markdown.read_text()
+    assert report_page.markdown(swapped, "report.html") == made.markdown.read_text()
 
 
 # -- what is kept ----------------------------------------------------------------------------

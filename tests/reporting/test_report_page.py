@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.reporting import charts, comparing, curves, page, summary
+from puffer_sdk.reporting import charts, comparing, curves, report_page, summary
 from puffer_sdk.reporting.machine import settings_table
 from puffer_sdk.settings import config
 
@@ -107,7 +107,7 @@ def compared(data) -> dict:
 
 
 def test_no_text_gets_out_of_the_page(compared):
-    tame, wild = (Reader(page.render(data, GIF)) for data in (compared, poisoned(compared)))
+    tame, wild = (Reader(report_page.render(data, GIF)) for data in (compared, poisoned(compared)))
 
     def skeleton(read):
         return [(tag, sorted(attrs), attrs.get("class")) for tag, attrs in read.tags]
@@ -115,8 +115,8 @@ def test_no_text_gets_out_of_the_page(compared):
     assert skeleton(tame) == skeleton(wild)
     text = "".join(wild.text)
     assert "<script>alert(1)</script>" in text and "{{ 7*7 }}" in text      # shown as it is
-    embedded = re.search(rf'id="{page.DATA_ID}">(.*?)</script>',
-                         page.render(poisoned(compared), GIF), re.DOTALL)[1]
+    embedded = re.search(rf'id="{report_page.DATA_ID}">(.*?)</script>',
+                         report_page.render(poisoned(compared), GIF), re.DOTALL)[1]
     assert json.loads(embedded) == poisoned(compared)
 
 
@@ -135,7 +135,8 @@ def test_no_text_gets_out_of_the_summary(compared):
                       and child.type != "text"]
         return found
 
-    tame, wild = (page.markdown(data, "report.html") for data in (compared, poisoned(compared)))
+    tame, wild = (report_page.markdown(data, "report.html")
+                  for data in (compared, poisoned(compared)))
     assert structure(wild) == structure(tame)
     assert "\n| " in wild and len(wild.splitlines()) == len(tame.splitlines())
     for word in ("@octocat", "#12", "http://", "www.", "<script", "<img"):
@@ -145,17 +146,17 @@ def test_no_text_gets_out_of_the_summary(compared):
 
 
 def test_plain_texts_stay_readable():
-    assert page.plain("my_env reaches perf >= 0.95 at ant.h:7") == \
+    assert report_page.plain("my_env reaches perf >= 0.95 at ant.h:7") == \
         "my_env reaches perf >= 0.95 at ant.h:7"
-    assert page.plain("-0.41") == "-0.41"
-    assert len(page.plain("x" * 999)) == page.MOST_TEXT
+    assert report_page.plain("-0.41") == "-0.41"
+    assert len(report_page.plain("x" * 999)) == report_page.MOST_TEXT
 
 
 # -- what the documents say ------------------------------------------------------------------
 
 
 def test_findings_and_what_is_missing_are_said(data):
-    html, text = page.render(data, GIF), page.markdown(data, "report.html")
+    html, text = report_page.render(data, GIF), report_page.markdown(data, "report.html")
     assert summary.problems(data) == ["check fails: 1 error"]
     assert "<strong>PUF302</strong>" in html and "c_reset leaves a field as it was" in html
     assert "No picture of random play: c_render draws nothing." in html
@@ -165,13 +166,13 @@ def test_findings_and_what_is_missing_are_said(data):
 
 
 def test_what_it_asked_of_the_machine_is_said(data):
-    html, text = page.render(data, GIF), page.markdown(data, "report.html")
+    html, text = report_page.render(data, GIF), report_page.markdown(data, "report.html")
     assert "<li><code>connect 10.0.0.1:80: No route to host</code></li>" in html
     assert "<li><code>fopen /tmp/x: done</code></li>" in html
     asked = "it acts outside its game (PUF115) and asked for connect 10.0.0.1:80: "
     assert f"| outside | {asked}No route to host, fopen /tmp/x: done |" in text
     del data["check"]["asked"]
-    assert "beyond its game" not in page.render(data, GIF)
+    assert "beyond its game" not in report_page.render(data, GIF)
     assert "outside" not in {row.label for row in summary.rows(data)}
     data["check"]["suppressed"][0]["code"] = "PUF115"
     (row,) = [row for row in summary.rows(data) if row.label == "outside"]
@@ -181,23 +182,23 @@ def test_what_it_asked_of_the_machine_is_said(data):
 def test_many_findings_are_cut_and_counted(data):
     data["check"]["findings"] = [FINDING] * 30
     data["check"]["more"] = {"PUF302": 5}
-    text = page.markdown(data, "report.html")
-    assert text.count("**PUF302**") == page.MOST_LISTED and "- and 18 more" in text
+    text = report_page.markdown(data, "report.html")
+    assert text.count("**PUF302**") == report_page.MOST_LISTED and "- and 18 more" in text
     assert "30 errors, and 5 more of the same rules" in text
 
 
 def test_unsteady_trajectories_are_a_problem(data):
     data["determinism"].update(same=False, hashes=["a" * 64, "b" * 64, "a" * 64])
     assert "the same seed does not give the same trajectories" in summary.problems(data)
-    assert "b" * 64 in page.render(data, GIF)
+    assert "b" * 64 in report_page.render(data, GIF)
 
 
 def test_a_goal_that_nobody_reaches(data):
     data["training"] = training(0.1, 0.2, goal_step=None)
     data["timings"]["training"] = [{"seconds": 2.0, "goal_seconds": None,
                                     "steps_per_second": 1.0}] * 2
-    assert "0 of 2 seeds reach perf >= 0.9 |" in page.markdown(data, "x.html")
-    assert page.render(data, GIF).count("<td>not reached</td>") == 2
+    assert "0 of 2 seeds reach perf >= 0.9 |" in report_page.markdown(data, "x.html")
+    assert report_page.render(data, GIF).count("<td>not reached</td>") == 2
 
 
 # -- comparing -------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def test_seeds_say_whether_a_difference_is_noise(base, now, word, apart):
 def test_a_report_compared_with_itself_has_no_changes(data):
     found = comparing.compare(data, data, "itself")
     assert len(found["rows"]) > 8 and not any(row["changed"] for row in found["rows"])
-    text = page.markdown({**data, "comparison": found}, "report.html")
+    text = report_page.markdown({**data, "comparison": found}, "report.html")
     assert f"None of {len(found['rows'])} numbers stands out of its noise." in text
 
 
@@ -252,12 +253,12 @@ def test_seconds_of_another_machine_are_not_compared(data):
     before["machine"]["cpu"] = "6502"
     names = [row["name"] for row in comparing.compare(before, data, "x")["rows"]]
     assert "seconds to the goal" not in names and "training, relative to Squared" in names
-    assert "another machine" in page.markdown(
+    assert "another machine" in report_page.markdown(
         {**data, "comparison": comparing.compare(before, data, "x")}, "x.html")
 
 
 def test_a_page_and_its_data_are_the_same_base(data, tmp_path):
-    (tmp_path / "a.html").write_text(page.render(data, GIF))
+    (tmp_path / "a.html").write_text(report_page.render(data, GIF))
     (tmp_path / "a.json").write_text(json.dumps(data))
     assert comparing.load(tmp_path / "a.html") == comparing.load(tmp_path / "a.json") == data
 
@@ -383,7 +384,7 @@ def test_settings_that_differ_are_marked(squared):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_a_phone_in_light_and_dark(scheme, compared, browser, tmp_path):
-    (tmp_path / "a.html").write_text(page.render(poisoned(compared), GIF))
+    (tmp_path / "a.html").write_text(report_page.render(poisoned(compared), GIF))
     shown = browser.open("about:blank", width=390, height=844, scale=2, mobile=True)
     try:
         shown.call("Emulation.setEmulatedMedia",

@@ -10,8 +10,8 @@ from helpers.places import SPECIMENS
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.env.row import Part
-from puffer_sdk.reporting import comparing, measuring, page, stages, summary
+from puffer_sdk.env.obs_spec import ObsField
+from puffer_sdk.reporting import comparing, measuring, report_page, stages, summary
 from puffer_sdk.reporting.keeping import Keeper
 from puffer_sdk.reporting.subject import open_subject
 
@@ -65,7 +65,7 @@ def test_it_holds_what_makes_sense_and_no_heading_for_the_rest(made):
 def test_what_draws_nothing_has_no_heading_for_pictures(made):
     data = json.loads(json.dumps(made.data))
     data["environment"]["render_modes"] = ["ansi"]
-    html = page.render(data, {})
+    html = report_page.render(data, {})
     assert "What it looks like" not in html and "ansi: a picture needs rgb_array" in html
 
 
@@ -114,14 +114,14 @@ def test_reports_are_compared_by_their_own_rates(made):
     found = comparing.compare(made.data, faster, "before")
     changed = [row["name"] for row in found["rows"] if row["changed"]]
     assert changed == ["stepping, steps/s"]
-    assert "steps/s" in page.render({**faster, "comparison": found}, GIF)
+    assert "steps/s" in report_page.render({**faster, "comparison": found}, GIF)
     compiled = json.loads(json.dumps(made.data))
     for kind in ("stepping", "training"):
         compiled["timings"]["rates"][kind]["ratio"] = 1.0
     assert comparing.compare(compiled, made.data, "C")["same_machine"]
     alone = json.loads(json.dumps(made.data))
     alone["determinism"]["spread"] = ""
-    html = page.render(alone, GIF)
+    html = report_page.render(alone, GIF)
     assert "each in its own process.</p>" in html
 
 
@@ -176,8 +176,8 @@ def test_what_is_refused_is_refused_before_anything_runs(home, name, settings, s
 
 
 def test_few_numbers_have_a_line_each_and_many_share_one():
-    parts = (Part("where", 0, 2, None, None, "", 0), Part("", 2, 1, None, None, "", 0),
-             Part("map", 3, 50, None, None, "", 0))
+    parts = (ObsField("where", 0, 2, None, None, "", 0), ObsField("", 2, 1, None, None, "", 0),
+             ObsField("map", 3, 50, None, None, "", 0))
     rows = np.arange(53 * 4, dtype=np.float32).reshape(4, 53)
     rows[0, 0] = np.nan
     found = measuring.quantities(parts, rows, np.array([0.0, 0.0, 1.0, 0.0]))

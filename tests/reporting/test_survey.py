@@ -11,7 +11,7 @@ from helpers.places import SPECIMENS, broken
 from helpers.playground import COMMAND
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.reporting import survey, trial
+from puffer_sdk.reporting import survey, try_env
 
 RENDER = "void c_render(Comet* env) { (void)env; }"
 DRAWN = """\
@@ -142,11 +142,11 @@ def test_ctrl_c_ends_it_all_and_keeps_the_rows_that_are_done(checkout, tmp_path)
 
 def test_a_curve_is_of_what_training_logs():
     logged = {"step": [1, 2], "perf": [None, 0.123456], "score": [1.0, 2.0]}
-    assert trial.curve_of(logged, "score") == {
+    assert try_env.curve_of(logged, "score") == {
         "measure": "score", "steps": [1, 2], "values": [1.0, 2.0]}
-    assert trial.curve_of(logged, "return_per_1000_ticks") == {
+    assert try_env.curve_of(logged, "return_per_1000_ticks") == {
         "measure": "perf", "steps": [1, 2], "values": [None, 0.1235]}
-    assert trial.curve_of({"step": []}, None) == {"measure": None, "steps": [], "values": []}
+    assert try_env.curve_of({"step": []}, None) == {"measure": None, "steps": [], "values": []}
 
 
 def test_where_too_little_ends_fewer_agents_are_compared(monkeypatch, tmp_path):
@@ -154,18 +154,18 @@ def test_where_too_little_ends_fewer_agents_are_compared(monkeypatch, tmp_path):
 
     def compare(folder, settings, *, agents, shared, runs_dir):
         asked.append((agents, shared))
-        return [trial.agreement.Measure("perf", 0.5, 0.5, 0.1)] if agents < most else []
+        return [try_env.agreement.Measure("perf", 0.5, 0.5, 0.1)] if agents < most else []
 
-    monkeypatch.setattr(trial.agreement, "compare", compare)
+    monkeypatch.setattr(try_env.agreement, "compare", compare)
     most = 200
-    assert trial.agree(tmp_path, 7, tmp_path)[0]["agrees"]
+    assert try_env.agree(tmp_path, 7, tmp_path)[0]["agrees"]
     assert asked == [(511, True), (126, True)]
     asked.clear()
     most = 20
-    assert trial.agree(tmp_path, 1, tmp_path)[0]["agrees"]
+    assert try_env.agree(tmp_path, 1, tmp_path)[0]["agrees"]
     assert asked == [(512, False), (128, False), (16, False)]
     asked.clear()
-    assert trial.agree(tmp_path, 1000, tmp_path) == [] and asked == [(1000, True)]
+    assert try_env.agree(tmp_path, 1000, tmp_path) == [] and asked == [(1000, True)]
 
 
 def test_what_cannot_be_stepped_is_not_trained(checkout, monkeypatch, tmp_path):
@@ -194,7 +194,7 @@ def test_hashes_are_those_of_the_files_before_an_upgrade(tmp_path):
     old = {"old.h.orig": "1", "binding.c.orig": "2", "../../config/ocean/old.ini": "3"}
     for name, text in {**old, "old.h": "new", "binding.c": "new", "old.ini": "new"}.items():
         (folder / name).write_text(text)
-    files = trial.files_of(folder)
+    files = try_env.files_of(folder)
     for name, text in zip(("old.h", "binding.c", "old.ini"), "123"):
         said = subprocess.run(["git", "hash-object", "--stdin"], input=text, text=True,
                               capture_output=True).stdout
@@ -213,16 +213,16 @@ def test_hashes_are_of_the_shared_ini_and_of_resources_too(tmp_path):
         'c("resources/no.png");')
     (tmp_path / "config/maze.ini").write_text("[env]\n")
     (tmp_path / "config/default.ini").write_text("[vec]\n")
-    assert set(trial.files_of(folder)) == {"maze.h", "maze.ini", "default.ini", *used}
+    assert set(try_env.files_of(folder)) == {"maze.h", "maze.ini", "default.ini", *used}
     (folder / "maze.ini").write_text("[env]\n")        # an ini of its own: default.ini is not read
-    assert "default.ini" not in trial.files_of(folder)
+    assert "default.ini" not in try_env.files_of(folder)
 
 
 def test_lines_are_those_of_the_files_before_an_upgrade(tmp_path):
     old = "struct A {\n  int x;\n};\nvoid c_step() {\n  old();\n  go();\n}\n"
     new = "struct A {\n  int n;\n  int rng;\n  int x;\n};\nvoid c_step() {\n  anew();\n  go();\n}\n"
-    assert trial.lines_before(old, new) == [1, 1, 1, 2, 3, 4, 5, 6, 7]
-    assert trial.lines_before("b\nc\n", "a\nb\nx\ny\n") == [1, 1, 2, 2]
+    assert try_env.lines_before(old, new) == [1, 1, 1, 2, 3, 4, 5, 6, 7]
+    assert try_env.lines_before("b\nc\n", "a\nb\nx\ny\n") == [1, 1, 2, 2]
     folder = tmp_path / "old"
     folder.mkdir()
     for name, text in {"old.h.orig": old, "old.h": new, "old.c": "x"}.items():
@@ -237,7 +237,7 @@ def test_lines_are_those_of_the_files_before_an_upgrade(tmp_path):
     assert [f["place"] for f in row.findings] == ["old.h:6", None]
     assert row.findings[0]["message"] == "set in old.h:2"
     (folder / "old.h.orig").unlink()
-    assert trial.before_upgrade(folder)("old.h:8") == "old.h:8"
+    assert try_env.before_upgrade(folder)("old.h:8") == "old.h:8"
 
 
 def test_what_was_not_learnt_and_what_differs_is_no_pass():
@@ -270,8 +270,8 @@ def test_an_ini_that_asks_for_ten_thousand_games_makes_no_trial_longer(monkeypat
         asked.append(settings["eval.episodes"])
         raise KeyError
 
-    monkeypatch.setattr(trial, "train", lambda *args, **options: mock.Mock(checkpoint=tmp_path))
-    monkeypatch.setattr(trial, "evaluate", stops)
+    monkeypatch.setattr(try_env, "train", lambda *args, **options: mock.Mock(checkpoint=tmp_path))
+    monkeypatch.setattr(try_env, "evaluate", stops)
     monkeypatch.setattr(survey.record, "record", stops)
     monkeypatch.setattr(survey.paths, "find_env", lambda folder: folder)
     monkeypatch.setattr(survey.build, "build", mock.Mock())
@@ -281,7 +281,7 @@ def test_an_ini_that_asks_for_ten_thousand_games_makes_no_trial_longer(monkeypat
         ("obs", "actions", "agents", "rate")))
     monkeypatch.setattr(survey.check, "check", lambda *args, **options: mock.Mock(findings=[]))
     with pytest.raises(KeyError):
-        trial._attempt(tmp_path, {"eval.episodes": 10_000}, 1, tmp_path)
+        try_env._attempt(tmp_path, {"eval.episodes": 10_000}, 1, tmp_path)
     with pytest.raises(KeyError):
         survey.try_one(tmp_path, tmp_path, tmp_path)
-    assert asked == [trial.EPISODES, 1]
+    assert asked == [try_env.EPISODES, 1]

@@ -19,9 +19,9 @@ from helpers.sessions import shape
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.projects import scaffold
-from puffer_sdk.reviewing import meter, sandbox, sources, text
+from puffer_sdk.reviewing import resource_meter, reviewed_copy, sandbox, text
 from puffer_sdk.reviewing import review as reviewing
-from puffer_sdk.reviewing.meter import Ended, Limits
+from puffer_sdk.reviewing.resource_meter import Ended, Limits
 
 MECHANISMS = ("bwrap", "unshare")
 SECRET = "the-key-to-everything"
@@ -150,7 +150,7 @@ def test_users_without_powers_get_the_same(boxes, name, tmp_path, monkeypatch):
     words = build(program, ["/bin/sh", "-c", code], {}, scratch, SMALL, None)
     if os.geteuid() == 0:
         words = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", *words]
-    ended = meter.run(words, env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}, limits=SMALL)
+    ended = resource_meter.run(words, env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}, limits=SMALL)
     said, complaints = ended.stdout.decode(), ended.stderr.decode()
     if "CapEff" not in said:            # a container that forbids namespaces to users
         assert ended.status != 0 and "ermi" in complaints, complaints
@@ -227,10 +227,10 @@ def test_a_full_disk_is_a_small_one_in_memory(run):
 def test_memory_counts_what_is_held_together(tmp_path):
     """Outside a sandbox as well: the meter alone bounds two processes that are small enough."""
     code = ("import os, time\nos.fork()\nheld = b'x' * (40 << 20)\ntime.sleep(30)")
-    ended = meter.run([sys.executable, "-c", code], env={"PATH": "/usr/bin:/bin"},
+    ended = resource_meter.run([sys.executable, "-c", code], env={"PATH": "/usr/bin:/bin"},
                       limits=Limits(memory=64 << 20, seconds=20))
     assert ended.cause == "it used more than 0.0625 GB of memory"
-    alone = meter.run([sys.executable, "-c", "held = b'x' * (40 << 20)\nprint(len(held))"],
+    alone = resource_meter.run([sys.executable, "-c", "held = b'x' * (40 << 20)\nprint(len(held))"],
                       env={"PATH": "/usr/bin:/bin"}, limits=Limits(memory=64 << 20, seconds=20))
     assert alone.cause is None and alone.status == 0 and alone.stdout.strip() == b"41943040"
 
@@ -537,24 +537,24 @@ def test_a_folder_is_copied_without_what_links_lead_to(squared, tmp_path):
     (env / "link.h").symlink_to(tmp_path / "secret")
     (env / "out").symlink_to(tmp_path)
     os.mkfifo(env / "pipe.h")
-    copy = sources.copy_folder(env, tmp_path / "copy", limit=1 << 20)
+    copy = reviewed_copy.copy_folder(env, tmp_path / "copy", limit=1 << 20)
     names = copied(copy.folder)
     assert copy.envs == ("squared",) and "squared/squared.h" in names
     assert not any(name.endswith(("link.h", "secret", "pipe.h")) or ".git/" in name
                    for name in names)
     with pytest.raises(UsageError, match="too much to review"):
-        sources.copy_folder(env, tmp_path / "other", limit=1000)
+        reviewed_copy.copy_folder(env, tmp_path / "other", limit=1000)
 
 
 def test_upstreams_layout_is_copied_with_its_ini(tmp_path):
     ocean = SPECIMENS / "ocean" / "upstream"
-    copy = sources.copy_folder(ocean / "ocean" / "gopher", tmp_path / "one", limit=1 << 20)
+    copy = reviewed_copy.copy_folder(ocean / "ocean" / "gopher", tmp_path / "one", limit=1 << 20)
     assert copy.envs == ("ocean/gopher",)
     assert copied(copy.folder) >= {"config/gopher.ini", "ocean/gopher/binding.c"}
-    several = sources.copy_folder(ocean, tmp_path / "all", limit=1 << 20)
+    several = reviewed_copy.copy_folder(ocean, tmp_path / "all", limit=1 << 20)
     assert several.envs == ("ocean/gopher",)
     with pytest.raises(UsageError, match="this folder contains no environment"):
-        sources.copy_folder(ocean / "config", tmp_path / "none", limit=1 << 20)
+        reviewed_copy.copy_folder(ocean / "config", tmp_path / "none", limit=1 << 20)
 
 
 @pytest.fixture
@@ -623,7 +623,7 @@ def test_the_pages_lines_run_and_print_what_they_show(checkout, boxes, tmp_path)
 def test_a_patch_is_applied_to_a_copy(checkout, tmp_path):
     patch = patch_of(checkout, add_env)
     (tmp_path / "copy").mkdir()
-    copy = sources.apply_patch(patch, checkout, tmp_path / "copy", limit=1 << 22)
+    copy = reviewed_copy.apply_patch(patch, checkout, tmp_path / "copy", limit=1 << 22)
     assert copy.envs == ("games/twin",) and copy.beside == ("README.md",)
     assert not (checkout / "games").exists() and not (tmp_path / "copy" / ".env").exists()
     assert (tmp_path / "copy" / "README.md").read_text() == "more games\n"
@@ -675,7 +675,7 @@ def test_hostile_patches_are_refused(checkout, tmp_path, kind):
     before = copied(tmp_path)
     (tmp_path / "copy").mkdir()
     with pytest.raises(UsageError) as caught:
-        sources.apply_patch(patch.encode(), checkout, tmp_path / "copy", limit=1 << 22)
+        reviewed_copy.apply_patch(patch.encode(), checkout, tmp_path / "copy", limit=1 << 22)
     assert said in str(caught.value)
     shutil.rmtree(tmp_path / "copy")
     assert copied(tmp_path) == before
@@ -690,7 +690,7 @@ def test_a_patch_does_not_write_through_a_link_of_the_base(checkout, tmp_path):
     (tmp_path / "copy").mkdir()
     patch = NEW.format(name="way/evil.h", mode=100644, text="x") \
         + NEW.format(name="way/way.h", mode=100644, text="x")
-    copy = sources.apply_patch(patch.encode(), checkout, tmp_path / "copy", limit=1 << 22)
+    copy = reviewed_copy.apply_patch(patch.encode(), checkout, tmp_path / "copy", limit=1 << 22)
     assert copy.envs == ("way",) and list((tmp_path / "outside").iterdir()) == []
 
 
@@ -708,7 +708,7 @@ def test_what_cannot_be_reviewed_is_usage(checkout, tmp_path, boxes):
 
 
 def test_the_page_names_every_option_and_key(squared, tmp_path, boxes):
-    from puffer_sdk.cli.review import command
+    from puffer_sdk.cli.cmd_review import command
     page = (ROOT / "docs" / "share" / "review.md").read_text()
     for param in command.params:
         for option in param.opts:

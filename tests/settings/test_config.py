@@ -20,7 +20,7 @@ from puffer_sdk.base import ui
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.base.spec import CField
 from puffer_sdk.cli.options import gather_settings, takes_settings
-from puffer_sdk.settings import automatic, config, naming, texts
+from puffer_sdk.settings import automatic, config, key_hints, texts
 from puffer_sdk.settings import table as settings
 from puffer_sdk.settings.config import resolve
 from puffer_sdk.settings.values import Config
@@ -753,7 +753,7 @@ def test_every_key_is_complete():
             assert settings.parse(key, texts.show(key.default)) == key.default, key
         if key.status == settings.USED and key.type in ("int", "float"):
             assert key.bounds, f"{key.full} has no bounds"
-    for target in naming.RENAMED.values():
+    for target in key_hints.RENAMED.values():
         assert settings.KEYS[target].status == settings.USED
 
 

@@ -11,7 +11,7 @@ from puffer_sdk.base.errors import UsageError
 from puffer_sdk.checking.collect.c import driver
 from puffer_sdk.env import build
 from puffer_sdk.reviewing import review
-from puffer_sdk.settings import config, outside
+from puffer_sdk.settings import config, outside_libraries
 
 
 @pytest.fixture
@@ -76,7 +76,8 @@ def test_nothing_else_reaches_the_compiler(lucky, text, message, actual):
 
 def test_the_flags_are_paths_and_names(lucky):
     home = lucky.parents[1] / "vendor/luck"
-    made = outside.read(write(lucky, "include = vendor/luck\nlibrary = vendor/luck, luck, m"))
+    made = outside_libraries.read(
+        write(lucky, "include = vendor/luck\nlibrary = vendor/luck, luck, m"))
     assert made.compile_flags == [f"-I{home}"]
     assert made.link_flags == [f"-L{home}", "-lluck", "-lm", "-Xlinker", "-rpath", "-Xlinker",
                                str(home)]

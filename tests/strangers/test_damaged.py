@@ -15,12 +15,12 @@ from helpers.strangers import make_sweep, puffer, run_of, sweep_of
 
 from puffer_sdk.base import paths, records
 from puffer_sdk.base.errors import Damaged, PufferError, RunError, UsageError
-from puffer_sdk.cli import runs as runs_command
+from puffer_sdk.cli import cmd_runs as runs_command
 from puffer_sdk.policy import export
 from puffer_sdk.sweeping import results
 from puffer_sdk.sweeping.store import FAILED
 from puffer_sdk.sweeping.sweep import open_sweep
-from puffer_sdk.training import checkpoint, models, plotting, resuming, runs
+from puffer_sdk.training import checkpoint, find_model, plotting, resuming, runs
 
 pytest_plugins = ["helpers.strangers_fixtures"]
 
@@ -251,7 +251,7 @@ def test_damaged_best_weights_are_named_where_others_are_taken(project, capsys, 
     monkeypatch.setattr("puffer_sdk.base.ui._warned", set())
     best = run_of(project) / "best.safetensors"
     best.write_bytes(b"damaged")
-    assert models.find_model(run_of(project).parent, "best") == last(project)
+    assert find_model.find_model(run_of(project).parent, "best") == last(project)
     said = capsys.readouterr().err
     assert "best.safetensors is left out" in said and "the last weights" in said
 

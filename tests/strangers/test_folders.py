@@ -19,13 +19,13 @@ from helpers.strangers import (
 from puffer_sdk.base import drafts, files, paths
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.checking.fix import fixing
-from puffer_sdk.policy import demo
+from puffer_sdk.policy import ocean_demo
 from puffer_sdk.projects import scaffold
 from puffer_sdk.reporting import stages, subject
 from puffer_sdk.reporting.keeping import Keeper
 from puffer_sdk.sweeping import results
 from puffer_sdk.sweeping.sweep import open_sweep
-from puffer_sdk.sweeping.worker import keep_checkpoints
+from puffer_sdk.sweeping.sweep_worker import keep_checkpoints
 from puffer_sdk.training import checkpoint, runs
 
 pytest_plugins = ["helpers.strangers_fixtures"]
@@ -293,7 +293,7 @@ def test_a_demo_writes_its_weights_below_its_folder(project, weights):
         f'void f() {{ Weights* w = load_weights("{weights}"); make_default(w, 1, 2, 3); }}')
     before = picture(project.parent)
     with pytest.raises(UsageError, match="outside its folder"):
-        demo.write_demo(project)
+        ocean_demo.write_demo(project)
     assert picture(project.parent) == before
 
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.forms import forms
 from helpers.places import ROOT
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base.errors import RunError
-from puffer_sdk.bridges.sources import find
 from puffer_sdk.env import build, job
+from puffer_sdk.interop.python_envs.env_source import find
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import calibration
-from puffer_sdk.sweeping import plan as plans
+from puffer_sdk.sweeping import sweep_plan as plans
 from puffer_sdk.sweeping.calibration import calibrate
 from puffer_sdk.sweeping.compute import fit, parts, seconds
 from puffer_sdk.sweeping.sampler import Sampler
@@ -52,8 +52,8 @@ def test_more_work_costs_more(breakout):
         assert seconds(weights, config.resolve(breakout, more), 1000) > base, more
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("count", forms([4], [30]))
+@pytest.mark.long
+@pytest.mark.parametrize("count", short_or_long([4], [30]))
 def test_it_is_near_what_is_measured(breakout, tmp_path, count):
     """CPU seconds of trainings that the weights were not fitted to. They themselves differ by a
     tenth or two with what else runs, so that the median is asked for."""

@@ -5,9 +5,9 @@ import shutil
 import signal
 
 import pytest
-from helpers.forms import forms
 from helpers.playground import wait_until
 from helpers.postgres import server
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.sweeping.store import DONE, RUNNING, STOPPED
 from puffer_sdk.sweeping.sweep import open_sweep
@@ -29,8 +29,9 @@ def address(request, tmp_path):
             else f"sqlite:///{tmp_path}/sweeps.db"
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("address", forms(["sqlite"], ["sqlite", "postgresql"]), indirect=True)
+@pytest.mark.long
+@pytest.mark.parametrize("address", short_or_long(["sqlite"], ["sqlite", "postgresql"]),
+                         indirect=True)
 def test_a_database_holds_a_sweep_through_kill_9(faulty, tmp_path, start, cli, address):
     """Two workers, kill -9 of all, resume; then a second machine, with nothing but the URL."""
     toy = shutil.copytree(faulty, tmp_path / "faulty")

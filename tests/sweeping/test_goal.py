@@ -4,11 +4,11 @@ import math
 import pytest
 from helpers.claims import claim
 
-from puffer_sdk.sweeping.plan import Plan
 from puffer_sdk.sweeping.store import DONE, FAILED, Stored
+from puffer_sdk.sweeping.sweep_plan import Plan
+from puffer_sdk.sweeping.sweep_worker import best, censored, front, learned
 from puffer_sdk.sweeping.trial import _Watch
 from puffer_sdk.sweeping.verdict import judge
-from puffer_sdk.sweeping.worker import best, censored, front, learned
 
 ROWS = {"train.learning_rate": {"distribution": "log_normal", "min": 1e-3, "max": 0.1},
         "train.total_timesteps": {"distribution": "log_normal", "min": 1e4, "max": 1e6}}

@@ -5,10 +5,10 @@ import shutil
 import pytest
 from helpers.places import ROOT
 
-from puffer_sdk.bridges import sources
 from puffer_sdk.env import header
+from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.settings import config
-from puffer_sdk.sweeping.plan import read
+from puffer_sdk.sweeping.sweep_plan import read
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
@@ -24,7 +24,7 @@ def test_the_ini_is_read(tmp_path):
     [text] = blocks("ini")
     ini = folder / "snake.ini"
     ini.write_text(ini.read_text() + "\n" + text)
-    plan = read(sources.find(folder), {}, config.resolve(folder), header.read(folder), 1)
+    plan = read(env_source.find(folder), {}, config.resolve(folder), header.read(folder), 1)
     assert plan.runs == 200 and set(plan.rows) == {"train.learning_rate", "env.reward_death"}
 
 

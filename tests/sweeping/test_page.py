@@ -10,8 +10,8 @@ import pytest
 from helpers.browser import Browser
 
 from puffer_sdk.sweeping.page.axes import LOG, LOGIT, Axis, of_setting, spanning
-from puffer_sdk.sweeping.page.models import Models
-from puffer_sdk.sweeping.page.page import render, render_map
+from puffer_sdk.sweeping.page.importance import Models
+from puffer_sdk.sweeping.page.sweep_page import render, render_map
 from puffer_sdk.sweeping.space import Space
 
 ROWS = {"train.learning_rate": {"distribution": "log_normal", "min": 1e-4, "max": 1.0},

@@ -7,11 +7,11 @@ import pytest
 from helpers.places import ROOT, SPECIMENS
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.bridges import sources
 from puffer_sdk.env import header
+from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.settings import config
-from puffer_sdk.sweeping import plan as planning
 from puffer_sdk.sweeping import results, trial
+from puffer_sdk.sweeping import sweep_plan as planning
 from puffer_sdk.sweeping.space import Space
 
 
@@ -25,7 +25,7 @@ def read(folder, settings=None, unit=1):
     own = {name: value for name, value in (settings or {}).items()
            if not name.startswith("sweep.")}
     resolved = config.resolve(folder, own, spec=spec)
-    return planning.read(sources.find(folder), settings or {}, resolved, spec, unit)
+    return planning.read(env_source.find(folder), settings or {}, resolved, spec, unit)
 
 
 def add(folder, text):
@@ -159,7 +159,7 @@ def both(pong, tmp_path):
     add(pong, "\n[sweep.train.learning_rate]\ndistribution = log_normal\nmin = 1e-3\nmax = 1e-1\n")
     over = tmp_path / "over.ini"
     over.write_text(OVER)
-    source, spec = sources.find(pong, over), header.read(pong)
+    source, spec = env_source.find(pong, over), header.read(pong)
     given = {"env.max_score": "5"}
     return planning.read(source, given, source.resolve(given, spec), spec, 1)
 
@@ -175,7 +175,7 @@ def test_a_file_over_the_own_ini_says_what_else_to_search(both):
 
 def test_trials_read_the_files_that_the_sweep_began_with(both, pong, tmp_path):
     """Whatever becomes of those, also on a machine that has none of them."""
-    source = sources.find(pong)
+    source = env_source.find(pong)
     own = source.resolve({"env.max_score": "5"})
     (pong / "pong.ini").write_text("[env]\nmax_score = 3\npaddle_speed = 99\n")
     plan = planning.Plan.from_dict(json.loads(json.dumps(both.to_dict())), "a test")
@@ -193,7 +193,7 @@ def test_what_was_asked_for_can_be_asked_for_again(both, pong, tmp_path):
     again = tmp_path / "sweep.ini"
     again.write_text(results.plan_ini(both))
     add(pong, "\n[sweep.train.ent_coef]\ndistribution = log_normal\nmin = 1e-4\nmax = 1e-1\n")
-    source, spec = sources.find(pong, again), header.read(pong)
+    source, spec = env_source.find(pong, again), header.read(pong)
     plan = planning.read(source, {}, source.resolve({}, spec), spec, 1)
     assert plan.rows == both.rows and plan.runs == 7
 

@@ -9,13 +9,13 @@ import pytest
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.sweeping import supervisor as supervising
 from puffer_sdk.sweeping.board import Board
-from puffer_sdk.sweeping.plan import Plan
 from puffer_sdk.sweeping.schedule import Schedule
 from puffer_sdk.sweeping.storages import journal_of
 from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, Store, Stored
 from puffer_sdk.sweeping.supervisor import Supervisor
+from puffer_sdk.sweeping.sweep_plan import Plan
+from puffer_sdk.sweeping.sweep_worker import Worker, is_cut
 from puffer_sdk.sweeping.verdict import untried
-from puffer_sdk.sweeping.worker import Worker, is_cut
 
 STEPS, RATE = "train.total_timesteps", "train.learning_rate"
 ROWS = {RATE: {"distribution": "log_normal", "min": 1e-3, "max": 1e-1},

@@ -8,14 +8,14 @@ from click.testing import CliRunner
 
 from puffer_sdk.base import trust
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.bridges.sources import CompiledSource
 from puffer_sdk.cli import cli
+from puffer_sdk.interop.python_envs.env_source import CompiledSource
 from puffer_sdk.sweeping import store as storing
 from puffer_sdk.sweeping import sweep as sweeping
 from puffer_sdk.sweeping import trial as trialing
-from puffer_sdk.sweeping.plan import Plan
 from puffer_sdk.sweeping.storages import journal_of
 from puffer_sdk.sweeping.store import Store
+from puffer_sdk.sweeping.sweep_plan import Plan
 from puffer_sdk.training import backends
 
 PLAN = Plan(env="probe", rows={"train.gamma": {"distribution": "uniform", "min": 0.5, "max": 0.9}},

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from puffer_sdk.base.errors import Damaged, RunError, UsageError
-from puffer_sdk.sweeping.plan import Plan
 from puffer_sdk.sweeping.storages import Lock, shown
 from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Store
+from puffer_sdk.sweeping.sweep_plan import Plan
 
 ROWS = {"train.gamma": {"distribution": "logit_normal", "min": 0.9, "max": 0.999}}
 PLAN = Plan(env="toy", rows=ROWS, start={"train.gamma": 0.99}, fixed={}, spec="abc",
@@ -215,7 +215,7 @@ def test_two_workers_that_take_the_last_place_at_once_make_one_trial(journal, st
     """Both see room, both add: the later one is taken back, and is not counted."""
     from types import SimpleNamespace
 
-    from puffer_sdk.sweeping.worker import Worker
+    from puffer_sdk.sweeping.sweep_worker import Worker
     plan = Plan(**{**PLAN.to_dict(), "runs": 3, "method": "random"})
     workers = [Worker(Store(journal, "toy-0001").open(), SimpleNamespace(plan=plan))
                for _ in range(2)]

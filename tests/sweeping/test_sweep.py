@@ -11,19 +11,19 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.forms import forms
 from helpers.playground import FAULTS, alive, descendants, wait_until
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.bridges import sources
+from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.settings import config
 from puffer_sdk.sweeping import sweep as sweeping
 from puffer_sdk.sweeping import trial as trial_module
 from puffer_sdk.sweeping.serving import serve
 from puffer_sdk.sweeping.store import DONE, FAILED, STOPPED
 from puffer_sdk.sweeping.sweep import open_sweep, sweep
+from puffer_sdk.sweeping.sweep_worker import Worker
 from puffer_sdk.sweeping.trial import Bench
-from puffer_sdk.sweeping.worker import Worker
 from puffer_sdk.training import runs
 
 pytest_plugins = ["helpers.playground_fixtures"]
@@ -133,8 +133,8 @@ def test_time_to_goal_is_the_cost_of_getting_there(toy, monkeypatch):
 
 # ---- ends --------------------------------------------------------------------------------------
 
-@pytest.mark.proof
-@pytest.mark.parametrize("after", forms([0.4, 1.1, 2.3], [0.06 * k for k in range(50)]))
+@pytest.mark.long
+@pytest.mark.parametrize("after", short_or_long([0.4, 1.1, 2.3], [0.06 * k for k in range(50)]))
 def test_kill_9_loses_nothing_and_resume_counts_nothing_twice(toy, start, cli, after):
     command = ["sweep", toy, "--runs", 14, "--workers", 2, "--metric", "perf", "--seeds", 0]
     first = start(*command)
@@ -300,7 +300,7 @@ def test_a_full_disk_is_no_fault_of_the_trial(toy, monkeypatch):
     store.note(over=False, beat=time.time())
     store.add({**found.best, "env.fault": FAULTS["SEGFAULT"]}, "waiting", repeats=0)
     monkeypatch.setattr(trial_module, "FULL", 1 << 60)
-    bench = Bench(sources.find(toy), plan, found.folder / "trials")
+    bench = Bench(env_source.find(toy), plan, found.folder / "trials")
     try:
         with pytest.raises(RunError, match="disk is full") as raised:
             Worker(store, bench).run()

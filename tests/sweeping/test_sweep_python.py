@@ -12,23 +12,23 @@ import time
 
 import numpy as np
 import pytest
-from helpers.forms import forms
 from helpers.places import ROOT, SPECIMENS
 from helpers.playground import alive, descendants, flags, wait_until
 from helpers.postgres import server
 from helpers.sessions import blocks
+from helpers.short_or_long import short_or_long
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.bridges import sources, usage
+from puffer_sdk.interop.python_envs import cpu_usage, env_source
 from puffer_sdk.policy.evaluate import evaluate
 from puffer_sdk.settings import inifile
-from puffer_sdk.sweeping.plan import read
 from puffer_sdk.sweeping.storages import connect
 from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, STOPPED, Stored
 from puffer_sdk.sweeping.sweep import open_sweep, sweep
+from puffer_sdk.sweeping.sweep_plan import read
+from puffer_sdk.sweeping.sweep_worker import keep_checkpoints
 from puffer_sdk.sweeping.trial import Bench
-from puffer_sdk.sweeping.worker import keep_checkpoints
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
@@ -64,7 +64,7 @@ def here(tmp_path, monkeypatch):
 
 
 def plan_of(name: str, settings=None, ini=None):
-    source, settings = sources.find(name, ini), settings or {}
+    source, settings = env_source.find(name, ini), settings or {}
     prepared = source.prepare({key: value for key, value in settings.items()
                                if not key.startswith("sweep.")})
     return read(source, settings, prepared.config, prepared.spec, prepared.count_agents())
@@ -77,7 +77,7 @@ def test_the_default_space_fits_small_epochs_and_begins_with_the_own_settings(he
     assert plan.metric == "episode_return" and plan.env == "games.py:Guess"
     assert plan.rows["train.minibatch_size"] == {
         "distribution": "uniform_pow2", "min": 64, "max": 2048}
-    own = sources.find("games.py:Guess").resolve()
+    own = env_source.find("games.py:Guess").resolve()
     assert plan.start == {name: own[name] for name in plan.rows}
     three = plan_of("games.py:Walkers")
     assert all(three.repair({"vec.total_agents": agents})["vec.total_agents"] % 3 == 0
@@ -129,7 +129,7 @@ def bench(here):
     def go(name="games.py:Count", **settings):
         plan = plan_of(name, {**SMALL, "sweep.only": "lr", "vec.step_timeout": 1, **settings})
         (here / "trials").mkdir(exist_ok=True)
-        made.append(Bench(sources.find(name), plan, here / "trials"))
+        made.append(Bench(env_source.find(name), plan, here / "trials"))
         return made[-1]
 
     yield go
@@ -163,12 +163,12 @@ def test_the_cost_counts_processes_that_live_and_that_have_ended():
     """A burnt quarter of a second below this process, and below its child."""
     burn = "import time\nwhile time.process_time() < 0.25: pass\n"
     nested = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])\n{burn}"
-    before = usage.descendants_seconds()
+    before = cpu_usage.descendants_seconds()
     lives = subprocess.Popen([sys.executable, "-c", f"{nested}\ninput()"], stdin=subprocess.PIPE)
-    wait_until(lambda: usage.descendants_seconds() - before >= 0.48, seconds=20)
+    wait_until(lambda: cpu_usage.descendants_seconds() - before >= 0.48, seconds=20)
     lives.communicate(b"\n")
-    assert usage.descendants_seconds() - before >= 0.46      # ended: in ticks of 0.01 s
-    assert lives.pid not in usage.children(usage.os.getpid())
+    assert cpu_usage.descendants_seconds() - before >= 0.46      # ended: in ticks of 0.01 s
+    assert lives.pid not in cpu_usage.children(cpu_usage.os.getpid())
 
 
 def test_a_trial_with_workers_costs_what_they_use(bench):
@@ -212,7 +212,7 @@ def test_a_sweep_leaves_its_results(here, cli):
     assert not faults and texts["env.map"] == "maze" and texts["env.length"] == "4"
     assert texts["env.size"] == str(found.best["env.size"]) and texts["vec.step_timeout"] == "20"
     # rewards are scaled as in `train`: measured once, the same in all trials
-    scales = {sources.find("games.py:Maze").resolve(
+    scales = {env_source.find("games.py:Maze").resolve(
         ini=here / trial.facts["run"] / "config.ini").vec.reward_scale for trial in found.trials}
     assert scales == {float(texts["vec.reward_scale"])} and 0.2 < scales.pop() < 0.8
     again = puffer_sdk.train("games.py:Maze", ini=found.folder / "best.ini")
@@ -255,8 +255,8 @@ def address(request, tmp_path):
             if request.param == "grpc" else f"sqlite:///{tmp_path}/sweeps.db"
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("address", forms(["grpc"], ["grpc", "sqlite", "postgresql"]),
+@pytest.mark.long
+@pytest.mark.parametrize("address", short_or_long(["grpc"], ["grpc", "sqlite", "postgresql"]),
                          indirect=True)
 def test_a_storage_holds_a_sweep_through_kill_9_and_for_a_second_machine(here, start, cli, address):
     """kill -9 of all, resume, and somebody who has nothing but the URL."""

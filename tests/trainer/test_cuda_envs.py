@@ -19,12 +19,12 @@ from helpers.places import SPECIMENS
 from helpers.ppo_fixtures import one_thread, settings  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
-from puffer_sdk.env import library, opening, seeds, vec
+from puffer_sdk.env import library, open_env, seeds, vec
 from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, train
 from puffer_sdk.training.native.envs import build_program
-from puffer_sdk.training.native.errors import failure
-from puffer_sdk.training.native.ppo import NativePPO
+from puffer_sdk.training.native.native_ppo import NativePPO
+from puffer_sdk.training.native.trainer_errors import failure
 
 SMALL = dict(hidden_size=20, num_layers=2, horizon=50, minibatch_size=50 * 16,
              total_timesteps=10**5, learning_rate=0.02)
@@ -47,7 +47,7 @@ def mode(request, monkeypatch):
 
 @cache
 def opened(folder) -> library.Library:
-    return opening.load(folder)
+    return open_env.load(folder)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_a_run_is_the_one_that_the_cpus_envs_make(game, make, wanted, mode):
     assert sum(log.get("n", 0) for _, log, _ in want[:-2]) > 20     # episodes came to an end
     with make(game) as trainer:
         check(story(trainer, 4), want)
-        assert trainer.gpu()["plays"]
+        assert trainer.gpu()["envs_on_gpu"]
 
 
 @pytest.mark.skipif(ROUNDS, reason="a GPU's own arithmetic plays other episodes")
@@ -138,7 +138,7 @@ def test_values_of_final_observations_are_those_of_the_cpus_trainer(game, cut, h
             kept = want["truncated"] == 2
             for name in "truncated", "rewards", "values", "bootstrap", "obs":
                 assert got[name].tobytes() == want[name].tobytes(), name
-            assert got["finals"][kept].tobytes() == want["finals"][kept].tobytes()
+            assert got["final_values"][kept].tobytes() == want["final_values"][kept].tobytes()
             found += kept.sum()
             for trainer in cpu, gpu:
                 trainer.update()
@@ -255,7 +255,7 @@ def test_kernels_of_the_program_are_timed(make):
         kernels, memory = trainer.kernels(), trainer.gpu()["used"]
     with make("target", plays=False) as other:
         run(other, 1)
-        assert memory > other.gpu()["used"] and not other.gpu()["plays"]
+        assert memory > other.gpu()["used"] and not other.gpu()["envs_on_gpu"]
     assert kernels["envs_step"]["calls"] == 2 * 2 * 50 and kernels["envs_step"]["seconds"] > 0
     assert kernels["envs_log"]["calls"] == 2 * 2 and "puffer_envs_step" not in kernels
 
@@ -393,11 +393,11 @@ def test_a_program_of_another_environment_is_refused(make, folders):
             assert error.message == "the program has no kernel puffer_envs_facts"
         trainer.program = build_program(folders["pendulum"])
         run(trainer, 1)
-        assert trainer.gpu()["plays"]
+        assert trainer.gpu()["envs_on_gpu"]
         trainer.program = None
         trainer.barrier(make_envs(folders["pendulum"]))
         run(trainer, 1)                             # and on the CPU again
-        assert not trainer.gpu()["plays"]
+        assert not trainer.gpu()["envs_on_gpu"]
 
 
 def test_more_envs_than_before_get_more_room(faulty):
@@ -498,7 +498,8 @@ def test_what_commands_say_of_environments_on_the_gpu(target, tmp_path):
     done = puffer("profile", target, *SHORT[2:10], "--seconds", "0.5", "--vec.device", "cuda",
                   "--format", "json")
     found = json.loads(done.stdout)
-    assert found["gpu"]["plays"] and "envs_step" in [each["name"] for each in found["kernels"]]
+    assert found["gpu"]["envs_on_gpu"]
+    assert "envs_step" in [each["name"] for each in found["kernels"]]
     done = puffer("train", target, *SHORT, "--runs-dir", tmp_path, "--vec.device", "cuda")
     assert HAS_DRIVER or "on an emulated GPU, environments too (PUFFER_CUDA=" in done.stderr
 

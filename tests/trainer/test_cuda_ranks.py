@@ -18,7 +18,7 @@ from helpers.places import SPECIMENS, TESTS
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.env import library, opening, vec
+from puffer_sdk.env import library, open_env, vec
 from puffer_sdk.settings import config
 
 SMALL = dict(hidden_size=20, num_layers=2, horizon=6, minibatch_size=6 * 16, total_timesteps=10**5,
@@ -39,7 +39,7 @@ def mode(request, monkeypatch):
 
 @cache
 def opened(folder) -> library.Library:
-    return opening.load(folder)
+    return open_env.load(folder)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_weights(make, changes, mode):
 
 
 def test_each_rank_picks_among_its_own(make):
-    """Drawn by what its own advantages are, and dealt once a lap."""
+    """Drawn by what its own advantages are, and dealt once a epoch_pass."""
     drawn, alone = make("target", path="cuda", gpus=[0, 0]), make("target", path="cuda", gpus=[0])
     for trainer in (drawn, alone):
         trainer.rollout()
@@ -153,7 +153,7 @@ def test_each_rank_learns_from_those_of_its_agents_that_live(make, alpha, desert
     assert minibatches > 0 and 5 < len(living) < (32 if deserted else 64)
     rows = picks[0][:, :8] if deserted else picks[0]
     assert np.isin(rows, living).all() and (picks[0][:, 8:] >= 32).all()
-    for trainer in (cpu, gpu) if alpha else (cpu,):     # decks are the same without advantages
+    for trainer in (cpu, gpu) if alpha else (cpu,):     # orders are the same without advantages
         trainer.replay(*picks)
     want, got = cpu.update(), gpu.update()
     assert got == pytest.approx(want, rel=1e-4, abs=1e-5) and gpu.counters == cpu.counters

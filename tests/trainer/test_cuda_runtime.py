@@ -10,7 +10,7 @@ import pytest
 from helpers.places import TESTS
 
 from puffer_sdk.toolchain import compilers, cuda_finding
-from puffer_sdk.training.native import cuda, sources
+from puffer_sdk.training.native import cuda, trainer_sources
 
 HERE = TESTS / "trainer" / "cuda_device"
 CHECKS = ("opening", "memory", "pinning", "products", "a_sum_in_other_memory",
@@ -30,12 +30,12 @@ def run(tmp_path_factory):
     compilers.compile_to(products, [*compilers.find_compiler().command, "-shared", "-fPIC", "-O1",
                                     HERE / "fake_cublaslt.c"],
                          source=HERE / "fake_cublaslt.c", what="a cuBLASLt")
-    device = sources.home() / "trainer" / "device" / "cuda" / "device.cu"
+    device = trainer_sources.home() / "trainer" / "device" / "cuda" / "device.cu"
     arch = next(iter(cuda_finding.list_archs(nvcc)))
     compilers.compile_to(
         program, [nvcc.path, *cuda.HOST_FLAGS, "-cudart", "none", "-O1", "-Xcompiler", "-rdynamic",
                   f"-arch=sm_{arch}", f"-I{HERE}",
-                  *(f"-I{place}" for place in sources.include_dirs()), device,
+                  *(f"-I{place}" for place in trainer_sources.include_dirs()), device,
                   HERE / "fake_cuda.cc",
                   HERE / "check_device.cc", "-ldl"],
         source=device, what="the device layer", timeout=cuda.TIMEOUT)

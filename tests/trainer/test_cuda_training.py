@@ -20,9 +20,9 @@ from helpers.places import ROOT, SPECIMENS
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.env import library, opening, vec
+from puffer_sdk.env import library, open_env, vec
 from puffer_sdk.settings import config
-from puffer_sdk.training import checkpoint, worker
+from puffer_sdk.training import checkpoint, train_worker
 from puffer_sdk.training.pacing import SNAPSHOT, Pace
 
 CASES = {
@@ -53,7 +53,7 @@ def case(request):
 
 @cache
 def opened(folder) -> library.Library:
-    return opening.load(folder)
+    return open_env.load(folder)
 
 
 def make_envs(folder, **about) -> vec.VecEnv:
@@ -212,7 +212,8 @@ def check_rollout(got, want, slots: int) -> int:
     for name in (set(BUFFERS) & set(want)) - {"truncated"} if not ROUNDS else ("obs",):
         np.testing.assert_array_equal(got[name], want[name], name)
     limit = 1e-4 if ROUNDS else 0
-    np.testing.assert_allclose(got["finals"][kept], want["finals"][kept], rtol=limit, atol=limit)
+    np.testing.assert_allclose(got["final_values"][kept], want["final_values"][kept],
+                               rtol=limit, atol=limit)
     return int(kept.sum())
 
 
@@ -228,7 +229,7 @@ def test_values_of_final_observations_have_the_bits_of_the_cpus(case, mode):
         want, got = cpu.rollout_tensors, gpu.rollout_tensors
         kept += check_rollout(got, want, slots)
         if ROUNDS or horizon >= 16:             # what has no slot counts otherwise
-            for name in {*BUFFERS, "finals"} & set(want):
+            for name in {*BUFFERS, "final_values"} & set(want):
                 got[name][...] = want[name]
             gpu.touch()
         else:
@@ -269,22 +270,23 @@ def test_final_observations_of_compiled_envs(games, how, mode):
             alike = (got["actions"] == want["actions"]).all((1, 2))     # and so the same episodes
             kept = alike[:, None] & (want["truncated"] == 2)
             np.testing.assert_array_equal(got["truncated"][alike], want["truncated"][alike])
-            np.testing.assert_allclose(got["finals"][kept], want["finals"][kept], 0.02, 0.05)
+            np.testing.assert_allclose(got["final_values"][kept], want["final_values"][kept],
+                                       0.02, 0.05)
             assert alike.sum() > 40
         else:
             check_rollout(got, want, SMALL["horizon"])
         for native in (cpu, gpu):
             native.update()
-    assert not how.get("timed") or gpu.kernels()["finals_store"]["calls"] >= 4 * 4
+    assert not how.get("timed") or gpu.kernels()["final_values_store"]["calls"] >= 4 * 4
 
 
 @pytest.mark.skipif(HAS_DRIVER, reason="the emulated device counts")
 def test_without_final_observations_nothing_is_different(games):
     """And where no episode is cut off, the host does not wait for any."""
-    def make(limit, has_finals=True, **how):
+    def make(limit, has_final_obs=True, **how):
         envs = make_envs(games["cartpole"], env_settings={
             **config.resolve(games["cartpole"]).env, "max_steps": limit})
-        if not has_finals:
+        if not has_final_obs:
             envs._final_observations = envs._has_final = None
         return make_native(vec=envs, path="cuda", **SMALL, **how)
 
@@ -297,7 +299,7 @@ def test_without_final_observations_nothing_is_different(games):
     slices, ticks = 4, SMALL["horizon"] + 1
     assert waits(plain) == waits(none) == (slices * ticks + 1, 0)
     assert waits(some) == (slices * ticks + slices + 1, 0)
-    assert "finals" not in plain.rollout_tensors and "finals" in none.rollout_tensors
+    assert "final_values" not in plain.rollout_tensors and "final_values" in none.rollout_tensors
     assert set(plain.rollout_tensors["truncated"].flat) == {0, 1}
     more = 4 * (1 + 4 + 2 * 20)             # of each tick: a value, an observation, a state
     assert none.stats()["bytes"] - plain.stats()["bytes"] > 64 * SMALL["horizon"] * more
@@ -305,7 +307,7 @@ def test_without_final_observations_nothing_is_different(games):
     for native in timed:
         run(native, 1)
     plain, none = (set(native.kernels()) for native in timed)
-    assert none - plain == {"finals_keep"} and not plain - none
+    assert none - plain == {"final_obs_keep"} and not plain - none
 
 
 def test_bad_final_observations_are_told_as_the_cpus_are():
@@ -417,9 +419,9 @@ def test_a_checkpoint_moves_between_cpu_and_gpu(tmp_path):
 # ---- what it refuses -----------------------------------------------------------------------------
 
 def test_settings_that_a_gpu_cannot_do_are_refused():
-    with pytest.raises(UsageError, match="has neither `overlap` nor `timed`"):
+    with pytest.raises(UsageError, match="has neither `async` nor `timed`"):
         make_native(path="generic", async_=True)
-    with pytest.raises(UsageError, match="has neither `overlap` nor `timed`"):
+    with pytest.raises(UsageError, match="has neither `async` nor `timed`"):
         make_native(path="generic", timed=True)
 
 
@@ -533,7 +535,7 @@ def test_weights_are_not_downloaded_each_epoch(device, async_, often):
         config=SimpleNamespace(train=SimpleNamespace(device=device, async_=async_)),
         group=SimpleNamespace(size=1), epoch=SimpleNamespace(due=False), pace=Pace(),
         is_kept_epoch=lambda: False)
-    needs = worker._Worker.needs_snapshot
+    needs = train_worker._Worker.needs_snapshot
     assert needs(child) == often
     child.pace._snapshot -= SNAPSHOT + 0.1
     assert needs(child)

@@ -50,7 +50,7 @@ def test_what_it_measured_is_kept(day):
     found = json.loads((day / "gpu.json").read_text())
     probe = found["probe"]
     for name in ("graph of 7", "graph of 1, waited for each time", "upload of 24 bytes",
-                 "deck_shuffle of 1024"):
+                 "segments_shuffle of 1024"):
         assert probe[name]["value"] > 0 and probe[name]["unit"] == "us", name
     assert probe["heap given"]["value"] == probe["heap asked for"]["value"] == 1 << 20
     assert probe["memory of the process can be locked"] == {"value": 1, "unit": ""}

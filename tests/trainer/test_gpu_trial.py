@@ -16,15 +16,15 @@ from puffer_sdk.base.errors import BuildError, PufferError, RunError, UsageError
 from puffer_sdk.env import build
 from puffer_sdk.env.abi import ffi
 from puffer_sdk.env.gpu import programs
-from puffer_sdk.env.opening import make as make_envs
+from puffer_sdk.env.open_env import make as make_envs
 from puffer_sdk.projects import gpu_probes
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import cuda_finding, gpu, gpu_kept, libraries
-from puffer_sdk.training import backends, checkpoint, worker
+from puffer_sdk.training import backends, checkpoint, train_worker
 from puffer_sdk.training import train as training
-from puffer_sdk.training.jobs import TrainJob
-from puffer_sdk.training.native import cuda, gpu_trial, library
-from puffer_sdk.training.native.ppo import NativePPO, choose_gpus
+from puffer_sdk.training.native import cuda, gpu_trial, trainer_library
+from puffer_sdk.training.native.native_ppo import NativePPO, choose_gpus
+from puffer_sdk.training.train_job import TrainJob
 
 pytest_plugins = ["helpers.cuda_places"]
 
@@ -39,7 +39,7 @@ def compiled(tmp_path_factory):
     """A cache with the CPU trainer; and the trainer on an emulated GPU."""
     def make(folder):
         (folder / "trainer").mkdir()
-        for path in (library.build_trainer(), cuda.build_emulated()):
+        for path in (trainer_library.build_trainer(), cuda.build_emulated()):
             shutil.copy(path, folder / "trainer")
             shutil.copy(libraries.mac_file(path), folder / "trainer")
     return once(tmp_path_factory, "gpu-trial", make)
@@ -289,7 +289,7 @@ def test_a_gpu_that_fails_in_the_first_epoch(squared, tmp_path, monkeypatch):
         folder.mkdir()
         job = TrainJob.of(build.build(squared), chosen, spec_hash="", resume=None, model=None,
                           checkpoints=folder / "checkpoints", best=folder / "best.safetensors")
-        done = worker.work(job, link)
+        done = train_worker.work(job, link)
         assert done["step"] == 2048
         last = sorted((folder / "checkpoints").iterdir())[-1]
         return [payload for kind, payload in link.said if kind == "device"], checkpoint.load(last)

@@ -9,9 +9,9 @@ import pytest
 import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.settings import config
-from puffer_sdk.training.native import handle, library
+from puffer_sdk.training.native import handle, trainer_library
 from puffer_sdk.training.native.actor import NativeActor
-from puffer_sdk.training.native.ppo import NativePPO
+from puffer_sdk.training.native.native_ppo import NativePPO
 from puffer_sdk.training.schedules import LOSSES
 
 SIZES = {"vec.total_agents": 32, "train.horizon": 8, "train.minibatch_size": 64,
@@ -100,7 +100,7 @@ def test_timers_and_stats_add_up(envs, settings):
         assert timers["env"] + timers["forward"] >= stats["rollout"]
         assert sum(stats["seconds"].values()) <= 1.2 * stats["threads"] * (
             stats["rollout"] + stats["update"])
-        assert stats["threads"] == 2 and stats["path"] in library.available_paths()
+        assert stats["threads"] == 2 and stats["path"] in trainer_library.available_paths()
         again = trainer.stats()
         assert again["rollout"] == again["update"] == 0 and not any(again["seconds"].values())
         assert trainer.take_timers() == {"env": 0, "forward": 0, "train": 0}
@@ -283,8 +283,8 @@ def test_paths(envs, settings, monkeypatch):
     monkeypatch.setenv("PUFFER_TRAINER_PATH", "generic")
     with NativePPO(envs(), settings()) as trainer:
         assert trainer.stats()["path"] == "generic"
-    assert "generic" in library.available_paths()
-    absent = {"avx2", "avx512", "neon"} - set(library.available_paths())
+    assert "generic" in trainer_library.available_paths()
+    absent = {"avx2", "avx512", "neon"} - set(trainer_library.available_paths())
     for path in absent:
         with pytest.raises(UsageError):
             NativePPO(envs(), settings(), path=path)
@@ -292,7 +292,7 @@ def test_paths(envs, settings, monkeypatch):
 
 def test_bf16_works_or_is_refused(envs, settings):
     wanted = settings(train__precision="bf16")
-    if library.matmul_rate("auto", "bf16", 1, 0.01):
+    if trainer_library.matmul_rate("auto", "bf16", 1, 0.01):
         with NativePPO(envs(), wanted) as trainer:
             assert math.isfinite(learn(trainer, 2)["loss/value"])
     else:

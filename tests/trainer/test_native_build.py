@@ -15,7 +15,7 @@ from puffer_sdk.env import abi
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import compilers, libraries
 from puffer_sdk.training import backends
-from puffer_sdk.training.native import library
+from puffer_sdk.training.native import trainer_library
 
 SOURCES = {"kernels/kernels.h": "int one(void);\n",
            "kernels/cpu/one.c": '#include "kernels/kernels.h"\n'
@@ -40,17 +40,17 @@ def small(tmp_path, monkeypatch):
 
 
 def test_one_command_once(small, capsys):
-    first = library.build_trainer(verbose=True)
+    first = trainer_library.build_trainer(verbose=True)
     said = capsys.readouterr().err.splitlines()
     assert first.parent == small / "cache/trainer" and libraries.is_intact(first)
     assert said[0] == "compiling the trainer, once for this machine ..." and len(said) == 2
     assert "-ffp-contract=off" in said[1] and "-march" not in said[1]
-    assert library.build_trainer(verbose=True) == first
+    assert trainer_library.build_trainer(verbose=True) == first
     assert capsys.readouterr().err == ""
 
 
 def test_the_shown_command_makes_the_same_library(small, capsys):
-    made = library.build_trainer(verbose=True)
+    made = trainer_library.build_trainer(verbose=True)
     words = shlex.split(capsys.readouterr().err.splitlines()[1])
     words[words.index("-o") + 1] = str(small / "again.so")
     subprocess.run(words, check=True)
@@ -58,17 +58,17 @@ def test_the_shown_command_makes_the_same_library(small, capsys):
 
 
 def test_the_key_covers_what_the_library_depends_on(small, monkeypatch):
-    names = [library.build_trainer().name]
+    names = [trainer_library.build_trainer().name]
 
     def changed() -> None:
-        names.append(library.build_trainer().name)
+        names.append(trainer_library.build_trainer().name)
 
     for path in (small / "kernels/kernels.h", small / "trainer/cpu/two.c"):
         path.write_text(path.read_text() + "\n")
         changed()
     (small / "kernels/cpu/three.c").write_text("int three;\n")
     changed()
-    monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DX"))
+    monkeypatch.setattr(trainer_library, "FLAGS", (*trainer_library.FLAGS, "-DX"))
     changed()
     monkeypatch.setattr(compilers, "cpu_features_key", lambda: "another cpu")
     changed()
@@ -78,18 +78,18 @@ def test_the_key_covers_what_the_library_depends_on(small, monkeypatch):
     changed()
     assert len(set(names)) == len(names) == 7
     kept = sorted(path.name for path in (small / "cache/trainer").glob("*.so"))
-    assert kept == sorted(names[-library.KEEP:])
+    assert kept == sorted(names[-trainer_library.KEEP:])
 
 
 @pytest.mark.parametrize("damage", ["cut", "mac"])
 def test_a_damaged_library_is_compiled_again(small, damage):
-    path = library.build_trainer()
+    path = trainer_library.build_trainer()
     whole = path.read_bytes()
     if damage == "cut":
         path.write_bytes(whole[:1000])
     else:
         libraries.mac_file(path).unlink()
-    assert library.build_trainer() == path and path.read_bytes() == whole
+    assert trainer_library.build_trainer() == path and path.read_bytes() == whole
     assert libraries.is_intact(path)
 
 
@@ -97,20 +97,20 @@ def test_a_library_that_is_whole_and_does_not_open_is_compiled_again(small, monk
     # another interface for this test alone: libraries that are open keep theirs
     declared = abi.declare([small / "trainer/puffer_trainer.h"])
     monkeypatch.setattr(abi, "trainer_ffi", lambda: declared)
-    library.library.cache_clear()
+    trainer_library.library.cache_clear()
     try:
-        path = library.build_trainer()
+        path = trainer_library.build_trainer()
         path.write_bytes(b"of another system")
         libraries.seal(path)
-        assert library.library().two() == 2
+        assert trainer_library.library().two() == 2
     finally:
-        library.library.cache_clear()
+        trainer_library.library.cache_clear()
 
 
 def test_a_compilers_error_is_ours_to_mend(small):
     (small / "trainer/cpu/two.c").write_text("int two(void) { return }\n")
     with pytest.raises(BuildError, match="the compiler refused the trainer") as caught:
-        library.build_trainer()
+        trainer_library.build_trainer()
     assert caught.value.exit_status == 3 and "two.c:1" in caught.value.where
     assert "--train.backend torch" in caught.value.hint and caught.value.detail
     with pytest.raises(BuildError) as caught:       # eval has no such setting to follow
@@ -123,29 +123,29 @@ def test_sources_that_are_not_there(small):
     for name in ("kernels", "trainer"):
         shutil.rmtree(small / name)
     with pytest.raises(BuildError, match="sources of the native trainer are missing"):
-        library.build_trainer()
+        trainer_library.build_trainer()
 
 
 def test_looking_for_it_leaves_no_trace(small):
-    assert library.find_built() is None and not (small / "cache").exists()
-    made = library.build_trainer()
-    assert library.find_built() == made
+    assert trainer_library.find_built() is None and not (small / "cache").exists()
+    made = trainer_library.build_trainer()
+    assert trainer_library.find_built() == made
     made.write_bytes(b"")
-    assert library.find_built() is None
+    assert trainer_library.find_built() is None
 
 
 def test_no_compiler(small, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     with pytest.raises(BuildError, match="no C compiler"):
-        library.build_trainer()
+        trainer_library.build_trainer()
 
 
 def test_a_cache_that_cannot_be_written(small, monkeypatch, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(paths.tempfile, "gettempdir", lambda: str(tmp_path / "spare"))
-    made = library.build_trainer()
+    made = trainer_library.build_trainer()
     assert (tmp_path / "spare") in made.parents and libraries.is_intact(made)
     assert "for the native trainer" in capsys.readouterr().err
 
@@ -162,7 +162,7 @@ def test_several_processes_at_once(small):
             check=False), range(4)))
     assert [one.returncode for one in done] == [0] * 4, done
     assert len({one.stdout for one in done}) == 1
-    assert libraries.is_intact(library.build_trainer())
+    assert libraries.is_intact(trainer_library.build_trainer())
     assert [path.suffix for path in sorted((small / "cache/trainer").iterdir())] == [
         ".so", ".mac"]
 

@@ -11,9 +11,9 @@ from helpers.native_fixtures import VARIANTS, as_bytes, make_native, run
 from helpers.places import ROOT
 from helpers.ppo_fixtures import FakeVec, one_thread, settings  # noqa: F401   one_thread is a fixture
 
-from puffer_sdk.env import abi, opening, vec
-from puffer_sdk.training.native import handle, library, sources
-from puffer_sdk.training.native.ppo import NativePPO
+from puffer_sdk.env import abi, open_env, vec
+from puffer_sdk.training.native import handle, trainer_library, trainer_sources
+from puffer_sdk.training.native.native_ppo import NativePPO
 
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 SQUARED = dict(total_agents=40, env_settings={"size": 5})
@@ -25,7 +25,7 @@ SMALL = dict(hidden_size=20, num_layers=2, horizon=9, minibatch_size=9 * 7, tota
 
 @cache
 def opened(folder):
-    return opening.load(folder)
+    return open_env.load(folder)
 
 
 def make_envs(folder, seed=3, **about):
@@ -201,11 +201,11 @@ def compile_generic(compiler: str, level: str, folder):
     stub = folder / "others.c"
     stub.write_text('#include "kernels/kernels.h"\nconst Kernels '
                     'kernels_avx2, kernels_avx512, kernels_bf16, kernels_neon;\n')
-    files = [path for path in sources.for_cpu()
+    files = [path for path in trainer_sources.for_cpu()
              if path.stem not in ("avx2", "avx512", "bf16", "neon")]
     made = folder / f"{compiler}{level}.so"
-    flags = [level if flag == "-O3" else flag for flag in library.FLAGS]
-    subprocess.run([compiler, *flags, *(f"-I{place}" for place in sources.include_dirs()),
+    flags = [level if flag == "-O3" else flag for flag in trainer_library.FLAGS]
+    subprocess.run([compiler, *flags, *(f"-I{place}" for place in trainer_sources.include_dirs()),
                     *map(str, files), str(stub), "-lm", "-o", str(made)], check=True)
     return abi.trainer_ffi().dlopen(str(made))
 
@@ -213,7 +213,7 @@ def compile_generic(compiler: str, level: str, folder):
 @pytest.mark.parametrize("level", ["-O1", "-O2", "-O3"])
 def test_every_compiler_and_level_gives_the_pinned_bytes(squared, tmp_path, monkeypatch, level):
     """gcc, and clang where there is one."""
-    assert "-O3" in library.FLAGS
+    assert "-O3" in trainer_library.FLAGS
     for compiler in filter(shutil.which, ("gcc", "clang")):
         lib = compile_generic(compiler, level, tmp_path)
         monkeypatch.setattr(handle, "library", lambda lib=lib: lib)

@@ -6,15 +6,15 @@ import re
 
 import numpy as np
 import pytest
-from helpers.forms import forms
 from helpers.native_fixtures import PATHS, as_bytes, make_native, run
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base.errors import PufferError, RunError, UsageError
 from puffer_sdk.env import abi
 from puffer_sdk.training.native.actor import NativeActor
-from puffer_sdk.training.native.errors import HINTS, failure, kinds, refusal
-from puffer_sdk.training.native.library import available_paths
+from puffer_sdk.training.native.trainer_errors import HINTS, failure, kinds, refusal
+from puffer_sdk.training.native.trainer_library import available_paths
 
 every_path = pytest.mark.parametrize("path", PATHS)
 SIZES = dict(sizes=(3, 1), num_layers=2)
@@ -116,7 +116,7 @@ def test_an_agent_without_a_legal_action_is_named(path):
         native.rollout()
     assert "this head's 3" in caught.value.expected and caught.value.where == "tick 0"
     vec.observe = lambda: (vec.action_mask.fill(1), vec.action_mask[:, 0].fill(0))
-    native.barrier(vec)
+    native.restart_envs(vec)
     native.rollout()                        # a continuous head needs no legal byte
 
 
@@ -219,8 +219,8 @@ def heap_in_use() -> int:
     return info.uordblks + info.hblkhd
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("changes", forms(
+@pytest.mark.long
+@pytest.mark.parametrize("changes", short_or_long(
     [dict(hidden_size=70, threads=2)],
     [dict(), dict(prio_alpha=0.0), dict(hidden_size=70, threads=2)]))
 def test_nothing_is_allocated_after_the_first_epoch(changes):

@@ -1,16 +1,15 @@
-"""The native trainer against the referee: the same rollouts and segments give the same numbers.
+"""The native trainer against the reference: the same rollouts and segments give the same numbers.
 
 Tolerances. Losses, V, w, advantages and gradients (seen through momentum) agree within 1e-5 after
 one update from one state, and weights within 1e-3 after ten updates that nobody sets right. A
 weight's step needs more than 1e-5: Newton-Schulz multiplies a direction in which the gradient all
 but vanishes by up to 493 (the product of its five linear coefficients), and rounding errors of
 1e-7 live there too, so a step may differ by 5e-5 of itself. Where the algorithm has a kink, a
-rounding error decides on which side of it a row lies: see Referee.margin.
+rounding error decides on which side of it a row lies: see Reference.margin.
 """
 import numpy as np
 import pytest
 import torch
-from helpers.forms import forms
 from helpers.native_fixtures import (
     PATHS,
     VARIANTS,
@@ -18,12 +17,13 @@ from helpers.native_fixtures import (
     copy_rollout,
     distance,
     make_native,
-    make_referee,
+    make_reference,
     pair,
     run,
     updates,
 )
 from helpers.ppo_fixtures import FakeVec, Recall, one_thread  # noqa: F401   one_thread is a fixture
+from helpers.short_or_long import short_or_long
 
 AT_A_KINK, NEAR_A_KINK = 1e-6, 1e-5
 BYTES = dict(dtype=np.uint8)
@@ -73,12 +73,12 @@ def check_update(want, got, about) -> None:
 
 
 @every_case
-def test_an_update_equals_the_referees(case):
-    """Ten times, each from the referee's weights and optimiser state."""
-    referee, natives = pair(**case)
+def test_an_update_equals_the_references(case):
+    """Ten times, each from the reference's weights and optimiser state."""
+    reference, natives = pair(**case)
     compared = 0
-    for epoch, path, want, got in updates(referee, natives, 10, together=True):
-        if referee.margin > AT_A_KINK:
+    for epoch, path, want, got in updates(reference, natives, 10, together=True):
+        if reference.margin > AT_A_KINK:
             check_update(want, got, (path, epoch))
             compared += 1
     assert compared >= 5 * len(natives)
@@ -89,10 +89,10 @@ def test_bf16_learns_the_same_to_its_precision():
     for variant in VARIANTS.values():
         if "precision" not in variant:
             continue
-        referee, _ = pair(warm=1, hidden_size=33)
+        reference, _ = pair(warm=1, hidden_size=33)
         native = make_native(hidden_size=33, **variant)
-        native.load_counters(referee.counters)
-        for epoch, _, want, got in updates(referee, {"bf16": native}, 5, together=True):
+        native.load_counters(reference.counters)
+        for epoch, _, want, got in updates(reference, {"bf16": native}, 5, together=True):
             assert distance(got.rows["values_now"], want.rows["values_now"]) < 0.01, epoch
             for name in ("muon.encoder", "muon.layers.0", "muon.decoder"):
                 change = np.linalg.norm(got.tensors[name] - want.tensors[name])
@@ -100,7 +100,7 @@ def test_bf16_learns_the_same_to_its_precision():
 
 
 def test_segments_are_picked_anew_for_each_minibatch():
-    """From the V and w that the minibatch before left behind, as the referee does.
+    """From the V and w that the minibatch before left behind, as the reference does.
 
     A pick is a uniform among partial sums: one in 100,000 is decided by rounding, so that the same
     segments may be expected here.
@@ -112,11 +112,11 @@ def test_segments_are_picked_anew_for_each_minibatch():
 
 
 @every_case
-def test_ten_updates_stay_with_the_referee(case):
-    referee, natives = pair(**case)
-    start, nearest = referee.state_tensors(), 1.0
-    for epoch, path, want, got in updates(referee, natives, 10):        # noqa: B007
-        nearest = min(nearest, referee.margin)
+def test_ten_updates_stay_with_the_reference(case):
+    reference, natives = pair(**case)
+    start, nearest = reference.state_tensors(), 1.0
+    for epoch, path, want, got in updates(reference, natives, 10):        # noqa: B007
+        nearest = min(nearest, reference.margin)
         if epoch < 9:
             continue
         apart = max(distance(got.tensors[name], value) for name, value in want.tensors.items())
@@ -124,21 +124,21 @@ def test_ten_updates_stay_with_the_referee(case):
     assert distance(want.tensors["decoder"], start["decoder"]) > 0.01
 
 
-def replay_one(referee, natives, rows) -> None:
+def replay_one(reference, natives, rows) -> None:
     """One update of each from these rows, in place of what they would pick."""
     rows, q = np.array(rows), np.linspace(0.5, 1.5, np.size(rows), dtype=np.float32)
     q = q.reshape(rows.shape)
-    referee._pick = lambda advantage, number, beta: (rows[number], q[number])
-    referee.rollout()
-    metrics = referee.update()
+    reference._pick = lambda advantage, number, beta: (rows[number], q[number])
+    reference.rollout()
+    metrics = reference.update()
     for path, native in natives.items():
-        copy_rollout(referee, native)
+        copy_rollout(reference, native)
         native.replay(rows, q)
         got = native.update()
         assert got["loss/value"] == pytest.approx(metrics["loss/value"], rel=1e-5), path
-        for name, value in referee.state_tensors().items():
+        for name, value in reference.state_tensors().items():
             assert distance(native.state_tensors()[name], value) < 5e-5, (path, name)
-        for name, value in referee.rows_now().items():
+        for name, value in reference.rows_now().items():
             assert distance(native.rollout_tensors[name], value) < 1e-5, (path, name)
 
 
@@ -154,25 +154,25 @@ def test_products_within_rounding_of_zero_have_the_slope_of_their_side():
             super().observe()
             self.observations *= 1e-7
     vecs = [Faint((3,), 9, 5) for _ in range(1 + len(PATHS))]
-    referee = make_referee(vec=vecs[0])
+    reference = make_reference(vec=vecs[0])
     natives = {path: make_native(vec=vec, path=path)
                for path, vec in zip(PATHS, vecs[1:])}
-    replay_one(referee, natives, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
+    replay_one(reference, natives, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
 
 
 def test_a_logstd_beyond_its_clamp_has_no_gradient():
-    referee, natives = pair((1, 3, 1))
-    tensors = {**referee.state_tensors(), "logstd": np.array([2.5, -0.3], np.float32)}
-    for trainer in (referee, *natives.values()):
+    reference, natives = pair((1, 3, 1))
+    tensors = {**reference.state_tensors(), "logstd": np.array([2.5, -0.3], np.float32)}
+    for trainer in (reference, *natives.values()):
         trainer.load_state_tensors(tensors)
-    replay_one(referee, natives, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
+    replay_one(reference, natives, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
     moments = [native.state_tensors()["adam.m.logstd"] for native in natives.values()]
     assert all(first == 0 and second != 0 for first, second in moments)
 
 
-def test_the_first_weights_are_the_referees():
+def test_the_first_weights_are_the_references():
     changes = dict(sizes=(3, 1), hidden_size=33, num_layers=3, seed=2**50 + 7)
-    want = make_referee(**changes).state_tensors()
+    want = make_reference(**changes).state_tensors()
     for path in PATHS:
         got = make_native(path=path, **changes).state_tensors()
         assert set(got) == set(want)
@@ -193,19 +193,19 @@ def advantages_of(kind: str, agents: int) -> np.ndarray:
 
 @pytest.mark.parametrize("alpha, beta0", [(0.8, 0.2), (0.3, 0.0), (1.0, 1.0), (1.7, 0.5)])
 @pytest.mark.parametrize("kind", ["spread", "zero", "one"])
-def test_prioritised_segments_are_the_referees(alpha, beta0, kind):
+def test_prioritised_segments_are_the_references(alpha, beta0, kind):
     changes = dict(vec=dict(num_agents=101), prio_alpha=alpha, prio_beta0=beta0,
                    minibatch_size=7 * 23, total_timesteps=101 * 7 * 10)
-    referee, native, advantage = make_referee(**changes), make_native(**changes), \
+    reference, native, advantage = make_reference(**changes), make_native(**changes), \
         advantages_of(kind, 101)
     drawn = set()
     for epoch in (0, 3, 9):
-        for trainer in (referee, native):
+        for trainer in (reference, native):
             trainer.load_counters({**trainer.counters, "epoch": epoch})
         beta = beta0 + (1 - beta0) * epoch / 10
         for number in range(4):
             rows, q = native.pick(advantage, number)
-            want_rows, want_q = referee._pick(torch.from_numpy(advantage), number, beta)
+            want_rows, want_q = reference._pick(torch.from_numpy(advantage), number, beta)
             np.testing.assert_array_equal(rows, want_rows)
             np.testing.assert_allclose(q, want_q, rtol=1e-6)
             drawn.add(tuple(rows))
@@ -215,15 +215,15 @@ def test_prioritised_segments_are_the_referees(alpha, beta0, kind):
 @pytest.mark.parametrize("agents, segments", [(9, 3), (9, 4), (10, 7), (1, 1), (1000, 300)])
 def test_decks_are_the_referees_over_several_laps(agents, segments):
     changes = dict(vec=dict(num_agents=agents), prio_alpha=0.0, minibatch_size=7 * segments)
-    referee, native = make_referee(**changes), make_native(**changes)
+    reference, native = make_reference(**changes), make_native(**changes)
     advantage = np.zeros((agents, 7), np.float32)
     for epoch in (0, 1, 5):
-        for trainer in (referee, native):
+        for trainer in (reference, native):
             trainer.load_counters({**trainer.counters, "epoch": epoch})
         dealt = []
         for number in (*range(8), 2):           # back to an earlier lap too
             rows, q = native.pick(advantage, number)
-            np.testing.assert_array_equal(rows, referee._pick(torch.zeros(1), number, 1.0)[0])
+            np.testing.assert_array_equal(rows, reference._pick(torch.zeros(1), number, 1.0)[0])
             assert (q == 1).all()
             dealt += rows.tolist()
         assert sorted(dealt[:agents]) == list(range(agents)) or agents > 8 * segments
@@ -246,16 +246,16 @@ def test_an_update_takes_the_segments_that_pick_shows(alpha):
 
 @pytest.mark.parametrize("replay_ratio, steps", [(1.0, [3, 6, 9, 12]), (0.25, [0, 1, 2, 3]),
                                                  (0.1, [0, 0, 0, 1]), (2.5, [7, 15, 22, 30])])
-def test_schedules_carry_and_counters_are_the_referees(replay_ratio, steps):
+def test_schedules_carry_and_counters_are_the_references(replay_ratio, steps):
     changes = dict(replay_ratio=replay_ratio, anneal_lr=1, anneal_ent_coef=1, min_lr_ratio=0.1,
                    min_ent_coef_ratio=0.3, ent_coef=0.2, total_timesteps=63 * 4 + 5)
-    referee, native = make_referee(**changes), make_native(**changes)
+    reference, native = make_reference(**changes), make_native(**changes)
     seen = []
     for _ in range(6):                          # two beyond the end
-        assert native.counters == referee.counters
-        assert (native.progress, native.finished) == (referee.progress, referee.finished)
-        want, got = run(referee, 1), run(native, 1)
-        assert set(got) == set(want) and ("loss/policy" in got) == bool(referee.picks)
+        assert native.counters == reference.counters
+        assert (native.progress, native.finished) == (reference.progress, reference.finished)
+        want, got = run(reference, 1), run(native, 1)
+        assert set(got) == set(want) and ("loss/policy" in got) == bool(reference.picks)
         for name in ("train/learning_rate", "train/ent_coef"):
             assert got[name] == pytest.approx(want[name], rel=1e-12)
         seen.append(native.counters["optimizer_steps"])
@@ -272,12 +272,12 @@ def test_counters_can_be_loaded():
 
 # ---- learning ---------------------------------------------------------------------------------
 
-@pytest.mark.proof
-@pytest.mark.parametrize("sizes, masked, alpha", forms(
+@pytest.mark.long
+@pytest.mark.parametrize("sizes, masked, alpha", short_or_long(
     [((3, 1), True, 0.8)],
     [((3,), False, 0.8), ((2, 3), True, 0.0), ((1,), False, 0.0), ((3, 1), True, 0.8)]))
 def test_recalls_a_cue(sizes, masked, alpha):
-    """What the referee learns with these settings (test_reference_training.py) is learned here."""
+    """What the reference learns (test_reference_training.py) is learned here."""
     vec = Recall(sizes, mask=masked)
     native = make_native(sizes, vec, hidden_size=16, horizon=16, minibatch_size=256,
                          total_timesteps=64 * 16 * 60, prio_alpha=alpha, anneal_lr=1,

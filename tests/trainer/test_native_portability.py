@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.forms import forms
 from helpers.kernel_library import HERE, KERNELS, TABLES, includes
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.toolchain import compilers
-from puffer_sdk.training.native import library, sources
+from puffer_sdk.training.native import trainer_library, trainer_sources
 
 WARNINGS = "-Wall -Wextra -Werror"
 ARM_COMPILER = "aarch64-linux-gnu-gcc"
@@ -31,7 +31,7 @@ BF16_NOISE = ("layer_step", "layer_scan", "layer_scan_backward", "layer_dx")
 
 def number(path):
     """What selfcheck.c calls a path."""
-    return str((*library.PATHS, "bf16").index(path))
+    return str((*trainer_library.PATHS, "bf16").index(path))
 
 
 @pytest.fixture(scope="session")
@@ -41,11 +41,12 @@ def programs(tmp_path_factory):
 
     @cache
     def made(compiler, *flags):
-        words = [flag for flag in library.FLAGS if flag not in ("-O3", "-shared", "-dynamiclib")]
+        words = [flag for flag in trainer_library.FLAGS
+                 if flag not in ("-O3", "-shared", "-dynamiclib")]
         program = folder / "-".join([Path(compiler).name, *flags]).replace("/", "_")
         compilers.compile_to(program, [
             compiler, *words, *WARNINGS.split(), *flags,
-            *(f"-I{place}" for place in sources.include_dirs()), *sources.for_cpu(),
+            *(f"-I{place}" for place in trainer_sources.include_dirs()), *trainer_sources.for_cpu(),
             HERE / "selfcheck.c", HERE / "train.c", "-lm"],
             source=HERE / "selfcheck.c", what="the self-check of the trainer")
         return program
@@ -101,12 +102,12 @@ def weights(here):
 # ---- the one command --------------------------------------------------------------------------
 
 
-@pytest.mark.proof          # the others' warnings end the compilation of every self-check, too
-@pytest.mark.parametrize("compiler", forms([ARM_COMPILER], [*COMPILERS, ARM_COMPILER]))
+@pytest.mark.long          # the others' warnings end the compilation of every self-check, too
+@pytest.mark.parametrize("compiler", short_or_long([ARM_COMPILER], [*COMPILERS, ARM_COMPILER]))
 def test_the_trainer_compiles_without_a_warning(compiler, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CC", f"{compiler} {WARNINGS}")
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path))
-    made = library.build_trainer(verbose=True)
+    made = trainer_library.build_trainer(verbose=True)
     assert WARNINGS in capsys.readouterr().err
     code = made.read_bytes()
     if compiler == ARM_COMPILER and platform.system() == "Linux":
@@ -115,7 +116,7 @@ def test_the_trainer_compiles_without_a_warning(compiler, tmp_path, monkeypatch,
 
 
 def test_each_source_is_compiled_by_the_one_command():
-    names = {path.name for path in sources.for_cpu()}
+    names = {path.name for path in trainer_sources.for_cpu()}
     assert {"generic.c", "avx2.c", "avx512.c", "neon.c", "dispatch.c"} <= names
 
 
@@ -129,16 +130,16 @@ def test_the_self_check_calls_every_kernel(expected):
     assert all(np.isfinite(values).all() and values.any() for values in expected.values())
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("level", forms(["-O0"], ["-O0", "-O1"]))
+@pytest.mark.long
+@pytest.mark.parametrize("level", short_or_long(["-O0"], ["-O0", "-O1"]))
 def test_optimisation_does_not_change_a_bit(programs, expected, weights, level):
     program = programs(compilers.find_compiler().path, level)
     assert same(run(program, number("generic")), expected)
     assert same(run(program, number("generic"), 2), weights)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("compiler", forms(COMPILERS[-1:], COMPILERS))
+@pytest.mark.long
+@pytest.mark.parametrize("compiler", short_or_long(COMPILERS[-1:], COMPILERS))
 def test_the_compiler_does_not_change_a_bit(programs, expected, weights, compiler):
     program = programs(shutil.which(compiler), "-O2")
     assert same(run(program, number("generic")), expected)

@@ -1,6 +1,6 @@
 """Several ranks share a run on CPUs: each learns from its part, and all have the same weights.
 
-The ranks are threads here; what processes and machines add is in tests/scaling/.
+The ranks are threads here; what processes and machines add is in tests/distributed/.
 """
 from functools import cache
 
@@ -12,7 +12,7 @@ from helpers.native_fixtures import (
     copy_rollout,
     distance,
     make_native,
-    make_referee,
+    make_reference,
     run,
 )
 from helpers.places import SPECIMENS
@@ -20,8 +20,8 @@ from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread 
 from helpers.ranks import in_threads, part_of_vec
 
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.env import opening
-from puffer_sdk.scaling.group import Alone
+from puffer_sdk.distributed.group import Alone
+from puffer_sdk.env import open_env
 from puffer_sdk.settings import config
 from puffer_sdk.training.native.handle import Handle
 
@@ -35,7 +35,7 @@ GAMES = {"pendulum": (1, dict(reward_clip=0.5)),                # continuous, tr
 @cache
 def opened(folder):
     """The library, and [env]."""
-    return opening.load(folder), config.resolve(folder).env
+    return open_env.load(folder), config.resolve(folder).env
 
 
 @pytest.fixture
@@ -137,20 +137,20 @@ def test_the_referee_under_the_same_group_agrees(changes, vec):
         kind = Deserted if deserted and group.rank else FakeVec
         envs = kind((3, 1), 8, 5, seed=group.rank, **vec)
         sizes = {**SIZES, "horizon": 6, "minibatch_size": 24, **changes}
-        referee = make_referee((3, 1), envs, group=group, **sizes)
+        reference = make_reference((3, 1), envs, group=group, **sizes)
         native = make_native((3, 1), envs, group=group, **sizes)
-        native.load_state_tensors(referee.state_tensors())
+        native.load_state_tensors(reference.state_tensors())
         found = []
         for _ in range(3):
-            referee.rollout()
-            copy_rollout(referee, native)
-            want = referee.update()
-            if referee.settings.prio_alpha and referee.picks:
-                native.replay(*map(np.stack, zip(*referee.picks)))
+            reference.rollout()
+            copy_rollout(reference, native)
+            want = reference.update()
+            if reference.settings.prio_alpha and reference.picks:
+                native.replay(*map(np.stack, zip(*reference.picks)))
             got = native.update()
-            found.append((want, got, referee.state_tensors(), native.state_tensors()))
-            native.load_state_tensors(referee.state_tensors())
-        return found, referee.counters
+            found.append((want, got, reference.state_tensors(), native.state_tensors()))
+            native.load_state_tensors(reference.state_tensors())
+        return found, reference.counters
 
     ranks = in_threads(2, work)
     for found, counters in ranks:

@@ -1,4 +1,4 @@
-"""The native trainer's rollouts: those of the referee, and what training makes of them again."""
+"""The native trainer's rollouts: those of the reference, and what training makes of them again."""
 import numpy as np
 import pytest
 import torch
@@ -8,7 +8,7 @@ from helpers.native_fixtures import (
     cut_off,
     distance,
     make_native,
-    make_referee,
+    make_reference,
     make_vec,
     run,
 )
@@ -17,8 +17,8 @@ from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread 
 from puffer_sdk.base import philox
 from puffer_sdk.base.philox import Purpose
 from puffer_sdk.training.native.actor import NativeActor
-from puffer_sdk.training.native.library import available_paths
-from puffer_sdk.training.reference.actions import Actor
+from puffer_sdk.training.native.trainer_library import available_paths
+from puffer_sdk.training.reference.action_heads import Actor
 from puffer_sdk.training.reference.policy import build_policy, load_weights
 
 BYTES = dict(dtype=np.uint8)
@@ -60,28 +60,29 @@ def trained_tensors(case) -> dict:
     return tensors
 
 
-# ---- against the referee ----------------------------------------------------------------------
+# ---- against the reference ----------------------------------------------------------------------
 
-def explain_flips(referee, got) -> int:
+def explain_flips(reference, got) -> int:
     """How many discrete actions differ: each must lie where the uniform meets a partial sum.
 
     A uniform is one of 2^24, a partial sum is off by some 1e-7: one draw in a million may be
     decided by rounding. No observation here depends on it, so that nothing else follows.
     """
-    logits, _ = referee.policy.sequence(referee.obs, referee.state0, referee.ended)
-    if referee.masks is not None:
-        logits = torch.where(referee.masks, logits, -1e30)
+    logits, _ = reference.policy.sequence(reference.obs, reference.state0, reference.ended)
+    if reference.masks is not None:
+        logits = torch.where(reference.masks, logits, -1e30)
     logits, first, flips = logits.detach().double().numpy(), 0, 0
-    ticks = referee.global_step // referee.agents - referee.horizon + np.arange(referee.horizon)
-    for head, width in enumerate(referee.heads.sizes):
+    ticks = np.arange(reference.horizon) - reference.horizon \
+        + reference.global_step // reference.agents
+    for head, width in enumerate(reference.heads.sizes):
         mine = logits[..., first:first + width]
         first += width
         if width == 1:
             continue
         sums = np.exp(mine - mine.max(-1, keepdims=True)).cumsum(-1)
-        uniform = philox.uniform((referee.settings.seed, Purpose.ACTION),
-                                 np.arange(referee.agents)[:, None], ticks, head)
-        want = referee.actions[..., head].numpy().astype(int)
+        uniform = philox.uniform((reference.settings.seed, Purpose.ACTION),
+                                 np.arange(reference.agents)[:, None], ticks, head)
+        want = reference.actions[..., head].numpy().astype(int)
         for agent, tick in np.argwhere(got[..., head] != want):
             low = min(want[agent, tick], int(got[agent, tick, head]))
             border = sums[agent, tick, low] / sums[agent, tick, -1]
@@ -93,72 +94,74 @@ def explain_flips(referee, got) -> int:
 
 @every_path
 @every_case
-def test_rollouts_are_the_referees(case, path):
+def test_rollouts_are_the_references(case, path):
     """Three in a row, with state carried, endings, and a value of what comes next."""
-    referee, native = make_referee(**case), make_native(path=path, **case)
+    reference, native = make_reference(**case), make_native(path=path, **case)
     tensors, flips = trained_tensors(case), 0
-    discrete = [head for head, width in enumerate(referee.heads.sizes) if width > 1]
-    continuous = [head for head, width in enumerate(referee.heads.sizes) if width == 1]
-    for trainer in (referee, native):
+    discrete = [head for head, width in enumerate(reference.heads.sizes) if width > 1]
+    continuous = [head for head, width in enumerate(reference.heads.sizes) if width == 1]
+    for trainer in (reference, native):
         trainer.load_state_tensors(tensors)
     for _ in range(3):
-        referee.rollout()
+        reference.rollout()
         native.rollout()
         out = {name: array.copy() for name, array in native.rollout_tensors.items()}
         for name in ("obs", "rewards", "ended"):
-            np.testing.assert_array_equal(out[name], getattr(referee, name).numpy(), err_msg=name)
-        truncated, finals = cut_off(referee)
+            np.testing.assert_array_equal(out[name], getattr(reference, name).numpy(), err_msg=name)
+        truncated, finals = cut_off(reference)
         np.testing.assert_array_equal(out["truncated"], truncated)
-        assert ("finals" in out) == (referee.finals is not None) == (truncated == 2).any()
-        if "finals" in out:
-            assert distance(np.where(truncated == 2, out["finals"], 0), finals) < 1e-5
+        assert ("final_values" in out) == (reference.final_values is not None) \
+            == (truncated == 2).any()
+        if "final_values" in out:
+            assert distance(np.where(truncated == 2, out["final_values"], 0), finals) < 1e-5
             assert (truncated == 1).any()
-        if referee.masks is not None:       # those of continuous heads mean nothing
-            columns = np.repeat(np.array(referee.heads.sizes) > 1, referee.heads.sizes)
+        if reference.masks is not None:       # those of continuous heads mean nothing
+            columns = np.repeat(np.array(reference.heads.sizes) > 1, reference.heads.sizes)
             np.testing.assert_array_equal(out["masks"][..., columns],
-                                          referee.masks.numpy()[..., columns])
-        flips += explain_flips(referee, out["actions"])
-        same = (out["actions"][..., discrete] == referee.actions[..., discrete].numpy()).all(-1)
+                                          reference.masks.numpy()[..., columns])
+        flips += explain_flips(reference, out["actions"])
+        same = (out["actions"][..., discrete] == reference.actions[..., discrete].numpy()).all(-1)
         for name in ("values", "bootstrap", "state0"):
-            assert distance(out[name], getattr(referee, name).numpy()) < 1e-5, name
-        np.testing.assert_allclose(out["state"], referee.actor.state.numpy(), rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(out["log_probs"][same], referee.log_probs.numpy()[same],
+            assert distance(out[name], getattr(reference, name).numpy()) < 1e-5, name
+        np.testing.assert_allclose(out["state"], reference.actor.state.numpy(),
+                                   rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(out["log_probs"][same], reference.log_probs.numpy()[same],
                                    rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(out["actions"][..., continuous],
-                                   referee.actions[..., continuous].numpy(), rtol=1e-5, atol=1e-5)
-    assert flips <= 1 and native.counters == referee.counters
+                                   reference.actions[..., continuous].numpy(), rtol=1e-5, atol=1e-5)
+    assert flips <= 1 and native.counters == reference.counters
     assert out["ended"].any() and ((out["truncated"] > 0) < out["ended"]).any()
 
 
 @pytest.mark.parametrize("path", available_paths())
 @pytest.mark.parametrize("greedy", [False, True])
-def test_acting_without_envs_is_the_referees(path, greedy):
+def test_acting_without_envs_is_the_references(path, greedy):
     """Odd sizes, more agents than a block holds, endings, a reset, and a tick set by hand."""
     sizes, agents, tensors = (3, 1, 5), 71, trained_tensors(dict(sizes=(3, 1, 5)))
-    config = make_referee(sizes).config
+    config = make_reference(sizes).config
     policy = build_policy(5, sizes, config)
     load_weights(policy, tensors)
     about = dict(seed=5, n=agents, greedy=greedy, first_agent=11)
-    referee = Actor(policy, sizes, **about)
+    reference = Actor(policy, sizes, **about)
     native = NativeActor(tensors, config, np.float32, 5, sizes, **about, threads=2, path=path)
     vec, different = make_vec(sizes, dict(num_agents=agents, mask=True)), 0
     vec.reset()
     for tick in range(12):
         if tick == 8:
-            referee.tick = native.tick = 1000
-            referee.reset(), native.reset()
+            reference.tick = native.tick = 1000
+            reference.reset(), native.reset()
         mask = vec.action_mask if tick % 2 else None
-        want = [x.numpy() for x in referee.forward(
-            torch.tensor(vec.observations), None if mask is None else referee.to_mask(mask))]
+        want = [x.numpy() for x in reference.forward(
+            torch.tensor(vec.observations), None if mask is None else reference.to_mask(mask))]
         got = native.forward(vec.observations, mask)
         different += (got[0][:, [0, 2]] != want[0][:, [0, 2]]).sum()
         same = (got[0][:, [0, 2]] == want[0][:, [0, 2]]).all(1)
         for one, other in zip(got, want):
             np.testing.assert_allclose(one[same], other[same], rtol=1e-5, atol=1e-5)
         vec.step()
-        for actor in (referee, native):
+        for actor in (reference, native):
             actor.ended(vec.terminals)
-    assert different <= 1 and referee.tick == native.tick == 1004
+    assert different <= 1 and reference.tick == native.tick == 1004
 
 
 # ---- state ------------------------------------------------------------------------------------
@@ -223,8 +226,8 @@ def test_reset_state_zeroes_every_horizon_and_a_barrier_once():
         assert not zeroed.rollout_tensors["state0"].any()
         assert carried.rollout_tensors["state0"].any() == (epoch == 1)
     vec = make_vec()
-    carried.barrier(vec)
-    carried.barrier(vec)
+    carried.restart_envs(vec)
+    carried.restart_envs(vec)
     assert vec.resets == 0
     carried.rollout()
     assert vec.resets == 1 and not carried.rollout_tensors["state0"].any()

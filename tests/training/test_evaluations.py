@@ -7,25 +7,25 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.forms import LONG, forms
 from helpers.places import SPECIMENS
 from helpers.playground import overrides, tensors
+from helpers.short_or_long import LONG, short_or_long
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError
-from puffer_sdk.bridges import sources
 from puffer_sdk.env import build
 from puffer_sdk.env.library import Library
+from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.policy import scoring as policy_scoring
-from puffer_sdk.scoring import playing
+from puffer_sdk.scoring import play_episodes
 from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, RETURN_RATE, Score
 from puffer_sdk.scoring.words import headline
 from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, evaluations, runs
 from puffer_sdk.training.evaluations import Evaluations
+from puffer_sdk.training.find_model import find_model
+from puffer_sdk.training.log_window import Window
 from puffer_sdk.training.looks import Look
-from puffer_sdk.training.models import find_model
-from puffer_sdk.training.window import Window
 
 DOORS, PYTHON = SPECIMENS / "doors", SPECIMENS / "python_envs" / "doors.py"
 STILL = {"train.learning_rate": 0, "vec.num_threads": 1, "train.device": "cpu"}
@@ -68,19 +68,19 @@ def learn_nothing(library, resolved, judge) -> tuple[dict, Window]:
 
 # -- the claim -------------------------------------------------------------------------------------
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("language", ["C", "Python"])
 def test_over_many_seeds_the_claim_is_neither_too_high_nor_too_low(language, kind, library):
     """Weights that do not learn: what a run claims against a long play of the same weights."""
     gaps, base = [], settings(**KINDS[kind], eval__steps=200)
     if language == "Python":
-        prepared = sources.find(f"{PYTHON}:{kind.title().replace(' ', '')}").prepare(
+        prepared = env_source.find(f"{PYTHON}:{kind.title().replace(' ', '')}").prepare(
             {**STILL, "vec.num_workers": 0, "eval.steps": 200, "vec.total_agents": 64,
              "train.total_timesteps": 50_000, "policy.hidden_size": 8, "policy.num_layers": 1})
         base, library = prepared.config, prepared.opener.open(prepared.config)
     few = range(8 if language == "C" else 5)
-    for seed in forms(few, range(100)):
+    for seed in short_or_long(few, range(100)):
         resolved = replace(base, train=replace(base.train, seed=seed))
         judge, step = evaluations_of(library, resolved), resolved.train.total_timesteps
         given, window = learn_nothing(library, resolved, judge)
@@ -100,25 +100,27 @@ def long_play(library, resolved, given, name: str) -> float:
 
     steps = resolved.eval.steps                     # all episodes are alike
     envs = 1000 if library.path else 128
-    plan = playing.Plan(envs if LONG else envs // 3, 1, steps, steps, rating=name == RETURN_RATE)
+    plan = play_episodes.Plan(envs if LONG else envs // 3, 1, steps, steps,
+                              rating=name == RETURN_RATE)
     seed = 10_000 + resolved.train.seed
-    vec = playing.make_envs(library, resolved, LINK, plan.envs, seed)
+    vec = play_episodes.make_envs(library, resolved, LINK, plan.envs, seed)
     actor = backends.make_actor(vec, resolved, given, seed)
     with vec:
-        return score_of(playing.Play(vec, actor_player(actor), plan, "t").run(), "t").mean[name]
+        return score_of(play_episodes.Play(vec, actor_player(actor), plan, "t").run(),
+                        "t").mean[name]
 
 
 def test_a_play_that_is_short_of_steps_favours_no_end(library):
     """Wins take 5 ticks and losses 60. A budget that pays for 15 ticks of all must not count the
     quick games alone: envs leave by their numbers, and those that count have all ended."""
     resolved = settings()
-    vec = playing.make_envs(library, resolved, LINK, 100, 7)
+    vec = play_episodes.make_envs(library, resolved, LINK, 100, 7)
 
     def right_key(vec):
         vec.actions[:] = vec.observations[:, :1] > 0
 
     with vec:
-        play = playing.Play(vec, right_key, playing.Plan(100, 1, 1000, 1000, 1500), "t")
+        play = play_episodes.Play(vec, right_key, play_episodes.Plan(100, 1, 1000, 1000, 1500), "t")
         entries = play.run()
     assert play.cost <= 1500 and entries.kept < 100
     counted = entries.counted
@@ -129,15 +131,15 @@ def test_a_play_that_is_short_of_steps_favours_no_end(library):
 def test_a_budget_decides_how_much_is_played():
     resolved = SimpleNamespace(eval=SimpleNamespace(episodes=1000, steps=1000),
                                vec=SimpleNamespace(total_agents=1024))
-    whole = playing.plan(resolved, 1)
+    whole = play_episodes.plan(resolved, 1)
     assert (whole.envs, whole.quota) == (250, 4)
-    assert playing.within(whole, 1e9, 1, 100.0, True).envs == 250
+    assert play_episodes.within(whole, 1e9, 1, 100.0, True).envs == 250
     for budget in (10, 1000, 10_000, 100_000):
-        part = playing.within(whole, budget, 1, 100.0, True)
+        part = play_episodes.within(whole, budget, 1, 100.0, True)
         assert part.reserve <= budget / 4
         assert part.envs * part.quota * 100 <= max(200, budget)
         assert part.budget == budget
-        rates = playing.for_rates(whole, budget, 1)
+        rates = play_episodes.for_rates(whole, budget, 1)
         assert rates.rating and rates.envs * rates.span <= budget and rates.span <= whole.span
 
 

@@ -4,14 +4,14 @@ Figures of full runs are in docs/why/benchmarks.md; these runs are a part of the
 lower. Training is deterministic for a machine's arithmetic, so a failure here is a change.
 """
 import pytest
-from helpers.forms import forms
+from helpers.short_or_long import short_or_long
 
 import puffer_sdk
 
-SEEDS = forms([1], [1, 2, 3, 4, 5])
+SEEDS = short_or_long([1], [1, 2, 3, 4, 5])
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_squared_is_learned(tmp_path, seed):
     folder = puffer_sdk.new("squared", output_dir=tmp_path).folder
@@ -22,7 +22,7 @@ def test_squared_is_learned(tmp_path, seed):
     assert scores["idle"].mean["perf"] == 0.0
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_target_is_learned(tmp_path, seed):
     folder = puffer_sdk.new("target", template="target", output_dir=tmp_path).folder

@@ -12,9 +12,9 @@ from helpers.ranks import in_threads
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.cli.profile import print_ranks
+from puffer_sdk.cli.cmd_profile import print_ranks
 from puffer_sdk.training import profiling
-from puffer_sdk.training.native import library
+from puffer_sdk.training.native import trainer_library
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
@@ -34,7 +34,7 @@ def test_figures_follow_from_each_other(found):
     assert found.gflops == pytest.approx(
         found.flops_per_step * found.steps_per_second * 1e-9)
     assert found.matmul_gflops > 0 and found.bytes > 0
-    assert found.path in library.available_paths() and found.precision == "fp32"
+    assert found.path in trainer_library.available_paths() and found.precision == "fp32"
 
 
 def test_flops_are_counted_by_hand():

@@ -13,7 +13,7 @@ from helpers.ppo_fixtures import (  # noqa: F401   one_thread is a fixture
     settings,
 )
 
-from puffer_sdk.training.reference.actions import ActionHeads, Actor
+from puffer_sdk.training.reference.action_heads import ActionHeads, Actor
 from puffer_sdk.training.reference.policy import build_policy
 
 # ---- actions ----------------------------------------------------------------------------------

@@ -117,9 +117,9 @@ def test_a_final_value_has_the_state_from_before_it_is_zeroed():
     obs = torch.from_numpy(vec.final_observations)
     state = trainer.policy.step(trainer.obs[:, 0], trainer.state0)[2]
     want = trainer.policy.step(obs, state)[1]
-    torch.testing.assert_close(trainer.finals[rows, 0], want[rows])
+    torch.testing.assert_close(trainer.final_values[rows, 0], want[rows])
     assert not torch.allclose(want, trainer.policy.step(obs, torch.zeros_like(state))[1])
-    assert trainer.finals[np.flatnonzero(vec.has_final == 0), 0].isnan().all()
+    assert trainer.final_values[np.flatnonzero(vec.has_final == 0), 0].isnan().all()
     assert not trainer.actor.state.any()
 
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from helpers.forms import forms
 from helpers.ppo_fixtures import (  # noqa: F401   one_thread is a fixture
     ACTION_KINDS,
     FakeVec,
@@ -15,12 +14,13 @@ from helpers.ppo_fixtures import (  # noqa: F401   one_thread is a fixture
     settings,
     train_reference,
 )
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base import philox
 from puffer_sdk.base.errors import RunError, UsageError
-from puffer_sdk.training.reference.actions import Actor
+from puffer_sdk.training.reference.action_heads import Actor
 from puffer_sdk.training.reference.policy import build_policy, load_weights
-from puffer_sdk.training.reference.ppo import TorchPPO
+from puffer_sdk.training.reference.reference_ppo import TorchPPO
 
 # ---- settings that must do something ----------------------------------------------------------
 
@@ -248,8 +248,8 @@ RECALLS = [("mixed", True, 0.8), ("discrete", False, 0.0), ("discrete", False, 0
            ("multi-discrete", True, 0.8), ("continuous", False, 0.8), ("mixed", False, 0.0)]
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("kind, masked, alpha", forms(RECALLS[:2], RECALLS))
+@pytest.mark.long
+@pytest.mark.parametrize("kind, masked, alpha", short_or_long(RECALLS[:2], RECALLS))
 def test_recalls_a_cue(kind, masked, alpha):
     sizes = ACTION_KINDS[kind]
     vec = Recall(sizes, mask=masked)

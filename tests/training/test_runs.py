@@ -16,7 +16,7 @@ from puffer_sdk import cli
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.training import runs
-from puffer_sdk.training.models import find_model
+from puffer_sdk.training.find_model import find_model
 from puffer_sdk.training.runs import create_run, find_run, latest_run, list_runs
 
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.forms import forms
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import short_or_long
 
 import puffer_sdk
 from puffer_sdk.reporting import agreement
-from puffer_sdk.training.endings import Endings, what_is_cut
-from puffer_sdk.training.journal import Restarts
-from puffer_sdk.training.window import LEAST, MOST, Window
+from puffer_sdk.training.action_log import Restarts
+from puffer_sdk.training.ended_agents import Endings, what_is_cut
+from puffer_sdk.training.log_window import LEAST, MOST, Window
 
 INNINGS = SPECIMENS / "innings"
 
@@ -49,8 +49,8 @@ def test_its_state_goes_through_a_checkpoint():
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*/*.ini"))
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("name", forms(["squared", "cartpole"],
+@pytest.mark.long
+@pytest.mark.parametrize("name", short_or_long(["squared", "cartpole"],
                                        ["squared", "target", *EXAMPLES, "innings"]))
 def test_without_learning_the_window_and_eval_agree(name, tmp_path):
     """The same weights and the same way to draw actions: 99 % intervals overlap."""

@@ -1,4 +1,4 @@
-"""Nothing but the referee needs PyTorch: the whole road where importing it is refused."""
+"""Nothing but the reference needs PyTorch: the whole road where importing it is refused."""
 import os
 import subprocess
 import sys

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from puffer_sdk import cli
 from puffer_sdk.base.errors import BUG
-from puffer_sdk.bridges.sources import CompiledSource
 from puffer_sdk.env import header
+from puffer_sdk.interop.python_envs.env_source import CompiledSource
 from puffer_sdk.policy import export
 from puffer_sdk.reporting import comparing
-from puffer_sdk.sweeping import plan
+from puffer_sdk.sweeping import sweep_plan
 from puffer_sdk.training import checkpoint, resuming
 
 from . import changes
@@ -92,7 +92,7 @@ def try_ini(rng: random.Random, box: Box) -> str:
     box.ready()
     source = CompiledSource(folder, (path,))
     with contextlib.redirect_stderr(io.StringIO()) as said:
-        plan.read(source, {}, source.resolve(spec=spec), spec, 1)
+        sweep_plan.read(source, {}, source.resolve(spec=spec), spec, 1)
     return judged(("config",), 0, said.getvalue())
 
 

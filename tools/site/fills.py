@@ -199,9 +199,9 @@ def found_part(lines: list[str], name: str) -> tuple[int, int]:
 def packages(*, page: str) -> str:
     """What their first lines say. The order is that which tests/project/test_layout.py holds."""
     layout = (ROOT / "tests" / "project" / "test_layout.py").read_text()
-    order = re.findall(r'"(\w+)"', re.search(r"^ORDER = \((.*?)\)", layout, re.M | re.S)[1])
+    order = re.findall(r'"([\w.]+)"', re.search(r"^ORDER = \((.*?)\)", layout, re.M | re.S)[1])
     lines = ["| package | what it is for |", "|---|---|"]
-    for name in order:
+    for name in (package.replace(".", "/") for package in order):
         text = (ROOT / "puffer_sdk" / name / "__init__.py").read_text()
         lines.append(f"| `{name}/` | {text.partition(chr(10))[0].strip(chr(34)).rstrip('.')} |")
     return "\n".join(lines)

@@ -217,7 +217,7 @@ def python() -> str:
                                                                             thing)
     out += ["", "## Below Trainer", "",
             "`puffer_sdk.training.native` holds what `Trainer` is made of.", ""]
-    for module, name in (("ppo", "NativePPO"), ("actor", "NativeActor")):
+    for module, name in (("native_ppo", "NativePPO"), ("actor", "NativeActor")):
         found = getattr(importlib.import_module(f"puffer_sdk.training.native.{module}"), name)
         out += ["", f"### {name}", "", *_docstring(found.__doc__)]
     return "\n".join(out) + "\n"

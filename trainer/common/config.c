@@ -80,7 +80,7 @@ void heads_init(Heads* heads, const PufferTrainerConfig* config) {
     for (int head = 0; head < heads->count; head++) {
         heads->width[head] = config->act_sizes[head];
         heads->column[head] = heads->outputs;
-        heads->dim[head] = heads->width[head] == 1 ? heads->continuous++ : -1;
+        heads->logstd_index[head] = heads->width[head] == 1 ? heads->continuous++ : -1;
         heads->outputs += heads->width[head];
     }
 }

@@ -67,7 +67,7 @@ int32_t fault_update(const Tensors* tensors, int matrices, const float* const* g
                                             {"log_probs", "log-probabilities"},
                                             {"values", "values"},
                                             {"bootstrap", "values of what comes next"},
-                                            {"finals", "values of final observations"},
+                                            {"final_values", "values of final observations"},
                                             {"advantages", "advantages"}};
     static const char* const after[][2] = {{"values_now", "values"}, {"ratio_now", "ratio"}};
     char where[32], label[64];
@@ -98,7 +98,7 @@ static int64_t find_bad(const float* x, int64_t n) {
 static int32_t fault_mask(const Heads* heads, const BadRow* bad, Error* error) {
     int head = 0;
     for (; head < heads->count; head++) {
-        int any = heads->dim[head] >= 0;
+        int any = heads->logstd_index[head] >= 0;
         for (int j = 0; j < heads->width[head]; j++) any |= bad->mask[heads->column[head] + j];
         if (!any) break;
     }

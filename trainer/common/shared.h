@@ -24,11 +24,12 @@ typedef struct Rollout {    // (N, T, ...) a row holds what belongs to one agent
     float* values;          // (N, T) V when it was acted
     float* rewards;         // (N, T) caused by the action, unclipped
     float* ended;           // (N, T) 1 where that ended the episode
-    float* truncated;       // (N, T) 1 where a time limit did, 2 where its value is in `finals`
-    float* finals;        // (N, T) V of the last observation of an episode; NULL without has_finals
-    float* live;          // (N, T) 0 where the row had no agent; NULL without has_alive
+    float* truncated;    // (N, T) 1 where a time limit did, 2 where its value is in `final_values`
+    float*
+        final_values;    // (N, T) V of the last observation of an episode; NULL without has_final_obs
+    float* live;         // (N, T) 0 where the row had no agent; NULL without has_alive
     float* bootstrap;     // (N) V after the last tick
-    float* state0;        // (N, L, Hp) before the first tick
+    float* state0;        // (N, L, H_padded) before the first tick
     uint8_t* masks;       // (N, T, A) or NULL
     float* values_now;    // (N, T) V and w as of the last minibatch that saw the row
     float* ratio_now;     // (N, T)
@@ -87,19 +88,19 @@ typedef struct Tensors {    // weights of the matrices come first, in their orde
 void tensors_matrix(Tensors* tensors, const char* name, int kind, float* data, int fan_out,
                     int fan_in, int transposed);
 void tensors_vector(Tensors* tensors, const char* name, int kind, float* data, int64_t count);
-// rollout NULL: only the state. Hp: floats from one layer's state to the next
-void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int Hp,
+// rollout NULL: only the state. H_padded: floats from one layer's state to the next
+void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int H_padded,
                      float* state, const Rollout* rollout);
 
 // ---- replay.c ---------------------------------------------------------------------------------
 
 typedef struct Replay {
-    int32_t* rows;    // (count, S) segments of the next update's minibatches
-    float* q;         // (count, S)
-    int32_t count;    // 0: it picks for itself
+    int32_t* rows;        // (count, S) segments of the next update's minibatches
+    float* importance;    // (count, S)
+    int32_t count;        // 0: it picks for itself
 } Replay;
 
-void replay_set(Replay* replay, const int32_t* rows, const float* q, int32_t minibatches,
+void replay_set(Replay* replay, const int32_t* rows, const float* importance, int32_t minibatches,
                 int32_t segments);    // copied; without memory for it: 0
 void replay_free(Replay* replay);
 

@@ -30,10 +30,11 @@ void tensors_vector(Tensors* tensors, const char* name, int kind, float* data, i
     if (count) add_tensor(tensors, name, kind, PUFFER_F32, data, 1, &count, NULL);
 }
 
-void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int Hp,
+void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A, int H_padded,
                      float* state, const Rollout* rollout) {
     int64_t N = config->agents, T = config->horizon, L = config->num_layers;
-    int64_t states[3] = {N, L, config->hidden_size}, strides[3] = {4 * L * Hp, 4 * (int64_t)Hp, 4};
+    int64_t states[3] = {N, L, config->hidden_size},
+            strides[3] = {4 * L * H_padded, 4 * (int64_t)H_padded, 4};
     add_tensor(tensors, "state", PUFFER_ROLLOUT, PUFFER_F32, state, 3, states, strides);
     if (!rollout) return;
     int64_t rows[3] = {N, T, config->obs_size};
@@ -47,7 +48,7 @@ void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A,
         float* data;
     } flat[] = {{"log_probs", rollout->logprobs},  {"values", rollout->values},
                 {"rewards", rollout->rewards},     {"ended", rollout->ended},
-                {"truncated", rollout->truncated}, {"finals", rollout->finals},
+                {"truncated", rollout->truncated}, {"final_values", rollout->final_values},
                 {"live", rollout->live},           {"values_now", rollout->values_now},
                 {"ratio_now", rollout->ratio_now}, {"advantages", rollout->advantages}};
     for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)

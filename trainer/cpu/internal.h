@@ -12,7 +12,7 @@
  *     update.c     an epoch of minibatches, under schedules
  *     trainer.c    create, attach, counters, tensors, stats: the rest of the C ABI
  *
- * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; Hp and Ap are padded.
+ * Sizes as in puffer_trainer.h and kernels.h: N T D H L K A S R; H_padded and A_padded are padded.
  */
 #pragma once
 #include <stddef.h>
@@ -71,7 +71,7 @@ typedef struct Matrix {    // a weight matrix, its gradient and Muon's view of i
     float* gradient;            // (rows, cols) summed over chunks
     float* momentum;            // (rows, cols)
     float* update;              // (rows, cols) Nesterov's
-    int64_t chunk_offset;       // of (chunk_rows, Hp) in a chunk's gradient
+    int64_t chunk_offset;       // of (chunk_rows, H_padded) in a chunk's gradient
     int32_t chunk_rows;
     char label[32], momentum_label[40];
 } Matrix;
@@ -80,19 +80,19 @@ typedef struct Policy {
     const Kernels* kernels;
     Heads heads;
     int32_t D, H, L, K, A, dtype;
-    int32_t Hp, Ap;                       // padded
+    int32_t H_padded, A_padded;           // padded
     int32_t ldx, ldg, ldw;                // of activations, of gates, of widened bytes
     Matrix* matrices;                     // [L + 2] encoder, layers, decoder
     float* logstd;                        // [heads.continuous]
-    float* encoder_panels;                // panels(D, Hp)
+    float* encoder_panels;                // panels(D, H_padded)
     float* layer_forward[MAX_LAYERS];     // layer panels
-    float* layer_backward[MAX_LAYERS];    // panels(3 Hp, Hp)
+    float* layer_backward[MAX_LAYERS];    // panels(3 H_padded, H_padded)
     void* pairs_forward[MAX_LAYERS];      // bf16: the same in pairs
     void* pairs_backward[MAX_LAYERS];
     const void* forward_weights[MAX_LAYERS];    // one of these, as the kernels read them
     const void* backward_weights[MAX_LAYERS];
-    float* decoder_forward;     // (Ap / lanes, H, lanes)
-    float* decoder_backward;    // (A + 1, Hp)
+    float* decoder_forward;     // (A_padded / lanes, H, lanes)
+    float* decoder_backward;    // (A + 1, H_padded)
 } Policy;
 
 typedef struct Workspace {            // scratch memory of one worker
@@ -103,10 +103,10 @@ typedef struct Workspace {            // scratch memory of one worker
     float* wide_obs;                  // (rows, ldw) widened bytes
     float* x[MAX_LAYERS + 1];         // (rows, ldx)
     float* gates[MAX_LAYERS];         // (rows, ldg)
-    float* h[MAX_LAYERS];             // (rows, Hp)
+    float* h[MAX_LAYERS];             // (rows, H_padded)
     float* dx;                        // (rows, ldx)
-    float* carry;                     // [Hp]
-    float* out;                       // (rows, Ap)
+    float* carry;                     // [H_padded]
+    float* out;                       // (rows, A_padded)
     float* columns;                   // (A + 2, columns_ld)
     float* scratch;                   // (A + 2, columns_ld)
     const float** before;             // (L, rows)
@@ -117,7 +117,7 @@ typedef struct Workspace {            // scratch memory of one worker
     float* fade;          // [T + 1]
     int32_t* some;        // [BLOCK_ROWS] rows that pass through the network alone, and
     uint8_t* some_obs;    // (BLOCK_ROWS, D) what they see
-    float* some_state;    // (BLOCK_ROWS, L, Hp)
+    float* some_state;    // (BLOCK_ROWS, L, H_padded)
 } Workspace;
 
 enum { TOTAL_ROWS, TOTAL_A, TOTAL_A2, TOTALS };    // of a minibatch: its rows with an agent, the
@@ -130,14 +130,14 @@ typedef struct Picker {
     int32_t alive_count;
     int64_t all_ticks;              // of all segments of all ranks
     int32_t* rows;                  // [S] of this minibatch
-    float* q;                       // [S]
+    float* importance;              // [S]
     uint8_t* repeated;              // [S] 1: the segment was picked before in this minibatch
     uint8_t* seen;                  // [N]
     double* cdf;                    // [N]
-    int32_t* deck;                  // [N] shuffled places in `alive` of an epoch's lap
+    int32_t* segment_order;         // [N] shuffled places in `alive` of an epoch's pass
     uint64_t *keys, *spare_keys;    // [N]
     int32_t* spare;                 // [N]
-    int64_t deck_epoch, deck_lap, deck_size;
+    int64_t order_epoch, order_pass, deck_size;
 } Picker;
 
 typedef struct Block {    // agents that are stepped and inferred in turn
@@ -167,7 +167,7 @@ struct PufferTrainer {
     int64_t chunk_size;    // floats
     int32_t segments, chunk_count, segments_per_block;
     double* partial;    // sums of squares, in fixed ranges
-    float* state;       // (N, L, Hp) carried
+    float* state;       // (N, L, H_padded) carried
     int64_t tick;       // of the random numbers
     Block* blocks;
     int32_t block_count, block_rows, lockstep;
@@ -218,7 +218,7 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
                     Error* error);
 void policy_start(PufferTrainer* trainer);    // first weights, from the seed
 void policy_pack(PufferTrainer* trainer);
-// rows of obs (R, D) -> work->out. state (R, L, Hp) moves on unless new_state is NULL
+// rows of obs (R, D) -> work->out. state (R, L, H_padded) moves on unless new_state is NULL
 void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
                  const float* state, float* new_state);
 // Bytes that are not 0, in work->where and what; 1 where there are so few that it pays

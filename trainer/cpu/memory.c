@@ -9,8 +9,9 @@
 static void plan_blocks(PufferTrainer* trainer) {
     const PufferTrainerConfig* config = &trainer->config;
     const Policy* policy = &trainer->policy;
-    int64_t row = (policy->L + 2) * (int64_t)policy->ldx + policy->L * (policy->ldg + policy->Hp)
-                  + policy->Ap + 2 * (policy->A + 2) + 16;
+    int64_t row = (policy->L + 2) * (int64_t)policy->ldx
+                  + policy->L * (policy->ldg + policy->H_padded) + policy->A_padded
+                  + 2 * (policy->A + 2) + 16;
     int64_t segment = row * (int64_t)sizeof(float) * (config->horizon ? config->horizon : 1);
     trainer->segments = segments_per_minibatch(config);
     trainer->chunk_count = trainer->segments < MAX_CHUNKS ? trainer->segments : MAX_CHUNKS;
@@ -39,14 +40,14 @@ static int32_t check_sizes(const PufferTrainer* trainer, Error* error) {
 
 static void plan_weights(PufferTrainer* trainer) {
     Policy* policy = &trainer->policy;
-    int D = policy->D, H = policy->H, Hp = policy->Hp;
+    int D = policy->D, H = policy->H, H_padded = policy->H_padded;
     int64_t offset = 0, chunk = 0;
     for (int m = 0; m < policy->L + 2; m++) {
         Matrix* matrix = &trainer->matrices[m];
         matrix->offset = offset;
         matrix->chunk_offset = chunk;
         offset += round_up((int64_t)matrix->rows * matrix->cols, 16);
-        chunk += (int64_t)matrix->chunk_rows * Hp;
+        chunk += (int64_t)matrix->chunk_rows * H_padded;
     }
     int vectors = (int32_t)round_up(policy->heads.continuous, 16);
     trainer->weight_count = offset + vectors;
@@ -54,17 +55,17 @@ static void plan_weights(PufferTrainer* trainer) {
     Arena* weights = &trainer->weights;
     ARENA_ADD(weights, trainer->all_weights, trainer->weight_count);
     if (trainer->config.obs_scale) ARENA_ADD(weights, trainer->obs_scale, D);
-    ARENA_ADD(weights, policy->encoder_panels, (int64_t)D * Hp);
+    ARENA_ADD(weights, policy->encoder_panels, (int64_t)D * H_padded);
     for (int l = 0; l < policy->L; l++) {
-        ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * Hp);
-        ARENA_ADD(weights, policy->layer_backward[l], (int64_t)3 * Hp * Hp);
+        ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * H_padded);
+        ARENA_ADD(weights, policy->layer_backward[l], (int64_t)3 * H_padded * H_padded);
         if (!policy->kernels->pack_pairs) continue;
-        size_t column = 3 * (size_t)Hp * sizeof(uint32_t);    // a word is two in k
+        size_t column = 3 * (size_t)H_padded * sizeof(uint32_t);    // a word is two in k
         arena_add(weights, &policy->pairs_forward[l], column * (size_t)((H + 1) / 2));
-        arena_add(weights, &policy->pairs_backward[l], column * (size_t)(Hp / 2));
+        arena_add(weights, &policy->pairs_backward[l], column * (size_t)(H_padded / 2));
     }
-    ARENA_ADD(weights, policy->decoder_forward, (int64_t)H * policy->Ap);
-    ARENA_ADD(weights, policy->decoder_backward, (int64_t)(policy->A + 1) * Hp);
+    ARENA_ADD(weights, policy->decoder_forward, (int64_t)H * policy->A_padded);
+    ARENA_ADD(weights, policy->decoder_backward, (int64_t)(policy->A + 1) * H_padded);
     if (!trainer->config.horizon) return;
 
     ARENA_ADD(&trainer->gradients, trainer->all_gradients,
@@ -94,7 +95,7 @@ static void plan_rollout(PufferTrainer* trainer) {
     int64_t N = config->agents, rows = N * config->horizon;
     Arena* buffers = &trainer->buffers;
     Rollout* out = &trainer->rollout;
-    ARENA_ADD(buffers, trainer->state, N * policy->L * policy->Hp);
+    ARENA_ADD(buffers, trainer->state, N * policy->L * policy->H_padded);
     if (!rows) return;
     arena_add(buffers, &out->obs, (size_t)(rows * policy->D) * (config->obs_dtype ? 4 : 1));
     ARENA_ADD(buffers, out->actions, rows * policy->K);
@@ -104,9 +105,9 @@ static void plan_rollout(PufferTrainer* trainer) {
     for (size_t i = 0; i < sizeof by_row / sizeof *by_row; i++)
         arena_add(buffers, (void**)by_row[i], (size_t)rows * sizeof(float));
     ARENA_ADD(buffers, out->bootstrap, N);
-    ARENA_ADD(buffers, out->state0, N * policy->L * policy->Hp);
+    ARENA_ADD(buffers, out->state0, N * policy->L * policy->H_padded);
     if (config->has_masks) ARENA_ADD(buffers, out->masks, rows * policy->A);
-    if (config->has_finals) ARENA_ADD(buffers, out->finals, rows);
+    if (config->has_final_obs) ARENA_ADD(buffers, out->final_values, rows);
     if (config->has_alive) ARENA_ADD(buffers, out->live, rows);
 
     Picker* picker = &trainer->picker;
@@ -115,16 +116,16 @@ static void plan_rollout(PufferTrainer* trainer) {
     ARENA_ADD(plan, picker->alive, N);
     ARENA_ADD(plan, picker->ticks, N);
     ARENA_ADD(plan, picker->rows, trainer->segments);
-    ARENA_ADD(plan, picker->q, trainer->segments);
+    ARENA_ADD(plan, picker->importance, trainer->segments);
     ARENA_ADD(plan, picker->repeated, trainer->segments);
     ARENA_ADD(plan, picker->seen, N);
     ARENA_ADD(plan, picker->cdf, N);
-    ARENA_ADD(plan, picker->deck, N);
+    ARENA_ADD(plan, picker->segment_order, N);
     ARENA_ADD(plan, picker->spare, N);
     ARENA_ADD(plan, picker->keys, N);
     ARENA_ADD(plan, picker->spare_keys, N);
     ARENA_ADD(plan, trainer->blocks, N);
-    picker->deck_epoch = -1;
+    picker->order_epoch = -1;
 }
 
 static void plan_work(PufferTrainer* trainer) {
@@ -144,11 +145,11 @@ static void plan_work(PufferTrainer* trainer) {
             ARENA_ADD(arena, work->x[l], rows * policy->ldx);
         for (int l = 0; l < policy->L && train; l++) {
             ARENA_ADD(arena, work->gates[l], rows * policy->ldg);
-            ARENA_ADD(arena, work->h[l], rows * policy->Hp);
+            ARENA_ADD(arena, work->h[l], rows * policy->H_padded);
         }
         ARENA_ADD(arena, work->dx, rows * policy->ldx);
-        ARENA_ADD(arena, work->carry, policy->Hp);
-        ARENA_ADD(arena, work->out, rows * policy->Ap);
+        ARENA_ADD(arena, work->carry, policy->H_padded);
+        ARENA_ADD(arena, work->out, rows * policy->A_padded);
         ARENA_ADD(arena, work->columns, (policy->A + 2) * ld);
         ARENA_ADD(arena, work->scratch, (policy->A + 2) * ld);
         ARENA_ADD(arena, work->before, policy->L * rows);
@@ -157,9 +158,9 @@ static void plan_work(PufferTrainer* trainer) {
         ARENA_ADD(arena, work->mask, rows * policy->A);
         ARENA_ADD(arena, work->sampled, 2 * BLOCK_ROWS);
         ARENA_ADD(arena, work->fade, trainer->config.horizon + 1);
-        if (!trainer->config.has_finals && !trainer->config.has_alive) continue;
+        if (!trainer->config.has_final_obs && !trainer->config.has_alive) continue;
         arena_add(arena, (void**)&work->some_obs, BLOCK_ROWS * (size_t)obs_row_size(policy));
-        ARENA_ADD(arena, work->some_state, BLOCK_ROWS * policy->L * policy->Hp);
+        ARENA_ADD(arena, work->some_state, BLOCK_ROWS * policy->L * policy->H_padded);
         ARENA_ADD(arena, work->some, BLOCK_ROWS);
     }
 }

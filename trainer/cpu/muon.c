@@ -22,9 +22,9 @@ static void reduce_rows(PufferTrainer* trainer, int m, int first, int last, floa
             if (unit >= H) continue;
             target = row / lanes % 3 * H + unit;
         }
-        policy->kernels->add_up(policy->Hp, trainer->chunk_count,
+        policy->kernels->add_up(policy->H_padded, trainer->chunk_count,
                                 (const float* const*)trainer->chunks,
-                                matrix->chunk_offset + (int64_t)row * policy->Hp, sum);
+                                matrix->chunk_offset + (int64_t)row * policy->H_padded, sum);
         if (m == 0 && trainer->obs_scale)    // as of observations times their factors
             for (int j = 0; j < H; j++) sum[j] *= trainer->obs_scale[row];
         memcpy(matrix->gradient + (int64_t)target * H, sum, sizeof(float) * (size_t)H);

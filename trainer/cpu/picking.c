@@ -52,7 +52,7 @@ static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segm
                           .ratio = rollout->ratio_now + at,
                           .ended = rollout->ended + at,
                           .truncated = rollout->truncated + at,
-                          .finals = rollout->finals ? rollout->finals + at : NULL,
+                          .final_values = rollout->final_values ? rollout->final_values + at : NULL,
                           .bootstrap = rollout->bootstrap[segment],
                           .gamma = (float)config->gamma,
                           .gae_lambda = (float)config->gae_lambda,
@@ -113,19 +113,19 @@ static uint32_t first_place(const PufferTrainer* trainer) {
 }
 
 // Other ranks learn, and here nobody lived: segments without an agent add nothing to their sums
-static void take_empty(const PufferTrainer* trainer, int32_t* rows, float* q) {
+static void take_empty(const PufferTrainer* trainer, int32_t* rows, float* importance) {
     for (int32_t i = 0; i < trainer->segments; i++) {
         rows[i] = i % trainer->config.agents;
-        q[i] = 1.0f;
+        importance[i] = 1.0f;
     }
 }
 
-// ---- every segment once: shuffled decks -------------------------------------------------------
+// ---- every segment once: shuffled orders -------------------------------------------------------
 
 // Sorts places by their keys, equal keys by number: merging runs of 1, 2, 4, ...
 static void sort_deck(Picker* picker, int64_t n) {
     uint64_t *keys = picker->keys, *other_keys = picker->spare_keys;
-    int32_t *deck = picker->deck, *other = picker->spare;
+    int32_t *segment_order = picker->segment_order, *other = picker->spare;
     for (int64_t run = 1; run < n; run *= 2) {
         for (int64_t low = 0; low < n; low += 2 * run) {
             int64_t middle = low + run < n ? low + run : n;
@@ -133,46 +133,47 @@ static void sort_deck(Picker* picker, int64_t n) {
             for (int64_t i = low, j = middle, out = low; out < high; out++) {
                 int64_t from = i < middle && (j >= high || keys[i] <= keys[j]) ? i++ : j++;
                 other_keys[out] = keys[from];
-                other[out] = deck[from];
+                other[out] = segment_order[from];
             }
         }
         uint64_t* swap_keys = keys;
         keys = other_keys;
         other_keys = swap_keys;
-        int32_t* swap = deck;
-        deck = other;
+        int32_t* swap = segment_order;
+        segment_order = other;
         other = swap;
     }
-    if (deck != picker->deck) memcpy(picker->deck, deck, sizeof(int32_t) * (size_t)n);
+    if (segment_order != picker->segment_order)
+        memcpy(picker->segment_order, segment_order, sizeof(int32_t) * (size_t)n);
 }
 
-static void shuffle(PufferTrainer* trainer, int64_t lap) {
+static void shuffle(PufferTrainer* trainer, int64_t epoch_pass) {
     Picker* picker = &trainer->picker;
     int64_t n = picker->alive_count;
-    if (picker->deck_epoch == trainer->counters.epoch && picker->deck_lap == lap
+    if (picker->order_epoch == trainer->counters.epoch && picker->order_pass == epoch_pass
         && picker->deck_size == n)
         return;
     for (int64_t i = 0; i < n; i++) {
         PhiloxBlock block = philox_block(trainer->config.seed, PHILOX_SHUFFLE,
                                          first_segment(trainer) + (uint32_t)i,
-                                         (uint64_t)trainer->counters.epoch, (uint32_t)lap);
+                                         (uint64_t)trainer->counters.epoch, (uint32_t)epoch_pass);
         picker->keys[i] = (uint64_t)block.word[0] << 32 | block.word[1];
-        picker->deck[i] = (int32_t)i;
+        picker->segment_order[i] = (int32_t)i;
     }
     sort_deck(picker, n);
-    picker->deck_epoch = trainer->counters.epoch;
-    picker->deck_lap = lap;
+    picker->order_epoch = trainer->counters.epoch;
+    picker->order_pass = epoch_pass;
     picker->deck_size = n;
 }
 
-static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q) {
+static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* importance) {
     const Picker* picker = &trainer->picker;
     int64_t n = picker->alive_count;
     for (int64_t i = 0; i < trainer->segments; i++) {
         int64_t place = number * trainer->segments + i;
         shuffle(trainer, place / n);
-        rows[i] = picker->alive[picker->deck[place % n]];
-        q[i] = 1.0f;
+        rows[i] = picker->alive[picker->segment_order[place % n]];
+        importance[i] = 1.0f;
     }
 }
 
@@ -180,7 +181,7 @@ static void deal(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q
 
 // p_i ~ u_i^alpha + 1e-6, drawn with replacement; q_i = (n p_i)^-beta, n segments in which somebody
 // lives. picker->cdf holds their u (n), and becomes the CDF
-static void draw(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q) {
+static void draw(PufferTrainer* trainer, int64_t number, int32_t* rows, float* importance) {
     const PufferTrainerConfig* config = &trainer->config;
     double* weight = trainer->picker.cdf;
     int64_t n = trainer->picker.alive_count;
@@ -204,7 +205,7 @@ static void draw(PufferTrainer* trainer, int64_t number, int32_t* rows, float* q
         }
         double p = (weight[low] - (low ? weight[low - 1] : 0.0)) / total;
         rows[i] = trainer->picker.alive[low];
-        q[i] = (float)pow((double)n * p, -beta);
+        importance[i] = (float)pow((double)n * p, -beta);
     }
 }
 
@@ -228,15 +229,16 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error) {
     if (replayed) {
         memcpy(picker->rows, trainer->replay.rows + (int64_t)number * S,
                sizeof(int32_t) * (size_t)S);
-        memcpy(picker->q, trainer->replay.q + (int64_t)number * S, sizeof(float) * (size_t)S);
+        memcpy(picker->importance, trainer->replay.importance + (int64_t)number * S,
+               sizeof(float) * (size_t)S);
     } else if (!picker->alive_count) {
-        take_empty(trainer, picker->rows, picker->q);
+        take_empty(trainer, picker->rows, picker->importance);
     } else if (dealt) {
-        deal(trainer, number, picker->rows, picker->q);
+        deal(trainer, number, picker->rows, picker->importance);
     } else {
         for (int32_t i = 0; i < picker->alive_count; i++)
             picker->cdf[i] = picker->sums[picker->alive[i]][SUM_ABS];
-        draw(trainer, number, picker->rows, picker->q);
+        draw(trainer, number, picker->rows, picker->importance);
     }
     for (int32_t i = 0; i < S; i++)
         if (picker->rows[i] < 0 || picker->rows[i] >= trainer->config.agents)
@@ -259,7 +261,7 @@ int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* err
 }
 
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, Error* error) {
+                            int32_t* rows, float* importance, Error* error) {
     int64_t T = trainer->config.horizon;
     Picker* picker = &trainer->picker;
     if (!T) return fail(error, "this trainer can only act");
@@ -267,7 +269,7 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
     list_alive(trainer);
     if (!picker->alive_count) return fail(error, "nobody lived in the rollout");
     if (trainer->config.prio_alpha == 0.0) {
-        deal(trainer, minibatch, rows, q);
+        deal(trainer, minibatch, rows, importance);
         return 0;
     }
     for (int32_t i = 0; i < picker->alive_count; i++) {
@@ -275,6 +277,6 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
         for (int64_t t = 0; t < T; t++)
             picker->cdf[i] += fabs((double)advantages[picker->alive[i] * T + t]);
     }
-    draw(trainer, minibatch, rows, q);
+    draw(trainer, minibatch, rows, importance);
     return 0;
 }

@@ -46,10 +46,10 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     policy->L = config->num_layers;
     policy->K = heads->count;
     policy->A = heads->outputs;
-    policy->Hp = (int32_t)round_up(policy->H, 2 * lanes);
-    policy->Ap = (int32_t)round_up(policy->A + 1, lanes);
-    policy->ldx = policy->Hp + 16;    // an odd number of cache lines apart
-    policy->ldg = 3 * policy->Hp + 16;
+    policy->H_padded = (int32_t)round_up(policy->H, 2 * lanes);
+    policy->A_padded = (int32_t)round_up(policy->A + 1, lanes);
+    policy->ldx = policy->H_padded + 16;    // an odd number of cache lines apart
+    policy->ldg = 3 * policy->H_padded + 16;
     policy->ldw = (int32_t)round_up(policy->D, 16) + 16;
     policy->matrices = matrices;
 
@@ -58,7 +58,7 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     matrices[0].fan_in = policy->D;
     name_matrix(&matrices[0], "encoder", 0);
     for (int l = 0; l < policy->L; l++) {
-        size_matrix(&matrices[1 + l], 3 * policy->H, policy->H, 3 * policy->Hp, lanes);
+        size_matrix(&matrices[1 + l], 3 * policy->H, policy->H, 3 * policy->H_padded, lanes);
         name_matrix(&matrices[1 + l], "layers.%d", l);
     }
     size_matrix(&matrices[1 + policy->L], policy->A + 1, policy->H, policy->A + 1, lanes);
@@ -95,7 +95,7 @@ static void pack_layer(const Policy* policy, int l, int unit) {
             int64_t place = 3 * unit + gate * lanes + i;    // of the row among the gates
             for (int k = 0; k < H; k++) forward[(k * 3 + gate) * lanes + i] = row[k];
             for (int j = 0; j < H; j += two)
-                memcpy(backward + (int64_t)j * 3 * policy->Hp + place * two, row + j,
+                memcpy(backward + (int64_t)j * 3 * policy->H_padded + place * two, row + j,
                        sizeof(float) * (size_t)(H - j < two ? H - j : two));
         }
 }
@@ -113,7 +113,7 @@ static void pack_item(void* about, int32_t item, int32_t worker) {
         for (int j = 0; j <= policy->A; j++) {
             const float* row = weight + (int64_t)j * policy->H;
             float* column = policy->decoder_forward + (int64_t)(j / lanes) * policy->H * lanes;
-            memcpy(policy->decoder_backward + (int64_t)j * policy->Hp, row,
+            memcpy(policy->decoder_backward + (int64_t)j * policy->H_padded, row,
                    sizeof(float) * (size_t)policy->H);
             for (int k = 0; k < policy->H; k++) column[(int64_t)k * lanes + j % lanes] = row[k];
         }
@@ -126,16 +126,16 @@ static void pack_item(void* about, int32_t item, int32_t worker) {
 static void pair_layer(void* about, int32_t l, int32_t worker) {
     PufferTrainer* trainer = about;
     Policy* policy = &trainer->policy;
-    int lanes = policy->kernels->lanes, H = policy->H, Hp = policy->Hp;
+    int lanes = policy->kernels->lanes, H = policy->H, H_padded = policy->H_padded;
     trainer->work[worker].since = clock_now();
     for (int unit = 0; unit < H; unit += lanes)
         policy->kernels->pack_pairs(H, 3 * lanes, policy->layer_forward[l] + (int64_t)unit * H * 3,
                                     (uint32_t*)policy->pairs_forward[l]
                                         + (int64_t)unit * 3 * ((H + 1) / 2));
-    for (int j = 0; j < Hp; j += 2 * lanes)
+    for (int j = 0; j < H_padded; j += 2 * lanes)
         policy->kernels->pack_pairs(
-            3 * Hp, 2 * lanes, policy->layer_backward[l] + (int64_t)j * 3 * Hp,
-            (uint32_t*)policy->pairs_backward[l] + (int64_t)j * (3 * Hp / 2));
+            3 * H_padded, 2 * lanes, policy->layer_backward[l] + (int64_t)j * 3 * H_padded,
+            (uint32_t*)policy->pairs_backward[l] + (int64_t)j * (3 * H_padded / 2));
     mark(&trainer->work[worker], PHASE_PACK);
 }
 
@@ -171,7 +171,7 @@ void policy_encode(const Policy* policy, Workspace* work, int rows, const void* 
         for (int r = 0; r < rows; r++) {
             int32_t start = work->starts[first_row + r];
             kernels->encode_sparse(work->starts[first_row + r + 1] - start, work->where + start,
-                                   work->what + start, policy->D, policy->Hp,
+                                   work->what + start, policy->D, policy->H_padded,
                                    policy->encoder_panels, x + (int64_t)r * policy->ldx);
         }
         return;
@@ -184,30 +184,30 @@ void policy_encode(const Policy* policy, Workspace* work, int rows, const void* 
         wide = out;
         ld = policy->ldw;
     }
-    kernels->product_panels(rows, policy->Hp, policy->D, wide, ld, policy->encoder_panels,
+    kernels->product_panels(rows, policy->H_padded, policy->D, wide, ld, policy->encoder_panels,
                             policy->D, x, policy->ldx, 0);
 }
 
 void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x) {
     int lanes = policy->kernels->lanes;
-    for (int j = 0; j < policy->Ap; j += lanes)
+    for (int j = 0; j < policy->A_padded; j += lanes)
         policy->kernels->product_narrow(rows, policy->H, x, policy->ldx,
                                         policy->decoder_forward + (int64_t)j * policy->H,
-                                        work->out + j, policy->Ap);
+                                        work->out + j, policy->A_padded);
 }
 
 void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
                  const float* state, float* new_state) {
-    int lds = policy->L * policy->Hp;
+    int lds = policy->L * policy->H_padded;
     int sparse = policy->dtype == PUFFER_U8 && policy_find_bytes(policy, work, rows, 0, obs);
     policy_encode(policy, work, rows, obs, work->x[0], sparse, 0);
     mark(work, PHASE_ENCODE);
     float *x = work->x[0], *other = work->x[1];
     for (int l = 0; l < policy->L; l++) {
         policy->kernels->layer_step(rows, policy->H, x, policy->ldx, policy->forward_weights[l],
-                                    state + (int64_t)l * policy->Hp,
-                                    new_state ? new_state + (int64_t)l * policy->Hp : NULL, lds,
-                                    other);
+                                    state + (int64_t)l * policy->H_padded,
+                                    new_state ? new_state + (int64_t)l * policy->H_padded : NULL,
+                                    lds, other);
         float* swap = x;
         x = other;
         other = swap;

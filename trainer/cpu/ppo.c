@@ -15,7 +15,7 @@ typedef struct {
     PufferTrainer* trainer;
     double ent_coef;
     double count;         // rows with an agent
-    float mean, scale;    // A^ = q (A - mean) scale
+    float mean, scale;    // A^ = importance (A - mean) scale
 } Minibatch;
 
 static int64_t obs_bytes(const PufferTrainer* trainer, int64_t rows) {
@@ -36,7 +36,7 @@ static void gather(const Minibatch* batch, Workspace* work, int first, int count
     size_t bytes = sizeof(float) * (size_t)T;
     for (int s = 0; s < count; s++) {
         int32_t segment = trainer->picker.rows[first + s];
-        float q = trainer->picker.q[first + s];
+        float q = trainer->picker.importance[first + s];
         int64_t from = segment * T, to = s * T;
         const float* advantage = rollout->advantages + from;
         work->per_row[ROW_KEEP][to] = 1.0f;
@@ -51,11 +51,11 @@ static void gather(const Minibatch* batch, Workspace* work, int first, int count
         if (rollout->live) memcpy(work->per_row[ROW_LIVE] + to, rollout->live + from, bytes);
         memcpy(work->actions + to * K, rollout->actions + from * K, bytes * (size_t)K);
         if (rollout->masks) memcpy(work->mask + to * A, rollout->masks + from * A, (size_t)(T * A));
-        const float* state0 = rollout->state0 + (int64_t)segment * policy->L * policy->Hp;
+        const float* state0 = rollout->state0 + (int64_t)segment * policy->L * policy->H_padded;
         for (int l = 0; l < policy->L; l++) {
             const float** before = work->before + (int64_t)l * trainer->work_rows + to;
             memset(before, 0, sizeof *before * (size_t)T);
-            before[0] = state0 + (int64_t)l * policy->Hp;
+            before[0] = state0 + (int64_t)l * policy->H_padded;
         }
     }
 }
@@ -76,7 +76,7 @@ static int forward(const Minibatch* batch, Workspace* work, int first, int count
         policy->kernels->layer_scan(
             rows, policy->H, work->x[l], policy->ldx, policy->forward_weights[l],
             work->before + (int64_t)l * trainer->work_rows, work->per_row[ROW_KEEP], work->h[l],
-            policy->Hp, work->gates[l], policy->ldg, work->x[l + 1]);
+            policy->H_padded, work->gates[l], policy->ldg, work->x[l + 1]);
     mark(work, PHASE_TRAIN_LAYERS);
     return sparse;
 }
@@ -87,12 +87,12 @@ static void compute_loss(const Minibatch* batch, Workspace* work, int rows, floa
     const Policy* policy = &trainer->policy;
     const PufferTrainerConfig* config = &trainer->config;
     const Matrix* decoder = &trainer->matrices[policy->L + 1];
-    int outputs = policy->A + 1, Hp = policy->Hp;
+    int outputs = policy->A + 1, H_padded = policy->H_padded;
     policy_decode(policy, work, rows, work->x[policy->L]);
     LossArgs args = {.rows = rows,
                      .heads = &policy->heads,
                      .out = work->out,
-                     .ldo = policy->Ap,
+                     .ldo = policy->A_padded,
                      .logstd = policy->logstd,
                      .mask = trainer->rollout.masks ? work->mask : NULL,
                      .actions = work->actions,
@@ -116,11 +116,11 @@ static void compute_loss(const Minibatch* batch, Workspace* work, int rows, floa
                      .sums = sums};
     policy->kernels->loss(&args);
     // the columns are the gradient transposed: a product with them reads them either way round
-    policy->kernels->product_tn(rows, Hp, outputs, work->columns, trainer->columns_ld,
-                                policy->decoder_backward, Hp, work->dx, policy->ldx, 0);
-    policy->kernels->product_nn(outputs, Hp, rows, work->columns, trainer->columns_ld,
+    policy->kernels->product_tn(rows, H_padded, outputs, work->columns, trainer->columns_ld,
+                                policy->decoder_backward, H_padded, work->dx, policy->ldx, 0);
+    policy->kernels->product_nn(outputs, H_padded, rows, work->columns, trainer->columns_ld,
                                 work->x[policy->L], policy->ldx, gradient + decoder->chunk_offset,
-                                Hp, 1);
+                                H_padded, 1);
     mark(work, PHASE_LOSS);
 }
 
@@ -129,18 +129,19 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
     PufferTrainer* trainer = batch->trainer;
     const Policy* policy = &trainer->policy;
     const Kernels* kernels = policy->kernels;
-    int T = trainer->config.horizon, rows = count * T, Hp = policy->Hp;
+    int T = trainer->config.horizon, rows = count * T, H_padded = policy->H_padded;
     for (int l = policy->L - 1; l >= 0; l--) {
         kernels->layer_scan_backward(rows, policy->H, work->x[l], policy->ldx,
                                      work->before + (int64_t)l * trainer->work_rows,
-                                     work->per_row[ROW_KEEP], work->h[l], Hp, work->gates[l],
+                                     work->per_row[ROW_KEEP], work->h[l], H_padded, work->gates[l],
                                      policy->ldg, work->dx, work->carry);
         mark(work, PHASE_SCAN);
-        kernels->layer_dx(rows, Hp, work->gates[l], policy->ldg, policy->backward_weights[l],
+        kernels->layer_dx(rows, H_padded, work->gates[l], policy->ldg, policy->backward_weights[l],
                           work->dx, policy->ldx);
         mark(work, PHASE_DX);
-        kernels->product_tn(3 * Hp, Hp, rows, work->gates[l], policy->ldg, work->x[l], policy->ldx,
-                            gradient + trainer->matrices[1 + l].chunk_offset, Hp, 1);
+        kernels->product_tn(3 * H_padded, H_padded, rows, work->gates[l], policy->ldg, work->x[l],
+                            policy->ldx, gradient + trainer->matrices[1 + l].chunk_offset, H_padded,
+                            1);
         mark(work, PHASE_DW);
     }
     float* dencoder = gradient + trainer->matrices[0].chunk_offset;
@@ -148,9 +149,9 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
         const float* dx = work->dx + (int64_t)s * T * policy->ldx;
         if (sparse) {
             for (int r = s * T; r < (s + 1) * T; r++, dx += policy->ldx)
-                kernels->encode_sparse_backward(work->starts[r + 1] - work->starts[r],
-                                                work->where + work->starts[r],
-                                                work->what + work->starts[r], Hp, dx, dencoder);
+                kernels->encode_sparse_backward(
+                    work->starts[r + 1] - work->starts[r], work->where + work->starts[r],
+                    work->what + work->starts[r], H_padded, dx, dencoder);
             continue;
         }
         const float* obs = segment_obs(trainer, trainer->picker.rows[first + s]);
@@ -159,7 +160,8 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
             obs = work->wide_obs + (int64_t)s * T * policy->ldw;
             ld = policy->ldw;
         }
-        kernels->product_tn(policy->D, Hp, T, obs, ld, dx, policy->ldx, dencoder, Hp, 1);
+        kernels->product_tn(policy->D, H_padded, T, obs, ld, dx, policy->ldx, dencoder, H_padded,
+                            1);
     }
     mark(work, PHASE_TRAIN_DENCODE);
 }

@@ -28,7 +28,7 @@ static void report(PufferTrainer* trainer, int kind, int64_t row, int64_t tick) 
 
 static int legal(const Heads* heads, const uint8_t* mask) {
     for (int head = 0; head < heads->count; head++) {
-        if (heads->dim[head] >= 0) continue;
+        if (heads->logstd_index[head] >= 0) continue;
         const uint8_t* mine = mask + heads->column[head];
         int any = 0;
         for (int j = 0; j < heads->width[head]; j++) any |= mine[j];
@@ -43,7 +43,7 @@ static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, i
     SampleArgs args = {.rows = rows,
                        .heads = &policy->heads,
                        .out = work->out,
-                       .ldo = policy->Ap,
+                       .ldo = policy->A_padded,
                        .logstd = policy->logstd,
                        .mask = mask,
                        .seed = trainer->config.seed,
@@ -73,7 +73,7 @@ static int is_alive(const PufferTrainer* trainer, int64_t row) {
 static void take_row(const PufferTrainer* trainer, Workspace* work, int place, int64_t row,
                      const uint8_t* obs) {
     const Policy* policy = &trainer->policy;
-    int64_t row_size = obs_row_size(policy), size = (int64_t)policy->L * policy->Hp;
+    int64_t row_size = obs_row_size(policy), size = (int64_t)policy->L * policy->H_padded;
     work->some[place] = (int32_t)row;
     memcpy(work->some_obs + place * row_size, obs + row * row_size, (size_t)row_size);
     memcpy(work->some_state + place * size, trainer->state + row * size,
@@ -84,7 +84,7 @@ static void take_row(const PufferTrainer* trainer, Workspace* work, int place, i
 static void step_alive(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
                        int moves) {
     const Policy* policy = &trainer->policy;
-    int64_t size = (int64_t)policy->L * policy->Hp;
+    int64_t size = (int64_t)policy->L * policy->H_padded;
     int count = 0;
     for (int64_t row = first; row < first + rows; row++)
         if (is_alive(trainer, row))
@@ -93,13 +93,14 @@ static void step_alive(PufferTrainer* trainer, Workspace* work, int64_t first, i
         policy_step(policy, work, count, work->some_obs, work->some_state,
                     moves ? work->some_state : NULL);
     for (int r = rows - 1; r >= 0; r--) {    // backward: no row is overwritten before it moved
-        float* out = work->out + (int64_t)r * policy->Ap;
+        float* out = work->out + (int64_t)r * policy->A_padded;
         if (!count || work->some[count - 1] != first + r) {
-            memset(out, 0, sizeof(float) * (size_t)policy->Ap);
+            memset(out, 0, sizeof(float) * (size_t)policy->A_padded);
             continue;
         }
         count--;
-        memmove(out, work->out + (int64_t)count * policy->Ap, sizeof(float) * (size_t)policy->Ap);
+        memmove(out, work->out + (int64_t)count * policy->A_padded,
+                sizeof(float) * (size_t)policy->A_padded);
         if (moves)
             memcpy(trainer->state + (first + r) * size, work->some_state + count * size,
                    sizeof(float) * (size_t)size);
@@ -122,7 +123,7 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
     Rollout* out = &trainer->rollout;
     int T = trainer->config.horizon, K = policy->K, A = policy->A;
     int64_t row_size = obs_row_size(policy);
-    float* state = trainer->state + first * policy->L * policy->Hp;
+    float* state = trainer->state + first * policy->L * policy->H_padded;
     const uint8_t* obs = obs_row(trainer, first);
     int empty = 0;    // rows without an agent: they act with zeros, and see zeros
     for (int r = 0; r < rows; r++) empty += !is_alive(trainer, first + r);
@@ -136,7 +137,7 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
     else policy_step(policy, work, rows, obs, state, t < T ? state : NULL);
     if (t == T) {
         for (int r = 0; r < rows; r++) {
-            float value = work->out[(int64_t)r * policy->Ap + A];
+            float value = work->out[(int64_t)r * policy->A_padded + A];
             out->bootstrap[first + r] = value;
             if (!(value - value == 0.0f)) {
                 report(trainer, BAD_OUTPUT, first + r, trainer->tick + t);
@@ -171,9 +172,9 @@ static int value_finals(PufferTrainer* trainer, Workspace* work, int count, int 
     policy_step(policy, work, count, work->some_obs, work->some_state, NULL);
     for (int i = 0; i < count; i++) {
         int64_t row = work->some[i], place = row * trainer->config.horizon + t;
-        float value = work->out[(int64_t)i * policy->Ap + policy->A];
-        trainer->rollout.finals[place] = value;
-        trainer->rollout.truncated[place] = 2.0f;
+        float value = work->out[(int64_t)i * policy->A_padded + policy->A];
+        trainer->rollout.final_values[place] = value;
+        trainer->rollout.truncated[place] = TRUNCATED_WITH_VALUE;
         if (value - value == 0.0f) continue;
         trainer->bad_final = 1;
         report(trainer, BAD_OUTPUT, row, trainer->tick + t);
@@ -188,7 +189,8 @@ static int store_finals(PufferTrainer* trainer, Workspace* work, int64_t first, 
     int64_t T = trainer->config.horizon;
     int count = 0;
     for (int64_t row = first; row < first + rows; row++) {
-        if (trainer->rollout.truncated[row * T + t] == 0.0f || !envs->has_final[row]) continue;
+        if (trainer->rollout.truncated[row * T + t] == NOT_TRUNCATED || !envs->has_final[row])
+            continue;
         take_row(trainer, work, count++, row, envs->final_observations);
         if (count < BLOCK_ROWS) continue;
         if (value_finals(trainer, work, count, t)) return -1;
@@ -203,7 +205,7 @@ static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int row
     const PufferTrainerEnvs* envs = &trainer->envs;
     Rollout* out = &trainer->rollout;
     int T = trainer->config.horizon;
-    int64_t size = (int64_t)trainer->policy.L * trainer->policy.Hp;
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.H_padded;
     for (int64_t row = first; row < first + rows; row++) {
         int lived = !out->live || out->live[row * T + t] != 0.0f;
         float reward = lived ? envs->rewards[row] : 0.0f;
@@ -216,11 +218,11 @@ static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int row
         out->rewards[row * T + t] = reward;
         out->ended[row * T + t] = (float)over;
         out->truncated[row * T + t] = (float)cut;
-        if (over && !out->finals)
+        if (over && !out->final_values)
             memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
     }
-    if (out->finals && store_finals(trainer, work, first, rows, t)) return -1;
-    for (int64_t row = first; out->finals && row < first + rows; row++)
+    if (out->final_values && store_finals(trainer, work, first, rows, t)) return -1;
+    for (int64_t row = first; out->final_values && row < first + rows; row++)
         if (out->ended[row * T + t] != 0.0f)
             memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
     mark(work, PHASE_STORE);
@@ -245,7 +247,7 @@ static int infer_block(PufferTrainer* trainer, int worker, const Block* block, i
 // ---- all ticks --------------------------------------------------------------------------------
 
 static void begin_block(PufferTrainer* trainer, const Block* block) {
-    int64_t size = (int64_t)trainer->policy.L * trainer->policy.Hp;
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.H_padded;
     size_t bytes = sizeof(float) * (size_t)(size * block->rows);
     float* state = trainer->state + block->first_row * size;
     if (trainer->config.reset_state) memset(state, 0, bytes);
@@ -314,7 +316,7 @@ static void run_lockstep(PufferTrainer* trainer) {
 static int32_t explain(PufferTrainer* trainer, const void* obs, const uint8_t* masks,
                        Error* error) {
     const Policy* policy = &trainer->policy;
-    int64_t row = trainer->bad_row, size = (int64_t)policy->L * policy->Hp;
+    int64_t row = trainer->bad_row, size = (int64_t)policy->L * policy->H_padded;
     int64_t row_bytes = obs_row_size(policy);
     if (trainer->bad_final) obs = trainer->envs.final_observations;
     BadRow bad = {.kind = trainer->bad_kind,
@@ -416,7 +418,7 @@ static void act_item(void* about, int32_t item, int32_t worker) {
     Workspace* work = &trainer->work[worker];
     int64_t first = (int64_t)item * BLOCK_ROWS, left = trainer->config.agents - first;
     int rows = left < BLOCK_ROWS ? (int)left : BLOCK_ROWS;
-    float* state = trainer->state + first * policy->L * policy->Hp;
+    float* state = trainer->state + first * policy->L * policy->H_padded;
     int64_t row_size = obs_row_size(policy);
     work->since = clock_now();
     policy_step(policy, work, rows, act->obs + first * row_size, state, state);
@@ -443,14 +445,14 @@ int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsign
 }
 
 void puffer_trainer_ended(PufferTrainer* trainer, const float* terminals) {
-    int64_t size = (int64_t)trainer->policy.L * trainer->policy.Hp;
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.H_padded;
     for (int64_t row = 0; row < trainer->config.agents; row++)
         if (terminals[row] != 0.0f)
             memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
 }
 
 void puffer_trainer_reset_state(PufferTrainer* trainer) {
-    size_t size = (size_t)trainer->policy.L * (size_t)trainer->policy.Hp;
+    size_t size = (size_t)trainer->policy.L * (size_t)trainer->policy.H_padded;
     memset(trainer->state, 0, sizeof(float) * size * (size_t)trainer->config.agents);
 }
 

@@ -23,14 +23,14 @@ static void list_tensors(PufferTrainer* trainer) {
     }
     tensors_vector(tensors, "adam.m.logstd", PUFFER_OPTIMIZER, trainer->adam_m, trains ? dims : 0);
     tensors_vector(tensors, "adam.v.logstd", PUFFER_OPTIMIZER, trainer->adam_v, trains ? dims : 0);
-    tensors_rollout(tensors, &trainer->config, policy->A, policy->Hp, trainer->state,
+    tensors_rollout(tensors, &trainer->config, policy->A, policy->H_padded, trainer->state,
                     trains ? &trainer->rollout : NULL);
 }
 
 PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* error) {
     if (config_check(config, error)) return NULL;
-    if (config->overlap || config->timed) {
-        fail(error, "the CPU trainer has neither `overlap` nor `timed`");
+    if (config->async || config->timed) {
+        fail(error, "the CPU trainer has neither `async` nor `timed`");
         return NULL;
     }
     if (config->ranks > 1 && !config->exchange) {
@@ -87,7 +87,7 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
     if (!trainer->config.horizon) return fail(error, "this trainer can only act");
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
-    if (trainer->config.has_finals && !(envs->final_observations && envs->has_final))
+    if (trainer->config.has_final_obs && !(envs->final_observations && envs->has_final))
         return fail(error, "the envs have no final observations");
     if (trainer->config.has_alive && !envs->alive)
         return fail(error, "the envs do not say which agents live");
@@ -104,9 +104,9 @@ PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer) {
     return &trainer->counters;
 }
 
-void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
+void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* importance,
                            int32_t minibatches) {
-    replay_set(&trainer->replay, rows, q, minibatches, trainer->segments);
+    replay_set(&trainer->replay, rows, importance, minibatches, trainer->segments);
 }
 
 // ---- looking inside ---------------------------------------------------------------------------

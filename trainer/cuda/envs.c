@@ -66,7 +66,7 @@ static int32_t check_facts(const PufferTrainer* trainer, Error* error) {
                 config->obs_dtype == PUFFER_U8 ? 1 : 4},
                {"heads", facts->num_atns, trainer->K},
                {"bytes of an action mask", facts->mask_size, config->has_masks ? trainer->A : 0},
-               {"final observations of an episode", facts->has_finals, config->has_finals},
+               {"final observations of an episode", facts->has_final_obs, config->has_final_obs},
                {"bytes that say whether an agent lives", facts->has_alive, config->has_alive},
                {"floats of a Log", facts->log_fields, trainer->envs.api->log_fields()}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -103,7 +103,7 @@ static int32_t grown(int32_t room, int32_t needed) {
 
 static int32_t take_room(PufferTrainer* trainer, Error* error) {
     int32_t envs = 0, settings = trainer->envs.settings->count;
-    for (int i = 0; i < trainer->config.slices; i++)
+    for (int i = 0; i < trainer->config.num_buffers; i++)
         if (trainer->all_slices[i].envs > envs) envs = trainer->all_slices[i].envs;
     if (envs <= trainer->env_room && settings <= trainer->setting_room) return 0;
     trainer->env_room = envs > trainer->env_room ? grown(trainer->env_room, envs)
@@ -146,7 +146,7 @@ static void call(Slice* slice, int kernel) {
                            .terminals = slice->there.terminals,
                            .truncations = slice->there.truncations,
                            .action_mask = slice->there.mask,
-                           .final_observations = slice->finals,
+                           .final_observations = slice->final_obs,
                            .has_final = slice->there.has_final,
                            .alive = slice->there.alive,
                            .spares = copies->spares,
@@ -177,7 +177,7 @@ void envs_add_logs(PufferTrainer* trainer) {
     int32_t fields = trainer->env_facts.log_fields;
     double* sums = trainer->log_sums;
     memset(sums, 0, sizeof *sums * (size_t)fields);
-    for (int i = 0; i < trainer->config.slices; i++) {
+    for (int i = 0; i < trainer->config.num_buffers; i++) {
         const Slice* slice = &trainer->all_slices[i];
         const double* log = slice->copies.logs_here;
         for (int32_t e = 0; e < slice->envs; e++, log += fields)
@@ -207,7 +207,7 @@ static int32_t explain(const PufferTrainer* trainer, int what, int stepping, con
 
 // The failed env with the lowest number: later ones may have stopped because of it
 static int32_t find_fault(const PufferTrainer* trainer, int* what) {
-    for (int i = 0; i < trainer->config.slices; i++) {
+    for (int i = 0; i < trainer->config.num_buffers; i++) {
         const Slice* slice = &trainer->all_slices[i];
         EnvFault fault = *slice->copies.fault_here;
         *what = (int)(fault & 0xff);
@@ -228,7 +228,7 @@ int32_t envs_check(const PufferTrainer* trainer, int stepping, const char* when,
 
 static int32_t await_faults(PufferTrainer* trainer, Error* error) {
     int32_t failed = 0;
-    for (int i = 0; i < trainer->config.slices; i++) {
+    for (int i = 0; i < trainer->config.num_buffers; i++) {
         fetch_fault(&trainer->all_slices[i]);
         failed |= stream_wait(trainer->all_slices[i].stream);
     }
@@ -307,7 +307,7 @@ int32_t envs_start(PufferTrainer* trainer, Error* error) {
         return -1;
     int32_t failed = 0;
     envs_watch(trainer, PUFFER_RESET);
-    for (int i = 0; i < trainer->config.slices && !failed; i++)
+    for (int i = 0; i < trainer->config.num_buffers && !failed; i++)
         failed = start_slice(&trainer->all_slices[i], error);
     failed = failed || await_faults(trainer, error);
     envs_watch(trainer, PUFFER_IDLE);
@@ -323,7 +323,7 @@ int32_t envs_leave(PufferTrainer* trainer, Error* error) {
     int what;
     trainer->playing = 0;
     if (find_fault(trainer, &what) >= 0) return 0;
-    for (int i = 0; i < trainer->config.slices; i++) call(&trainer->all_slices[i], ENVS_CLOSE);
+    for (int i = 0; i < trainer->config.num_buffers; i++) call(&trainer->all_slices[i], ENVS_CLOSE);
     if (await_faults(trainer, error)) return -1;
     int32_t env = find_fault(trainer, &what);
     if (env < 0) return 0;

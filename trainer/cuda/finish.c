@@ -66,7 +66,7 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error
     if (failed) return device_failed(trainer, error);
     if (check_unity(trainer, error)) return -1;
     const Report* report = trainer->ranks->report_here;
-    int turn = trainer->config.overlap ? 1 - trainer->turn : 0;
+    int turn = trainer->config.async ? 1 - trainer->turn : 0;
     trainer->counters.optimizer_steps += report->results.minibatches - trainer->pending.minibatches;
     if (report->results.stop || report->bad_weight != ~(uint64_t)0)
         return name_bad_number(trainer, turn, error);

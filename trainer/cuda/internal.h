@@ -92,11 +92,11 @@ typedef struct Slice {    // agents that tick together
     float* actions_copy;     // (R, K)
     const void* obs_from;    // what is uploaded: the envs' rows, or the copy
     float* actions_to;
-    void* obs;             // (R, D) on the GPU, and so are these
-    void* finals;          // (R, D) the final observations that there are; NULL without has_finals
-    float* wide;           // (R, ldw) fp32, or
-    uint16_t* narrow;      // (R, ldw) bf16
-    float* x;              // (R, H)
+    void* obs;           // (R, D) on the GPU, and so are these
+    void* final_obs;     // (R, D) the final observations that there are; NULL without has_final_obs
+    float* wide;         // (R, ldw) fp32, or
+    uint16_t* narrow;    // (R, ldw) bf16
+    float* x;            // (R, H)
     uint16_t* x_narrow;    // (R, H) bf16
     float* products;       // (R, 3 H)
     float* out;            // (R, ldo)
@@ -110,7 +110,7 @@ typedef struct Slice {    // agents that tick together
 
 typedef struct Buffers {         // of a minibatch; l counts layers
     int32_t* rows;               // [S] segments
-    float* q;                    // [S]
+    float* importance;           // [S]
     uint8_t* repeated;           // [S]
     float* wide;                 // (M, ldw) fp32, or
     uint16_t* narrow;            // (M, ldw) bf16
@@ -134,22 +134,22 @@ typedef struct Buffers {         // of a minibatch; l counts layers
     float* factors;                 // [L + 2]
 } Buffers;
 
-// What a rollout keeps of episodes that a time limit ended; all NULL without has_finals
-typedef struct Finals {
+// What a rollout keeps of episodes that a time limit ended; all NULL without has_final_obs
+typedef struct KeptFinalObs {
     void* obs;               // (slots, N, D)
     float* state;            // (slots, N, L, H)
     int32_t* ticks;          // (slots, N)
     int32_t* counts;         // [N] slots in use
     int32_t* counts_here;    // [N] pinned
-} Finals;
+} KeptFinalObs;
 
 typedef struct Picker {
     double* sums;            // (N, KERNEL_SUMS)
     double* weights;         // (N)
     double* weights_here;    // (N) pinned; where callers bring advantages
     double* cdf;             // (N)
-    int32_t* decks;          // (laps, N); NULL where segments are drawn
-    int32_t laps;
+    int32_t* orders;         // (passes, N); NULL where segments are drawn
+    int32_t passes;
     int32_t* ticks;          // (N) with an agent; NULL, like the next three, without has_alive
     int32_t* ticks_here;     // (N) pinned
     int32_t* living;         // [living_count] segments in which somebody lives, ascending
@@ -184,7 +184,7 @@ typedef struct Rank {
     Arena memory, pinned;    // of the GPU, of both
     float* weights;          // all of them, on the GPU, and so are the next
     uint16_t* weights_narrow;
-    float* acting;    // the weights that act: these, or with `overlap` a copy
+    float* acting;    // the weights that act: these, or with `async` a copy
     uint16_t* acting_narrow;
     float *gradients, *momentum, *update, *X, *Y;    // as weights; momentum of logstd is Adam's m
     float* adam_v;                                   // [continuous]
@@ -193,8 +193,8 @@ typedef struct Rank {
     CudaChunk* chunk_table;                          // [chunk_count]
     Heads* heads_there;
     float* state;           // (N, L, H) carried
-    Rollout rollouts[2];    // the second only with `overlap`; the last four are shared
-    Finals finals;
+    Rollout rollouts[2];    // the second only with `async`; the last four are shared
+    KeptFinalObs kept_final_obs;
     Picker picker;
     Buffers batch;
     Exchange totals, losses, shares;    // with several ranks
@@ -233,7 +233,7 @@ struct PufferTrainer {
     int64_t vectors, weight_count;       // floats before logstd, and of all weights
     int32_t chunk_count, minibatches;    // at most in an epoch
     Rank ranks[PUFFER_MAX_GPUS];         // [config.gpus]
-    Slice* all_slices;                   // [config.slices] in the order of ranks
+    Slice* all_slices;                   // [config.num_buffers] in the order of ranks
     Pool* pool;
     Worker* workers;    // [threads]
     Arena host;

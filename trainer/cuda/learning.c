@@ -168,8 +168,8 @@ static void compute_loss(Rank* rank, Stream* stream, const Rollout* rollout) {
     int dims = trainer->heads.continuous, parts = (trainer->M + CUDA_ROWS - 1) / CUDA_ROWS;
     BLOCKS(stream, heads_loss, parts, HeadsLossArgs, .schedule = rank->schedule,
            .results = &rank->report->results, .heads = rank->heads_there, .S = trainer->S,
-           .T = config->horizon, .ldo = trainer->ldo, .rows = batch->rows, .q = batch->q,
-           .repeated = batch->repeated, .out = batch->out,
+           .T = config->horizon, .ldo = trainer->ldo, .rows = batch->rows,
+           .importance = batch->importance, .repeated = batch->repeated, .out = batch->out,
            .logstd = rank->weights + trainer->vectors, .masks = rollout->masks,
            .actions = rollout->actions, .logprobs = rollout->logprobs, .values = rollout->values,
            .advantages = rollout->advantages, .returns = rollout->returns, .live = rollout->live,

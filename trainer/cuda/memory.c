@@ -76,12 +76,12 @@ static void plan_weights(Rank* rank) {
     Arena* memory = &rank->memory;
     float** all[] = {&rank->weights, &rank->gradients, &rank->momentum,
                      &rank->update,  &rank->X,         &rank->Y};
-    int overlap = trainer->config.overlap;
+    int async = trainer->config.async;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         arena_add(memory, (void**)all[i], sizeof(float) * (size_t)trainer->weight_count);
-    if (overlap) ARENA_ADD(memory, rank->acting, trainer->weight_count);
+    if (async) ARENA_ADD(memory, rank->acting, trainer->weight_count);
     if (trainer->narrow) ARENA_ADD(memory, rank->weights_narrow, trainer->weight_count);
-    if (trainer->narrow && overlap) ARENA_ADD(memory, rank->acting_narrow, trainer->weight_count);
+    if (trainer->narrow && async) ARENA_ADD(memory, rank->acting_narrow, trainer->weight_count);
     ARENA_ADD(memory, rank->adam_v, trainer->heads.continuous);
     ARENA_ADD(memory, rank->matrix_table, trainer->L + 2);
     ARENA_ADD(memory, rank->chunk_table, trainer->chunk_count);
@@ -113,19 +113,19 @@ static void plan_rollout(const PufferTrainer* trainer, int64_t N, Arena* arena, 
     ARENA_ADD(arena, out->bootstrap, N);
     ARENA_ADD(arena, out->state0, N * trainer->L * trainer->H);
     if (trainer->config.has_masks) ARENA_ADD(arena, out->masks, rows * trainer->A);
-    if (trainer->config.has_finals) ARENA_ADD(arena, out->finals, rows);
+    if (trainer->config.has_final_obs) ARENA_ADD(arena, out->final_values, rows);
     if (trainer->config.has_alive) ARENA_ADD(arena, out->live, rows);
 }
 
 static void plan_finals(Rank* rank) {
     const PufferTrainer* trainer = rank->trainer;
-    Finals* finals = &rank->finals;
+    KeptFinalObs* kept_final_obs = &rank->kept_final_obs;
     int64_t N = trainer->N, kept = trainer->final_slots * N;
-    arena_add(&rank->memory, &finals->obs, obs_bytes(trainer, kept));
-    ARENA_ADD(&rank->memory, finals->state, kept * trainer->L * trainer->H);
-    ARENA_ADD(&rank->memory, finals->ticks, kept);
-    ARENA_ADD(&rank->memory, finals->counts, N);
-    ARENA_ADD(&rank->pinned, finals->counts_here, N);
+    arena_add(&rank->memory, &kept_final_obs->obs, obs_bytes(trainer, kept));
+    ARENA_ADD(&rank->memory, kept_final_obs->state, kept * trainer->L * trainer->H);
+    ARENA_ADD(&rank->memory, kept_final_obs->ticks, kept);
+    ARENA_ADD(&rank->memory, kept_final_obs->counts, N);
+    ARENA_ADD(&rank->pinned, kept_final_obs->counts_here, N);
 }
 
 static void plan_slice(Rank* rank, Slice* slice) {
@@ -145,9 +145,9 @@ static void plan_slice(Rank* rank, Slice* slice) {
     ARENA_ADD(memory, slice->out, R * trainer->ldo);
     ARENA_ADD(memory, slice->actions, R * trainer->K);
     ARENA_ADD(memory, slice->fault, 1);
-    if (trainer->config.has_finals) arena_add(memory, &slice->finals, obs_bytes(trainer, R));
+    if (trainer->config.has_final_obs) arena_add(memory, &slice->final_obs, obs_bytes(trainer, R));
     size_t bytes = (trainer->config.has_masks ? (size_t)trainer->A : 0)
-                   + (trainer->config.has_finals ? 1 : 0) + (trainer->config.has_alive ? 1 : 0);
+                   + (trainer->config.has_final_obs ? 1 : 0) + (trainer->config.has_alive ? 1 : 0);
     slice->inbox_bytes = 64 + (size_t)R * (3 * sizeof(float) + bytes);
     arena_add(memory, (void**)&slice->there.tick, slice->inbox_bytes);
     arena_add(pinned, (void**)&slice->here.tick, slice->inbox_bytes);
@@ -164,7 +164,7 @@ static void lay_inbox(const PufferTrainer* trainer, Inbox* inbox) {
     uint8_t* bytes = (uint8_t*)(inbox->truncations + R);
     inbox->mask = trainer->config.has_masks ? bytes : NULL;
     if (inbox->mask) bytes += R * trainer->A;
-    inbox->has_final = trainer->config.has_finals ? bytes : NULL;
+    inbox->has_final = trainer->config.has_final_obs ? bytes : NULL;
     if (inbox->has_final) bytes += R;
     inbox->alive = trainer->config.has_alive ? bytes : NULL;
 }
@@ -176,7 +176,7 @@ static void plan_batch(Rank* rank) {
     int64_t M = trainer->M, H = trainer->H, loss_parts = (M + CUDA_ROWS - 1) / CUDA_ROWS;
     int narrow = trainer->narrow;
     ARENA_ADD(memory, batch->rows, trainer->S);
-    ARENA_ADD(memory, batch->q, trainer->S);
+    ARENA_ADD(memory, batch->importance, trainer->S);
     ARENA_ADD(memory, batch->repeated, trainer->S);
     if (narrow) ARENA_ADD(memory, batch->narrow, M * trainer->ldw);
     else ARENA_ADD(memory, batch->wide, M * trainer->ldw);
@@ -209,22 +209,22 @@ static void plan_batch(Rank* rank) {
     ARENA_ADD(memory, picker->sums, N * KERNEL_SUMS);
     ARENA_ADD(memory, picker->weights, N);
     ARENA_ADD(memory, picker->cdf, N);
-    picker->laps = (int32_t)((int64_t)trainer->minibatches * trainer->S / N + 1);
+    picker->passes = (int32_t)((int64_t)trainer->minibatches * trainer->S / N + 1);
     if (trainer->config.has_alive) {
-        picker->laps++;    // laps of fewer segments end elsewhere
+        picker->passes++;    // passes of fewer segments end elsewhere
         ARENA_ADD(memory, picker->ticks, N);
         ARENA_ADD(memory, picker->living, N);
         ARENA_ADD(&rank->pinned, picker->ticks_here, N);
         ARENA_ADD(&rank->pinned, picker->living_here, N);
     }
-    if (trainer->config.prio_alpha == 0.0) ARENA_ADD(memory, picker->decks, picker->laps * N);
+    if (trainer->config.prio_alpha == 0.0) ARENA_ADD(memory, picker->orders, picker->passes * N);
 }
 
 // ---- on the host ------------------------------------------------------------------------------
 
 static void plan_host(PufferTrainer* trainer) {
     Arena* host = &trainer->host;
-    ARENA_ADD(host, trainer->all_slices, trainer->config.slices);
+    ARENA_ADD(host, trainer->all_slices, trainer->config.num_buffers);
     ARENA_ADD(host, trainer->workers, trainer->config.threads);
 }
 
@@ -330,7 +330,7 @@ static void plan_sizes(PufferTrainer* trainer) {
     const PufferTrainerConfig* config = &trainer->config;
     int32_t ranks = config->gpus;
     trainer->N = config->agents / ranks;
-    trainer->slices = config->slices / ranks;
+    trainer->slices = config->num_buffers / ranks;
     trainer->D = config->obs_size;
     trainer->H = config->hidden_size;
     trainer->L = config->num_layers;
@@ -338,7 +338,7 @@ static void plan_sizes(PufferTrainer* trainer) {
     trainer->A = trainer->heads.outputs;
     trainer->S = segments_per_minibatch(config) / ranks;
     trainer->M = config->minibatch_size / ranks;
-    trainer->R = config->agents / config->slices;
+    trainer->R = config->agents / config->num_buffers;
     trainer->final_slots = config->horizon < SHORT_ROLLOUT ? config->horizon
                                                            : config->horizon / FINAL_TICKS + 1;
     trainer->ldw = (int32_t)round_up(trainer->D, 8);
@@ -359,9 +359,9 @@ static void plan_rank(Rank* rank) {
     rank->slices = trainer->all_slices + rank->number * trainer->slices;
     plan_weights(rank);
     ARENA_ADD(&rank->memory, rank->state, (int64_t)trainer->N * trainer->L * trainer->H);
-    for (int turn = 0; turn <= trainer->config.overlap; turn++)
+    for (int turn = 0; turn <= trainer->config.async; turn++)
         plan_rollout(trainer, trainer->N, &rank->memory, &rank->rollouts[turn], turn == 0);
-    if (trainer->config.has_finals) plan_finals(rank);
+    if (trainer->config.has_final_obs) plan_finals(rank);
     for (int i = 0; i < trainer->slices; i++) plan_slice(rank, &rank->slices[i]);
     plan_batch(rank);
     if (trainer->config.gpus > 1) {
@@ -394,7 +394,7 @@ static int32_t take_rank(Rank* rank, Error* error) {
     second->ratio_now = first->ratio_now;
     second->advantages = first->advantages;
     second->returns = first->returns;
-    if (!trainer->config.overlap) {
+    if (!trainer->config.async) {
         rank->acting = rank->weights;
         rank->acting_narrow = rank->weights_narrow;
     }

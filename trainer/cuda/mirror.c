@@ -43,7 +43,7 @@ static void pair_rollout(const Rank* rank, int turn, Pair out[ROLLOUT_PAIRS]) {
         {here->rewards, there->rewards, 4 * rows},
         {here->ended, there->ended, 4 * rows},
         {here->truncated, there->truncated, 4 * rows},
-        {here->finals, there->finals, there->finals ? 4 * rows : 0},
+        {here->final_values, there->final_values, there->final_values ? 4 * rows : 0},
         {here->live, there->live, there->live ? 4 * rows : 0},
         {here->values_now, there->values_now, 4 * rows},
         {here->ratio_now, there->ratio_now, 4 * rows},

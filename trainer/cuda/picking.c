@@ -11,12 +11,13 @@ static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollou
            AdvantagesComputeArgs, .results = &rank->report->results, .count = count,
            .T = config->horizon, .which = which, .repeated = which ? rank->batch.repeated : NULL,
            .rewards = rollout->rewards, .values = rollout->values_now, .ratio = rollout->ratio_now,
-           .ended = rollout->ended, .truncated = rollout->truncated, .finals = rollout->finals,
-           .bootstrap = rollout->bootstrap, .gamma = (float)config->gamma,
-           .gae_lambda = (float)config->gae_lambda, .rho_clip = (float)config->vtrace_rho_clip,
-           .c_clip = (float)config->vtrace_c_clip, .reward_clip = (float)config->reward_clip,
-           .prio_alpha = config->prio_alpha, .advantages = rollout->advantages,
-           .returns = rollout->returns, .sums = rank->picker.sums, .weights = rank->picker.weights);
+           .ended = rollout->ended, .truncated = rollout->truncated,
+           .final_values = rollout->final_values, .bootstrap = rollout->bootstrap,
+           .gamma = (float)config->gamma, .gae_lambda = (float)config->gae_lambda,
+           .rho_clip = (float)config->vtrace_rho_clip, .c_clip = (float)config->vtrace_c_clip,
+           .reward_clip = (float)config->reward_clip, .prio_alpha = config->prio_alpha,
+           .advantages = rollout->advantages, .returns = rollout->returns,
+           .sums = rank->picker.sums, .weights = rank->picker.weights);
 }
 
 // ---- agents that come and go ------------------------------------------------------------------
@@ -58,21 +59,22 @@ int32_t list_living(PufferTrainer* trainer, int turn, Living* out, Error* error)
 static void shuffle(Rank* rank, Stream* stream) {
     const Picker* picker = &rank->picker;
     int32_t N = rank->trainer->N;
-    BLOCKS(stream, deck_shuffle, picker->laps * (int64_t)((N + CUDA_BUCKET - 1) / CUDA_BUCKET),
-           DeckShuffleArgs, .schedule = rank->schedule, .N = N, .laps = picker->laps,
-           .first = (uint32_t)rank->first_row, .living = picker->living, .decks = picker->decks);
+    BLOCKS(stream, segments_shuffle,
+           picker->passes * (int64_t)((N + CUDA_BUCKET - 1) / CUDA_BUCKET), SegmentsShuffleArgs,
+           .schedule = rank->schedule, .N = N, .passes = picker->passes,
+           .first = (uint32_t)rank->first_row, .living = picker->living, .orders = picker->orders);
 }
 
 static void draw(Rank* rank, Stream* stream) {
     Picker* picker = &rank->picker;
     int32_t N = rank->trainer->N, S = rank->trainer->S;
-    if (!picker->decks)
+    if (!picker->orders)
         BLOCKS(stream, priorities_sum, 1, PrioritiesSumArgs, .schedule = rank->schedule, .N = N,
                .living = picker->living, .weights = picker->weights, .cdf = picker->cdf);
     EACH(stream, segments_pick, S, SegmentsPickArgs, .schedule = rank->schedule, .N = N, .S = S,
-         .laps = picker->laps, .first = (uint32_t)(rank->number * S), .living = picker->living,
-         .decks = picker->decks, .weights = picker->weights, .cdf = picker->cdf,
-         .rows = rank->batch.rows, .q = rank->batch.q);
+         .passes = picker->passes, .first = (uint32_t)(rank->number * S), .living = picker->living,
+         .orders = picker->orders, .weights = picker->weights, .cdf = picker->cdf,
+         .rows = rank->batch.rows, .importance = rank->batch.importance);
 }
 
 static void find_repeats(Rank* rank, Stream* stream) {
@@ -101,7 +103,7 @@ static void first_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
     Picker* picker = &rank->picker;
     compute_all(rank, stream, rollout);
-    if (picker->decks) shuffle(rank, stream);
+    if (picker->orders) shuffle(rank, stream);
     draw(rank, stream);
     find_repeats(rank, stream);
     measure(rank, stream);
@@ -109,10 +111,10 @@ static void first_calls(Rank* rank, Stream* stream, void* about) {
 
 static void later_calls(Rank* rank, Stream* stream, void* about) {
     const Rollout* rollout = about;
-    if (!rank->picker.decks) compute_advantages(rank, stream, rollout, NULL);
+    if (!rank->picker.orders) compute_advantages(rank, stream, rollout, NULL);
     draw(rank, stream);
     find_repeats(rank, stream);
-    if (rank->picker.decks) compute_advantages(rank, stream, rollout, rank->batch.rows);
+    if (rank->picker.orders) compute_advantages(rank, stream, rollout, rank->batch.rows);
     measure(rank, stream);
 }
 
@@ -121,7 +123,8 @@ static void replay(Rank* rank, const Rollout* rollout, int32_t number) {
     Stream* stream = rank->stream;
     int64_t S = trainer->S, at = ((int64_t)number * trainer->config.gpus + rank->number) * S;
     stream_upload(stream, rank->batch.rows, trainer->replay.rows + at, sizeof(int32_t) * (size_t)S);
-    stream_upload(stream, rank->batch.q, trainer->replay.q + at, sizeof(float) * (size_t)S);
+    stream_upload(stream, rank->batch.importance, trainer->replay.importance + at,
+                  sizeof(float) * (size_t)S);
     if (number == 0) compute_all(rank, stream, rollout);
     find_repeats(rank, stream);
     if (number) compute_advantages(rank, stream, rollout, rank->batch.rows);
@@ -169,21 +172,21 @@ static void upload_weights(Rank* rank, const float* advantages) {
 }
 
 static void pick_part(Rank* rank, const float* advantages, const CudaSchedule* schedule,
-                      int32_t* rows, float* q) {
+                      int32_t* rows, float* importance) {
     Stream* stream = rank->stream;
     size_t S = (size_t)rank->trainer->S;
     *rank->schedules_here = *schedule;
     rank->schedules_here->segments = rank->picker.living_count;
     stream_upload(stream, rank->schedule, rank->schedules_here, sizeof(CudaSchedule));
-    if (rank->picker.decks) shuffle(rank, stream);
+    if (rank->picker.orders) shuffle(rank, stream);
     else upload_weights(rank, advantages);
     draw(rank, stream);
     stream_download(stream, rows, rank->batch.rows, sizeof(int32_t) * S);
-    stream_download(stream, q, rank->batch.q, sizeof(float) * S);
+    stream_download(stream, importance, rank->batch.importance, sizeof(float) * S);
 }
 
 int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int32_t minibatch,
-                            int32_t* rows, float* q, Error* error) {
+                            int32_t* rows, float* importance, Error* error) {
     PufferTrainerLosses losses;
     if (minibatch < 0 || minibatch >= trainer->minibatches)
         return fail(error, "minibatch %d does not exist", minibatch);
@@ -201,7 +204,7 @@ int32_t puffer_trainer_pick(PufferTrainer* trainer, const float* advantages, int
                              .prio_beta = beta0 + (1.0 - beta0) * progress};
     EACH_RANK(trainer, rank)
         pick_part(rank, advantages + rank->first_row * segment, &schedule, rows + rank->number * S,
-                  q + rank->number * S);
+                  importance + rank->number * S);
     if (ranks_wait(trainer, error)) return -1;
     EACH_RANK(trainer, rank)
         for (int64_t i = 0; i < S; i++) rows[rank->number * S + i] += rank->first_row;

@@ -26,7 +26,7 @@ static int32_t check_alike(PufferTrainer* trainer, Error* error) {
 // that, an earlier trainer of this process has set it
 static void take_heap(Rank* rank) {
     DeviceFacts facts;
-    if (!rank->trainer->config.plays) return;
+    if (!rank->trainer->config.envs_on_gpu) return;
     device_facts(rank->device, &facts);
     int64_t heap = facts.unused / 4 < MOST_HEAP ? facts.unused / 4 : MOST_HEAP;
     rank->trainer->heap = device_heap(rank->device, (size_t)heap);

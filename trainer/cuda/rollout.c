@@ -47,20 +47,22 @@ static void act_calls(Rank* rank, Stream* stream, void* about) {
     int R = trainer->R, H = trainer->H, L = trainer->L, T = config->horizon;
     int32_t first = slice->first_row - rank->first_row;
     int64_t widest = (int64_t)L * H > trainer->ldw ? (int64_t)L * H : trainer->ldw;
-    const Finals* finals = &rank->finals;
-    if (config->has_finals)
-        EACH(stream, finals_keep, R * widest, FinalsKeepArgs, .tick = slice->there.tick, .rows = R,
-             .first = first, .N = trainer->N, .T = T, .D = trainer->D, .size = L * H,
-             .slots = trainer->final_slots, .obs_dtype = config->obs_dtype, .finals = slice->finals,
-             .truncations = slice->there.truncations, .has_final = slice->there.has_final,
-             .live = out->live, .counts = finals->counts, .state = rank->state,
-             .kept_obs = finals->obs, .kept_state = finals->state, .kept_ticks = finals->ticks);
+    const KeptFinalObs* kept_final_obs = &rank->kept_final_obs;
+    if (config->has_final_obs)
+        EACH(stream, final_obs_keep, R * widest, FinalObsKeepArgs, .tick = slice->there.tick,
+             .rows = R, .first = first, .N = trainer->N, .T = T, .D = trainer->D, .size = L * H,
+             .slots = trainer->final_slots, .obs_dtype = config->obs_dtype,
+             .final_obs = slice->final_obs, .truncations = slice->there.truncations,
+             .has_final = slice->there.has_final, .live = out->live,
+             .counts = kept_final_obs->counts, .state = rank->state,
+             .kept_obs = kept_final_obs->obs, .kept_state = kept_final_obs->state,
+             .kept_ticks = kept_final_obs->ticks);
     EACH(stream, tick_begin, R * widest, TickBeginArgs, .tick = slice->there.tick, .rows = R,
          .first = first, .T = T, .D = trainer->D, .size = L * H, .obs_dtype = config->obs_dtype,
          .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
          .terminals = slice->there.terminals, .truncations = slice->there.truncations,
          .has_final = slice->there.has_final, .alive = slice->there.alive, .live = out->live,
-         .slots = trainer->final_slots, .counts = finals->counts, .state = rank->state,
+         .slots = trainer->final_slots, .counts = kept_final_obs->counts, .state = rank->state,
          .state0 = out->state0, .stored_obs = out->obs, .stored_rewards = out->rewards,
          .ended = out->ended, .truncated = out->truncated, .ldw = trainer->ldw, .wide = slice->wide,
          .narrow = slice->narrow, .fault = slice->fault);
@@ -96,19 +98,19 @@ static void play_calls(Rank* rank, Stream* stream, void* about) {
 static void value_slot(Slice* slice, int slot) {
     Rank* rank = slice->rank;
     const PufferTrainer* trainer = rank->trainer;
-    const Finals* finals = &rank->finals;
+    const KeptFinalObs* kept_final_obs = &rank->kept_final_obs;
     Stream* stream = slice->stream;
     int32_t R = trainer->R, first = slice->first_row - rank->first_row;
     int64_t ldw = trainer->ldw, kept = (int64_t)slot * trainer->N;
     EACH(stream, obs_gather, R * ldw, ObsGatherArgs, .S = R, .T = 1, .D = trainer->D,
          .ldw = trainer->ldw, .obs_dtype = trainer->config.obs_dtype,
-         .obs = (const char*)finals->obs + obs_bytes(trainer, kept + first), .wide = slice->wide,
-         .narrow = slice->narrow);
-    network_calls(stream, slice, finals->state + (kept + first) * trainer->L * trainer->H);
-    EACH(stream, finals_store, R, FinalsStoreArgs, .rows = R, .first = first,
+         .obs = (const char*)kept_final_obs->obs + obs_bytes(trainer, kept + first),
+         .wide = slice->wide, .narrow = slice->narrow);
+    network_calls(stream, slice, kept_final_obs->state + (kept + first) * trainer->L * trainer->H);
+    EACH(stream, final_values_store, R, FinalValuesStoreArgs, .rows = R, .first = first,
          .T = trainer->config.horizon, .A = trainer->A, .ldo = trainer->ldo, .slot = slot,
-         .out = slice->out, .counts = finals->counts, .ticks = finals->ticks + kept,
-         .finals = rank->rollouts[trainer->turn].finals, .fault = slice->fault);
+         .out = slice->out, .counts = kept_final_obs->counts, .ticks = kept_final_obs->ticks + kept,
+         .final_values = rank->rollouts[trainer->turn].final_values, .fault = slice->fault);
 }
 
 // ---- the host's share -------------------------------------------------------------------------
@@ -189,7 +191,7 @@ static void upload_finals(const PufferTrainer* trainer, Slice* slice) {
         for (end = row; end < trainer->R; end++)
             if (inbox->truncations[end] == 0.0f || !inbox->has_final[end]) break;
         if (end == row) continue;
-        stream_upload(slice->stream, (char*)slice->finals + obs_bytes(trainer, row),
+        stream_upload(slice->stream, (char*)slice->final_obs + obs_bytes(trainer, row),
                       from + obs_bytes(trainer, slice->first_row + row),
                       obs_bytes(trainer, end - row));
     }
@@ -197,7 +199,7 @@ static void upload_finals(const PufferTrainer* trainer, Slice* slice) {
 
 static void begin_tick(PufferTrainer* trainer, Slice* slice, int t) {
     *slice->here.tick = tick_at(trainer, t);
-    if (t && slice->finals) upload_finals(trainer, slice);
+    if (t && slice->final_obs) upload_finals(trainer, slice);
     run_recorded(slice->rank, slice->stream, &slice->ticks[trainer->turn], tick_calls, slice);
     mark(&trainer->workers[0], PHASE_LAUNCH);
 }
@@ -213,8 +215,9 @@ static void clear_slice(Slice* slice) {
     const Rank* rank = slice->rank;
     stream_after(slice->stream, rank->weights_ready);
     stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
-    if (slice->finals)
-        stream_fill(slice->stream, rank->finals.counts + (slice->first_row - rank->first_row), 0,
+    if (slice->final_obs)
+        stream_fill(slice->stream,
+                    rank->kept_final_obs.counts + (slice->first_row - rank->first_row), 0,
                     sizeof(int32_t) * (size_t)rank->trainer->R);
 }
 
@@ -223,15 +226,16 @@ static void fetch_slice(Slice* slice) {
     const Rank* rank = slice->rank;
     int32_t first = slice->first_row - rank->first_row;
     stream_download(slice->stream, slice->fault_here, slice->fault, sizeof *slice->fault);
-    if (slice->finals)
-        stream_download(slice->stream, rank->finals.counts_here + first,
-                        rank->finals.counts + first, sizeof(int32_t) * (size_t)rank->trainer->R);
+    if (slice->final_obs)
+        stream_download(slice->stream, rank->kept_final_obs.counts_here + first,
+                        rank->kept_final_obs.counts + first,
+                        sizeof(int32_t) * (size_t)rank->trainer->R);
 }
 
 // Launches the passes for what the slots of a slice keep, and says how many
 static int32_t value_slots(Slice* slice) {
     const Rank* rank = slice->rank;
-    const int32_t* counts = rank->finals.counts_here + (slice->first_row - rank->first_row);
+    const int32_t* counts = rank->kept_final_obs.counts_here + (slice->first_row - rank->first_row);
     int32_t most = 0;
     for (int32_t row = 0; row < rank->trainer->R; row++)
         if (counts[row] > most) most = counts[row];
@@ -242,13 +246,13 @@ static int32_t value_slots(Slice* slice) {
 // Of all slices, whose streams are idle. The host waits once more for those that kept something
 static int32_t value_finals(PufferTrainer* trainer) {
     int32_t passes[MAX_SLICES], failed = 0;
-    if (!trainer->config.has_finals) return 0;
-    for (int i = 0; i < trainer->config.slices; i++) {
+    if (!trainer->config.has_final_obs) return 0;
+    for (int i = 0; i < trainer->config.num_buffers; i++) {
         Slice* slice = &trainer->all_slices[i];
         passes[i] = value_slots(slice);
         if (passes[i]) fetch_slice(slice);
     }
-    for (int i = 0; i < trainer->config.slices; i++)
+    for (int i = 0; i < trainer->config.num_buffers; i++)
         if (passes[i]) failed |= await_actions(trainer, &trainer->all_slices[i]);
     return failed;
 }
@@ -262,7 +266,7 @@ static void begin_slice(PufferTrainer* trainer, Slice* slice) {
 }
 
 static int32_t run_ticks(PufferTrainer* trainer) {
-    int T = trainer->config.horizon, count = trainer->config.slices;
+    int T = trainer->config.horizon, count = trainer->config.num_buffers;
     for (int i = 0; i < count; i++) begin_slice(trainer, &trainer->all_slices[i]);
     for (int t = 0; t < T; t++)
         for (int i = 0; i < count; i++) {
@@ -300,7 +304,7 @@ static int32_t await_slices(Rank* rank) {
 }
 
 static int32_t play_ticks(PufferTrainer* trainer) {
-    int T = trainer->config.horizon, count = trainer->config.slices;
+    int T = trainer->config.horizon, count = trainer->config.num_buffers;
     trainer->workers[0].since = clock_now();
     EACH_RANK(trainer, rank) *rank->first_tick = tick_at(trainer, 0);
     for (int i = 0; i < count; i++) clear_slice(&trainer->all_slices[i]);
@@ -338,9 +342,9 @@ static const uint8_t* final_obs(PufferTrainer* trainer, int64_t row, int t) {
     const Rank* rank = slice->rank;
     int64_t kept = row - rank->first_row;
     for (int before = 0; before < t; before++)
-        if (truncated[before] == 2.0f) kept += trainer->N;
+        if (truncated[before] == TRUNCATED_WITH_VALUE) kept += trainer->N;
     stream_download(slice->stream, slice->obs_copy,
-                    (const char*)rank->finals.obs + obs_bytes(trainer, kept),
+                    (const char*)rank->kept_final_obs.obs + obs_bytes(trainer, kept),
                     obs_bytes(trainer, 1));
     return stream_wait(slice->stream) ? NULL : slice->obs_copy;
 }
@@ -369,7 +373,7 @@ static int32_t explain(PufferTrainer* trainer, CudaFault fault, Error* error) {
 
 static int32_t check_faults(PufferTrainer* trainer, Error* error) {
     CudaFault least = ~(CudaFault)0;
-    for (int i = 0; i < trainer->config.slices; i++) {
+    for (int i = 0; i < trainer->config.num_buffers; i++) {
         const Slice* slice = &trainer->all_slices[i];
         CudaFault fault = *slice->fault_here;    // its row is one of the rank's
         if (fault == ~(CudaFault)0) continue;
@@ -391,7 +395,7 @@ static void zero_state(PufferTrainer* trainer) {
 
 int32_t slices_attach(PufferTrainer* trainer, Error* error) {
     const PufferTrainerEnvs* envs = &trainer->envs;
-    int32_t N = trainer->config.agents, count = trainer->config.slices;
+    int32_t N = trainer->config.agents, count = trainer->config.num_buffers;
     if (envs->first_row[envs->num_envs] != N)
         return fail(error, "the envs have %lld agents, the trainer was made for %d",
                     (long long)envs->first_row[envs->num_envs], N);
@@ -438,7 +442,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (weights_upload(trainer, error)) return -1;
     trainer->rollout_fetched = 0;
-    if (trainer->acts_anew && trainer->config.overlap)
+    if (trainer->acts_anew && trainer->config.async)
         EACH_RANK(trainer, rank) keep_acting(rank);
     trainer->acts_anew = 0;
     trainer->tick_number = trainer->counters.global_step / trainer->config.agents;

@@ -11,13 +11,14 @@ static int32_t check_config(const PufferTrainerConfig* config, Error* error) {
     if (config->ranks > 1)
         return fail(error, "the CUDA trainer shares a run among the GPUs of one process");
     if (!config->horizon) return fail(error, "the CUDA trainer needs a horizon of at least 1");
-    if (config->slices < 1 || config->slices > MAX_SLICES || config->agents % config->slices)
+    if (config->num_buffers < 1 || config->num_buffers > MAX_SLICES
+        || config->agents % config->num_buffers)
         return fail(error, "%d agents are not %d equal slices, from 1 to %d", config->agents,
-                    config->slices, MAX_SLICES);
+                    config->num_buffers, MAX_SLICES);
     if (gpus < 1 || gpus > PUFFER_MAX_GPUS)
         return fail(error, "%d GPUs: there can be 1 to %d", gpus, PUFFER_MAX_GPUS);
-    if (config->slices % gpus)
-        return fail(error, "%d slices cannot be dealt to %d GPUs", config->slices, gpus);
+    if (config->num_buffers % gpus)
+        return fail(error, "%d slices cannot be dealt to %d GPUs", config->num_buffers, gpus);
     segments = segments_per_minibatch(config);
     if (segments % gpus)
         return fail(error, "a minibatch of %d segments cannot be dealt to %d GPUs", segments, gpus);
@@ -85,7 +86,7 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
     PufferTrainerLosses losses;
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
-    if (trainer->config.has_finals && !envs->program
+    if (trainer->config.has_final_obs && !envs->program
         && !(envs->final_observations && envs->has_final))    // a program brings its own
         return fail(error, "the envs have no final observations");
     if (trainer->config.has_alive && !envs->program && !envs->alive)
@@ -107,10 +108,10 @@ PufferTrainerCounters* puffer_trainer_counters(PufferTrainer* trainer) {
     return &trainer->counters;
 }
 
-void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* q,
+void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* importance,
                            int32_t minibatches) {
     int32_t S = trainer->S, gpus = trainer->config.gpus;
-    replay_set(&trainer->replay, rows, q, minibatches, S * gpus);
+    replay_set(&trainer->replay, rows, importance, minibatches, S * gpus);
     for (int64_t i = 0; i < (int64_t)trainer->replay.count * S * gpus; i++)
         trainer->replay.rows[i] -= trainer->ranks[i / S % gpus].first_row;
 }
@@ -147,7 +148,7 @@ void puffer_trainer_stats(PufferTrainer* trainer, PufferTrainerStats* out) {
     out->bytes = trainer->bytes;
     out->threads = trainer->config.threads;
     out->block_agents = trainer->R;
-    out->blocks = trainer->config.slices;
+    out->blocks = trainer->config.num_buffers;
 }
 
 const char* puffer_trainer_phase(int32_t index) {
@@ -170,7 +171,7 @@ int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) 
     out->memory = facts.memory;
     out->used = (int64_t)(trainer->ranks->memory.bytes + trainer->ranks->env_memory.bytes);
     out->gpus = trainer->config.gpus;
-    out->plays = trainer->playing;
+    out->envs_on_gpu = trainer->playing;
     memcpy(out->unpinned, facts.unpinned, sizeof out->unpinned);
     return 1;
 }

@@ -1,7 +1,7 @@
 /* update.c -- learn from a rollout: an epoch of minibatches is launched on the GPU without a wait.
  *
  * What changes between minibatches is written for all of them first. finish.c reads the losses:
- * at once, or with `overlap` before the next update. */
+ * at once, or with `async` before the next update. */
 #include "internal.h"
 #include <math.h>
 #include <string.h>
@@ -44,14 +44,14 @@ static void end_epoch(Rank* rank) {
          .where = &rank->report->bad_weight);
     stream_download(stream, rank->report_here, rank->report, sizeof *rank->report);
     stream_mark(stream, rank->updated);
-    if (!rank->trainer->config.overlap) stream_mark(stream, rank->weights_ready);
+    if (!rank->trainer->config.async) stream_mark(stream, rank->weights_ready);
 }
 
 static void give_epoch(PufferTrainer* trainer, const PufferTrainerLosses* losses, int turn) {
     device_range(trainer->ranks->device, "update");
     EACH_RANK(trainer, rank) {
         write_schedules(rank, losses);
-        if (trainer->config.overlap) keep_acting(rank);    // with the weights before this update
+        if (trainer->config.async) keep_acting(rank);    // with the weights before this update
         begin_epoch(rank, &rank->rollouts[turn]);
     }
     for (int32_t number = 0; number < losses->minibatches; number++) {
@@ -84,7 +84,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     trainer->update_seconds += seconds_now() - began;
     mark(&trainer->workers[0], PHASE_UPDATE);
     int32_t failed = 0;
-    if (trainer->config.overlap) {
+    if (trainer->config.async) {
         *losses = before;
         losses->learning_rate = now.learning_rate;
         losses->ent_coef = now.ent_coef;

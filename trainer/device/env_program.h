@@ -30,7 +30,7 @@ typedef struct EnvSetting {    // one key of [env]
 typedef struct EnvFacts {
     int64_t env_bytes;    // sizeof(Env)
     int32_t obs_bytes;    // of one element
-    int32_t num_atns, mask_size, has_truncations, has_finals, has_alive;
+    int32_t num_atns, mask_size, has_truncations, has_final_obs, has_alive;
     int32_t log_fields;     // floats in a Log, n the last
     int64_t spare_bytes;    // of each of EnvsArgs' spares; 0: none is needed
 } EnvFacts;
@@ -59,7 +59,7 @@ typedef struct EnvsArgs {
     float* truncations;            // (N)
     uint8_t* action_mask;          // (N, A), or NULL
     void* final_observations;      // (N, D) what a truncated episode ended with, where
-    uint8_t* has_final;            // (N) is 1. NULL where has_finals is 0
+    uint8_t* has_final;            // (N) is 1. NULL where has_final_obs is 0
     uint8_t* alive;                // (N) 0: no agent now. NULL where has_alive is 0
     void* spares;                  // (num_envs) room for a copy of each struct, or NULL
     const EnvSetting* settings;    // [settings_count]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.errors import PufferError
 from ...base.spec import Spec
-from ...env.row import Row, named, title
+from ...env.obs_spec import ObsSpec, named, title
 from ...env.syntax import Node
 from ...settings.values import Config
 from ..collect.c.source.layout import Layout
@@ -93,7 +93,7 @@ class Facts:
     build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
     setups: dict[str, dict] = field(default_factory=dict)   # experiment -> how it was run
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
-    row: Row = Row(0)                                       # names and bounds of observations
+    row: ObsSpec = ObsSpec(0)                               # names and bounds of observations
     statistics: Statistics | None = None                    # of the long run
     variants: list[Variant] = field(default_factory=list)   # other settings: see variants.py
     without_effect: list[str] = field(default_factory=list)     # [env] keys, after many values

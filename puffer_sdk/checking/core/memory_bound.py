@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 
-from ...base import memory
+from ...base import process_memory
 
 PERIOD = 0.1                # seconds between two looks
 GIB = 1 << 30
@@ -30,7 +30,7 @@ class Bound:
             if now - self._looked < PERIOD:
                 return None
             self._looked = now
-            for measure in (memory.used_by_tree, memory.share_of_tree):
+            for measure in (process_memory.used_by_tree, process_memory.share_of_tree):
                 used = {pid: measure(pid) for pid in pids}
                 if sum(used.values()) <= self.limit:
                     return None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...env.row import Part
+from ...env.obs_spec import ObsField
 from .kinds import Fact
 
 BINS = 16
@@ -57,7 +57,7 @@ class Statistics:
         return [quantity.to_dict() for quantity in self.quantities]
 
 
-def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, parts: Sequence[Part],
+def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, parts: Sequence[ObsField],
          agent_steps: int) -> Statistics | None:
     """The file of a run and the facts that tell its layout; None where the run did not end.
 
@@ -91,7 +91,7 @@ def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, parts: Sequen
     return stats
 
 
-def _of_observations(stats: Statistics, parts: Sequence[Part]) -> list[Quantity]:
+def _of_observations(stats: Statistics, parts: Sequence[ObsField]) -> list[Quantity]:
     size = len(stats.low)
     groups: list[tuple[str, int, int]] = []
     if parts:

@@ -19,7 +19,7 @@ from ...base.errors import Damaged
 from ...base.spec import Spec
 from ...env import binding, build
 from ...raylib import headers
-from ...settings import outside
+from ...settings import outside_libraries
 from ...toolchain import compilers
 from ..core.facts import Facts
 from ..core.finding import Finding
@@ -260,7 +260,8 @@ def build_command(spec: Spec, source: str, target: str, flags: Sequence[str]) ->
     compiler = compilers.find_compiler()
     strict = compilers.bounds_flags(compiler) if set(SANITIZERS) <= set(flags) else []
     return [*compiler.command, *build.library_flags(spec), *flags, *strict, source,
-            "-o", target, str(headers.null_library()), *outside.read(spec.folder).link_flags, "-lm",
+            "-o", target, str(headers.null_library()),
+            *outside_libraries.read(spec.folder).link_flags, "-lm",
             "-lpthread"]
 
 

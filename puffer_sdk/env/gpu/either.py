@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 
-from .edits import Edits
+from .text_edits import Edits
 
 _MARKS = re.compile(r"\s*\?\s*:\s*")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...base.errors import BuildError
-from .edits import Edits
+from .text_edits import Edits
 
 _ARRAYS = ("CONSTANTARRAY", "INCOMPLETEARRAY")
 _NUMBERS = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",

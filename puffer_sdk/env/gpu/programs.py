@@ -30,7 +30,7 @@ EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", *EXACT, "-fPI
                   "-fno-finite-loops",      # C lets a loop go on for ever, C++ takes it for none
                   "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
 TRANSLATION = ("translate.py", "rewrite.py", "conversions.py", "initializers.py", "either.py",
-               "edits.py")
+               "text_edits.py")
 AROUND = ("program_begin.h", "math_functions.h", "program_end.h")
 _REFUSED = re.compile(r"PUFFER_REFUSED (\w+)")
 _HINTS = (                          # what a C++ compiler says -> what to do
@@ -122,7 +122,7 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
                f"-I{paths.data_dir('trainer') / 'device'}",     # before a compiler's -isystem
                "-U__SSE__", "-U__SSE2__", "-U_OPENMP", "-DPUFFER_LIBRARY", "-DPUFFER_DEVICE=1",
                "-DRAYMATH_STATIC_INLINE", f'-DPUFFER_NAME="{spec.name}"',
-               *spec.field_flags, *(spec.finals.flags if spec.finals else []),
+               *spec.field_flags, *(spec.final_obs.flags if spec.final_obs else []),
                "-include", device / "puffer_prelude.h", source]
     try:
         text = compilers.run_compiler(command, source=spec.header, what=spec.header.name,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from ...base.errors import BuildError
 from . import either
 from .conversions import PLAIN, WORDS, conversion, renamed, unbound, unqualified
-from .edits import Edits
 from .initializers import ListWriter, is_plain_table
+from .text_edits import Edits
 
 _TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 _UNIT = re.compile(r"\\(?:x[0-9a-fA-F]+|[0-7]{1,3}|.)|[^\\]", re.S)

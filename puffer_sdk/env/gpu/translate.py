@@ -12,8 +12,8 @@ import re
 from ...base import limited, paths
 from ...base.errors import BuildError
 from ...raylib import headers
-from .edits import Edits
 from .rewrite import RECORDS, Piece, Rewriter
+from .text_edits import Edits
 
 ROOTS = tuple(f"puffer_thread_{name}" for name in ("facts", "start", "step", "log", "close"))
 CPU = "or train with the environments on the CPU: --vec.device cpu"

@@ -124,9 +124,9 @@ static void puffer_thread_facts(EnvFacts* facts) {
     facts->has_truncations = 0;
 #endif
 #ifdef PUFFER_FINALS
-    facts->has_finals = 1;
+    facts->has_final_obs = 1;
 #else
-    facts->has_finals = 0;
+    facts->has_final_obs = 0;
 #endif
 #ifdef PUFFER_COMING
     facts->has_alive = 1;

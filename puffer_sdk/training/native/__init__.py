@@ -10,9 +10,14 @@ turn its errors into exceptions. The algorithm and the interface are those of th
 reference (training/reference/). The same seed and settings give the same bytes for any number
 of threads.
 
-    sources.py   which C files                  library.py   compile and open the CPU trainer
-    envs.py      what it steps                  cuda.py      compile and open the CUDA trainer
-    handle.py    one trainer: calls, memory     errors.py    kinds of errors -> exceptions
-    ppo.py       NativePPO                      actor.py     NativeActor
-    meter.py     its clocks                     exchange.py  sums over the ranks of a run
+    trainer_sources.py   which C files
+    trainer_library.py   compile and open the CPU trainer
+    cuda.py              compile and open the CUDA trainer
+    native_ppo.py        NativePPO
+    actor.py             NativeActor
+    handle.py            one trainer: calls, memory
+    envs.py              what it steps
+    trainer_errors.py    kinds of errors -> exceptions
+    phase_timers.py      its clocks
+    exchange.py          sums over the ranks of a run
 """

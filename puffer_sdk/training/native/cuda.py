@@ -19,14 +19,9 @@ from ...base import files, paths, ui
 from ...base.errors import BuildError, PufferError, RunError
 from ...env import abi
 from ...toolchain import compilers, gpu
-from ...toolchain.cuda_finding import (
-    Nvcc,
-    find_cublaslt,
-    find_driver,
-    find_nvcc,
-)
+from ...toolchain.cuda_finding import Nvcc, find_cublaslt, find_driver, find_nvcc
 from ...toolchain.libraries import compile_once, key_of
-from . import sources
+from . import trainer_sources
 
 ARCHS = ("75", "80", "90", "120")       # compute capabilities: T4, A100, H100 and H200, RTX 50
 # g++ defines _GNU_SOURCE, under which glibc 2.41 and newer declare C23's functions (sinpi, rsqrt)
@@ -114,9 +109,9 @@ def _plan(archs: Sequence[str] | None, strict: bool) -> tuple[Nvcc, list[str], l
 def trainer_command(nvcc: Nvcc, archs: Sequence[str], *, strict: bool = False) -> list[str]:
     """How nvcc is called, but for `-o FILE`."""
     return [nvcc.path, *TRAINER_FLAGS, *(STRICT if strict else ()), *_targets(archs),
-            *(f"-I{place}" for place in sources.include_dirs()),
+            *(f"-I{place}" for place in trainer_sources.include_dirs()),
             *_link_path(nvcc), *_run_path(nvcc),
-            *map(os.fspath, sources.for_cuda())]
+            *map(os.fspath, trainer_sources.for_cuda())]
 
 
 def _targets(archs: Sequence[str]) -> list[str]:
@@ -149,8 +144,9 @@ def _host_version() -> str:
 
 def _name(nvcc: Nvcc, command: Sequence[str]) -> str:
     parts = [word for word in command if not word.startswith(("-I", "-L"))
-             and word not in map(os.fspath, sources.for_cuda())]
-    key = key_of([*sources.for_cuda(), *sources.headers(".h", ".cuh"), abi.env_header()],
+             and word not in map(os.fspath, trainer_sources.for_cuda())]
+    key = key_of([*trainer_sources.for_cuda(), *trainer_sources.headers(".h", ".cuh"),
+                  abi.env_header()],
                  [*parts, nvcc.banner, _host_version()])
     return f"{NAME}-{key}.so"
 
@@ -159,7 +155,7 @@ def _compile(library: Path, command: Sequence[str], archs: Sequence[str], *, ver
              fresh: bool) -> Path:
     names = ", ".join(f"sm_{arch}" for arch in archs)
     try:
-        return compile_once(library, command, source=sources.for_cuda()[1],
+        return compile_once(library, command, source=trainer_sources.for_cuda()[1],
                             what="the trainer for GPUs", keep=KEEP, verbose=verbose, fresh=fresh,
                             timeout=TIMEOUT,
                             said=f"compiling the trainer for {names}, once for this machine ...")
@@ -173,7 +169,7 @@ def _what_helps(said: str) -> str:
     if "unsupported GNU version" in said:
         return "point NVCC_CCBIN at an older g++"
     place = re.search(r"^(\S+?)[(:]\d+\)?:.*\berror\b", said, re.M)
-    ours = {sources.home() / name for name in ("kernels", "trainer")}
+    ours = {trainer_sources.home() / name for name in ("kernels", "trainer")}
     if place and ours & set(Path(place[1]).parents):
         return "these are our own sources: please report this with the lines above; until then, " \
                f"{gpu.ON_CPU}"
@@ -188,13 +184,13 @@ def build_emulated(*, verbose: bool = False, fresh: bool = False,
     compiler = compilers.find_compiler()
     if os.environ.get("PUFFER_CUDA_EMULATED_FMA") == "1":
         flags = (*FUSED_FLAGS, *flags)
-    files = sources.for_cuda("emulated/device.cc")
+    files = trainer_sources.for_cuda("emulated/device.cc")
     command = [*compiler.command, *EMULATED_FLAGS, *flags,
                *(() if sys.platform == "darwin" else ("-Wl,--no-undefined",)),
-               *(f"-I{place}" for place in sources.include_dirs()),
+               *(f"-I{place}" for place in trainer_sources.include_dirs()),
                "-x", "c++", *map(os.fspath, files[:2]), "-x", "c", *map(os.fspath, files[2:]),
                "-x", "none", "-lstdc++", "-lm", "-ldl"]
-    key = key_of([*files, *sources.headers(".h", ".cuh"), abi.env_header()],
+    key = key_of([*files, *trainer_sources.headers(".h", ".cuh"), abi.env_header()],
                  [*EMULATED_FLAGS, *flags, compiler.key, compilers.cpu_features_key()])
     folder = paths.writable(paths.cache_dir() / "trainer", purpose="the emulated trainer")
     return compile_once(folder / f"{EMULATED}-{key}.so", command, source=files[1],
@@ -211,10 +207,11 @@ def build_kernels(library: Path, archs: Sequence[str] = ARCHS, *, strict: bool =
     problem, hint = gpu.nvcc_problem(nvcc)
     if problem:
         raise BuildError(f"the kernels cannot be compiled: {problem}", hint=hint)
-    source = sources.home() / "kernels" / "cuda" / "kernels.cu"
+    source = trainer_sources.home() / "kernels" / "cuda" / "kernels.cu"
     files.mkdir(library.parent)
     compilers.compile_to(library, [nvcc.path, *FLAGS, *(STRICT if strict else ()),
-                                   *_targets(archs), f"-I{sources.home()}", os.fspath(source)],
+                                   *_targets(archs), f"-I{trainer_sources.home()}",
+                                   os.fspath(source)],
                          source=source, what="the CUDA kernels", verbose=verbose, timeout=TIMEOUT)
     return library
 
@@ -232,7 +229,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         _, _, command = _plan(archs, strict=True)
         files.mkdir(options.file.parent)
-        compilers.compile_to(options.file, command, source=sources.for_cuda()[1],
+        compilers.compile_to(options.file, command, source=trainer_sources.for_cuda()[1],
                              what="the trainer for GPUs", verbose=True, timeout=TIMEOUT)
     except PufferError as error:
         ui.print_error(error)

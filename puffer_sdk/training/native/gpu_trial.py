@@ -14,13 +14,13 @@ import numpy as np
 
 from ...base import ui
 from ...base.errors import BuildError, Interrupted, PufferError, RunError
-from ...env import child
-from ...env.link import Link
+from ...env import child_process
+from ...env.child_pipe import Link
 from ...settings.config import defaults
 from ...toolchain import gpu, gpu_kept
 from ...toolchain.gpu_kept import Outcome
 from . import cuda
-from .errors import PASSING
+from .trainer_errors import PASSING
 
 SECONDS = 120                   # for the child; an idle machine takes a few
 EPOCHS = 3                      # the first is not captured, the others are replayed
@@ -75,12 +75,12 @@ def _in_child() -> tuple[Outcome, bool]:
             raise TimeoutError
 
     try:
-        done = child.run(f"{__name__}:work", None, on_event)
+        done = child_process.run(f"{__name__}:work", None, on_event)
     except Interrupted:
         raise
     except TimeoutError:
         problem, detail = f"the GPU did not train a first step within {SECONDS} seconds", None
-    except child.ChildBug as error:
+    except child_process.ChildBug as error:
         problem = f"trying the GPU failed: {error.child_traceback.strip().splitlines()[-1]}"
         detail = error.child_traceback
     except RunError as error:
@@ -121,7 +121,7 @@ class _Envs(SimpleNamespace):
 
 def work(job: None, link: Link) -> dict:
     """The child's target: {} or {"problem": why not, "passing": whether another run may do}."""
-    from .ppo import NativePPO
+    from .native_ppo import NativePPO
     try:
         with NativePPO(_Envs(), defaults(SETTINGS), device="cuda") as trainer:
             before = trainer.state_tensors()

@@ -12,8 +12,8 @@ from ...base.philox import MAX_SEED
 from ...env import abi
 from ...settings.automatic import available_cores
 from ..schedules import check_tensors
-from .errors import failure, refusal
-from .library import PATHS, PRECISIONS, library
+from .trainer_errors import failure, refusal
+from .trainer_library import PATHS, PRECISIONS, library
 
 PATH_VARIABLE = "PUFFER_TRAINER_PATH"       # forces an instruction set, for tests and reports
 MAX_THREADS = 64                            # watches on the page that a parent reads
@@ -46,12 +46,13 @@ class Handle:
             raise refusal(self.error, on_gpu=self.on_gpu)
         self.trainer = self.ffi.gc(made, self.lib.puffer_trainer_destroy)
         self.counters = self.lib.puffer_trainer_counters(self.trainer)
-        self.plays = False              # whether its envs are on the GPU
+        self.envs_on_gpu = False              # whether its envs are on the GPU
 
     def call(self, name: str, *args) -> None:
         """One of the calls that return 0, or -1 with an error. Raises RunError."""
         if getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args, self.error):
-            raise failure(self.error, self.act_sizes, plays=self.plays, on_gpu=self.on_gpu)
+            raise failure(self.error, self.act_sizes, envs_on_gpu=self.envs_on_gpu,
+                          on_gpu=self.on_gpu)
 
     def invoke(self, name: str, *args):
         """One of the calls that cannot fail."""

@@ -1,6 +1,6 @@
 """PPO's formulas.  rewards, values, endings, ratios -> advantages, segments to learn from, loss
 
-Sizes as in ppo.py: N agents, T horizon, S segments in a minibatch.
+Sizes as in reference_ppo.py: N agents, T horizon, S segments in a minibatch.
 """
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...scaling.group import Alone
+from ...distributed.group import Alone
 
 
 def mean(x: Tensor) -> Tensor:

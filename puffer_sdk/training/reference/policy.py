@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from ...base import philox
 from ...base.errors import UsageError, did_you_mean
 from ...base.philox import Purpose
-from ...bridges.layouts import plain
-from ...bridges.spaces import Observations
+from ...interop.python_envs.layouts import plain
+from ...interop.python_envs.space_rows import Observations
 from ...settings import torch_class
 from ..schedules import check_tensors, obs_factors
 

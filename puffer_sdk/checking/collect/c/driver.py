@@ -23,7 +23,7 @@ from ....base.errors import BuildError
 from ....base.spec import Spec
 from ....env import binding, build
 from ....raylib import headers as raylib
-from ....settings import outside
+from ....settings import outside_libraries
 from ....toolchain import compilers
 from ....toolchain.libraries import compile_library, is_intact
 from ...core import kinds
@@ -202,7 +202,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
                                    source=spec.header, what=spec.header.name, verbose=verbose)
             flags = []
         compilers.run_compiler([*compiler.command, *flags, *made, *link,
-                                *outside.read(spec.folder).link_flags, "-lm"],
+                                *outside_libraries.read(spec.folder).link_flags, "-lm"],
                                source=spec.header, what=spec.header.name, verbose=verbose)
     except BuildError as error:
         raise build.of_assertion(error) or error from None

@@ -84,7 +84,7 @@ class Jobs:
                 envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
             Job("again", FAST, "again", dict(envs=few)),
         ]
-        if self.facts.spec.writes_finals:
+        if self.facts.spec.writes_final_obs:
             long = dict(envs=few, steps=s.steps(few, 8192, 0.3))
             jobs += [Job("finals", FAST, "finals", long),
                      Job("finals-short", FAST, "finals", {**long, "settings": self.clocks()})]

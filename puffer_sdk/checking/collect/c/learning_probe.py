@@ -14,10 +14,10 @@ from itertools import islice, product
 
 from ....base import paths
 from ....base.errors import BadNumber, Interrupted, RunError, UsageError
-from ....env import build, child
+from ....env import build, child_process
+from ....env.agent_slots import living
+from ....env.child_pipe import Link
 from ....env.job import EnvJob
-from ....env.link import Link
-from ....env.living import living
 from ....scoring.baselines import actor_player, random_player, same_actions
 from ....scoring.entries import Entries
 from ....settings.texts import parse_action
@@ -63,7 +63,7 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
             on_progress(payload["what"], payload["done"], payload["total"])
 
     try:
-        facts.learning = child.run(f"{__name__}:work", job, on_event,
+        facts.learning = child_process.run(f"{__name__}:work", job, on_event,
                                        cwd=paths.working_dir(facts.folder),
                                        step_timeout=config.vec.step_timeout)
     except Interrupted:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....base.errors import BuildError
 from ....base.spec import Spec
-from ....env import row
+from ....env import obs_spec
 from ....settings.values import Config
 from ...core import kinds, statistics
 from ...core.facts import Fact, Facts
@@ -145,7 +145,7 @@ class Plan:
                 "whole_steps": 0, "dtype": self.spec.obs_dtype})
         self.facts.shape = shape
         if cost:
-            self.facts.row = row.read(self.spec, shape.obs_size,
+            self.facts.row = obs_spec.read(self.spec, shape.obs_size,
                                       settings=self.facts.config.env)
         cells = shape.obs_size * shape.env_agents
         self.sizes = Sizes(shape.agents, cells, cells * (4 if shape.dtype == "f32" else 1),

@@ -32,7 +32,7 @@ class Swap:
 class Actor:
     """Chooses for all agents.
 
-    read        rows of heads -> actions of the space (bridges/spaces.py)
+    read        rows of heads -> actions of the space (interop/python_envs/space_rows.py)
     sizes       head widths, 1 = continuous
     swapped     how many choices a Swap has replaced
     seen        for each head the values that were chosen

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 
 from ....base import files
 from ....base.errors import PufferError, UsageError
-from ....bridges.makers import Maker
+from ....interop.python_envs.makers import Maker
 from . import poison, traces, watching
 from .playing import EXPERIMENT, WORDS, Broken, Desk, EnvRaised
 from .python_facts import MADE, Done, Play, Skipped
@@ -154,7 +154,7 @@ def main(fd: str, page: str) -> None:
     channel = Connection(int(fd))
     poison.install()
     watching.install()
-    from ....bridges.worker import Failure
+    from ....interop.python_envs.env_worker import Failure
 
     job: Job = channel.recv()
     desk = Desk(job.maker, job.seed, job.budget, lambda fact: channel.send(("fact", fact)), words)

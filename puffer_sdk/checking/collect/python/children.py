@@ -20,8 +20,8 @@ from pathlib import Path
 from ....base import files
 from ....base.errors import RunError
 from ....base.processes import python
-from ....bridges.makers import Maker
-from ....bridges.processes import ONE_THREAD, raised
+from ....interop.python_envs.makers import Maker
+from ....interop.python_envs.worker_processes import ONE_THREAD, raised
 from . import child, traces
 from .child import EXPERIMENTS, FRESH, MAIN, Job
 from .playing import AT, EXPERIMENT, HERE, PHASE, PULSE, WORDS

@@ -1,7 +1,7 @@
 """A space as named numbers.  a Gymnasium space -> Leaves; an observation -> (D,) float64
 
-Unlike the rows that a policy sees (bridges/spaces.py), an id is one number here, and a Dict's
-action_mask is left out.
+Unlike the rows that a policy sees (interop/python_envs/space_rows.py), an id is one number here,
+and a Dict's action_mask is left out.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....bridges.masks import MASK
+from ....interop.python_envs.masks import MASK
 
 
 @dataclass(frozen=True)

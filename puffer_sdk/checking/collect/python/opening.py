@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ....base.errors import UsageError
-from ....bridges import spaces
+from ....interop.python_envs import space_rows
 from . import space_checks
 from .leaves import leaves_of
 from .playing import Broken, Desk, EnvRaised, Player
@@ -112,15 +112,15 @@ def _plans(desk: Desk, player: Player):
     first = player.agents[0]
     try:
         for agent in player.agents:
-            spaces.observations_of(player.observation_space(agent))
-            spaces.actions_of(player.action_space(agent))
+            space_rows.observations_of(player.observation_space(agent))
+            space_rows.actions_of(player.action_space(agent))
     except UsageError as error:
         desk.odd(Oddity("space-refused", what=error.message, actual=error.actual,
                         expected=error.expected))
         raise Broken from None
-    plan = spaces.actions_of(player.action_space(first))
-    shapes = {agent: (spaces.describe(spaces.observations_of(
-        player.observation_space(agent)).leaves), spaces.actions_of(
+    plan = space_rows.actions_of(player.action_space(first))
+    shapes = {agent: (space_rows.describe(space_rows.observations_of(
+        player.observation_space(agent)).leaves), space_rows.actions_of(
         player.action_space(agent)).sizes) for agent in player.agents}
     other = next((agent for agent in shapes if shapes[agent] != shapes[first]), None)
     if other is not None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ....bridges import probing, spaces
-from ....bridges.makers import Maker
-from ....bridges.masks import flat_mask
+from ....interop.python_envs import probe_env, space_rows
+from ....interop.python_envs.makers import Maker
+from ....interop.python_envs.masks import flat_mask
 from . import space_checks
 from .acting import UNIFORM, Actor, Swap
 from .leaves import Flat
@@ -110,15 +110,15 @@ class Player:
         self.step_number, self.living, self.obs, self.masks = 0, [], {}, {}
         self.infos: dict = {}
         self.env = self.call(MADE, maker)
-        if probing.is_many(self.env):
-            from ....bridges.one_copy import OneCopy
+        if probe_env.is_many(self.env):
+            from ....interop.python_envs.one_copy import OneCopy
             self.env = OneCopy(maker, self.env)
-        self.parallel = probing.is_parallel(self.env)
+        self.parallel = probe_env.is_parallel(self.env)
         if self.parallel:
-            self.env = self.call(MADE, probing.as_parallel, self.env)
+            self.env = self.call(MADE, probe_env.as_parallel, self.env)
         self.ended: set = set()
         self.flats: dict = {}
-        self._plan: spaces.Actions | None = None
+        self._plan: space_rows.Actions | None = None
 
     def call(self, phase: int, function, *args, **keywords):
         """The only door to the environment's code."""
@@ -159,10 +159,10 @@ class Player:
             raise Broken from error
 
     @property
-    def plan(self) -> spaces.Actions:
+    def plan(self) -> space_rows.Actions:
         """How rows of heads become actions, the same for all agents."""
         if self._plan is None:
-            self._plan = spaces.actions_of(self.action_space(self.agents[0]))
+            self._plan = space_rows.actions_of(self.action_space(self.agents[0]))
             self._read = self._plan.reader()
         return self._plan
 

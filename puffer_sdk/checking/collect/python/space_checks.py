@@ -9,7 +9,7 @@ from numbers import Real
 
 import numpy as np
 
-from ....bridges.masks import MASK, flat_mask
+from ....interop.python_envs.masks import MASK, flat_mask
 from .leaves import path_name
 from .python_facts import Oddity
 

@@ -9,7 +9,7 @@ from ...core.finding import Finding
 from ...core.registry import DEADLY, NotTested, need, rule, unless
 from ...core.repro_spec import FAILED, RACE, Proof, Shows
 from ..contract.code import mutable_global, shared_rng
-from ..contract.contract import compiler_warning
+from ..contract.contract_rules import compiler_warning
 from ..memory.memory import undefined_behaviour, unrepeatable, unsound
 
 FIELDS = 4          # of the struct that a finding names

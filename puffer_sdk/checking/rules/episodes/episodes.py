@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....env import row
+from ....env import obs_spec
 from ....env.syntax import Node
 from ...collect.c.source.beginnings import counted_on
 from ...collect.c.source.fields import FILLS
@@ -173,7 +173,7 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
     named = dict.fromkeys(re.sub(r"\[\d+\]", "[i]", field) for field in fields)
     kept = ", ".join(list(named)[:3])
     array = fact.array.rstrip("s")
-    part = row.named(facts.row.parts, fact.element) if fact.array == "observations" else None
+    part = obs_spec.named(facts.row.parts, fact.element) if fact.array == "observations" else None
     array += f" {part.name}" if part and part.name else ""
     after = "right after c_reset" if fact.after == 0 else f"{fact.after} steps after c_reset"
     yield Finding("PUF404", f"an episode depends on those before it: its {array} differs {after}"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ....env.row import named
+from ....env.obs_spec import named
 from ...core.facts import REPEATS, Fact, Facts, as_one, blocks, ranges
 from ...core.finding import Elements, span
 

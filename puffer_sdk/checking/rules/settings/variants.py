@@ -6,7 +6,7 @@ import os
 from ....settings.config import find_ini
 from ...core.facts import Facts, Variant
 from ...core.registry import DEADLY, NotTested, need
-from ..contract.contract import key_lines
+from ..contract.contract_rules import key_lines
 
 
 def played(facts: Facts) -> list[Variant]:

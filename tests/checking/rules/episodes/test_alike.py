@@ -10,7 +10,7 @@ from helpers.rule_facts import fact, facts_of
 
 from puffer_sdk.checking.collect.c import alike
 from puffer_sdk.checking.core import registry, suppressions
-from puffer_sdk.env.row import Row
+from puffer_sdk.env.obs_spec import ObsSpec
 
 FENCERS = Path(__file__).parent / "puf410_fencers"
 MENDED = ("i == 0 ? -1.0f : 0.0f", "-1.0f")
@@ -49,7 +49,7 @@ FAULTS = {
 
 def judged(found: list, text: str = WORD, agents: int = 2) -> list:
     facts = facts_of(agents=agents, places=found)
-    facts.spec, facts.row = SimpleNamespace(functions={}), Row(5, ())
+    facts.spec, facts.row = SimpleNamespace(functions={}), ObsSpec(5, ())
     facts.source.files = {"puf410_fencers.h": text}
     return list(registry.load()["PUF410"].look(facts))
 

@@ -1,6 +1,6 @@
 """A stand-in for EnvPool: its interface over Gymnasium's CartPole, for tests where it has no wheel.
 
-Written from what EnvPool 1.2.7 answers; tests/bridges/test_envpool.py plays both.
+Written from what EnvPool 1.2.7 answers; tests/interop/python_envs/test_envpool.py plays both.
 """
 import warnings
 

@@ -37,7 +37,7 @@ def final_observation():
 def truncations(facts: Facts) -> Fact | None:
     """What was seen of them, as the ini has the game or with short time limits; None where the env
     writes no final observations. Raises NotTested where there were too few."""
-    if facts.spec is None or not facts.spec.writes_finals:
+    if facts.spec is None or not facts.spec.writes_final_obs:
         return None
     need(facts, "finals")
     played = [one for one in (facts.fact("finals", "finals"),

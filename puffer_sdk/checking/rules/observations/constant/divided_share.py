@@ -1,7 +1,7 @@
 """PUF305: shares that were divided as integers."""
 from __future__ import annotations
 
-from .....env import row
+from .....env import obs_spec
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -14,8 +14,8 @@ def divided(facts: Facts):
     """A share is always 0, or 0 until it is 1: it was divided as integers."""
     found = divisions(facts)
     for element, file, line, text in found:
-        yield Finding("PUF305", f"{row.title(facts.row.parts, element, element)} is always 0: "
-                                f"{text} is a division of integers", file=file, line=line,
+        yield Finding("PUF305", f"{obs_spec.title(facts.row.parts, element, element)} is always "
+                                f"0: {text} is a division of integers", file=file, line=line,
                       element=element, expected="a fraction", actual="0 on every step",
                       seed=facts.seed, seen_in="run", hint="divide floats: (float)a / b")
     yield from _lost(facts, {(file, line) for _, file, line, _ in found})

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .....env.row import Part
+from .....env.obs_spec import ObsField
 from ....core.facts import Facts
 from ....core.finding import span
 from ....core.registry import detector
@@ -22,7 +22,7 @@ def same_things(facts: Facts):
             yield always(facts, span(first, last))
 
 
-def _same(stats, part: Part) -> list[tuple[int, int]]:
+def _same(stats, part: ObsField) -> list[tuple[int, int]]:
     """Things that are there and never differ in anything, as other things of the list do."""
     if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] == 1:
         return []

@@ -5,8 +5,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from .....env import row
-from .....env.row import Part
+from .....env import obs_spec
+from .....env.obs_spec import ObsField
 from ....core.facts import Facts, ranges, together
 from ....core.finding import CONSTANT, Elements, Finding, limits, span
 from ....core.registry import detector
@@ -91,7 +91,7 @@ def _writes_all(facts: Facts) -> bool:
     return bool(rows) and all(map(writes_whole, rows))
 
 
-def _split(names: list[Part], pairs):
+def _split(names: list[ObsField], pairs):
     """Ranges, parted where another field begins."""
     starts = sorted(f.first for f in names) if names else []
     for first, last in pairs:
@@ -112,9 +112,9 @@ def _is_flag(stats, element: int) -> bool:
 
 def _is_rare_class(facts: Facts, first: int, last: int) -> bool:
     """Next to flags of the same kind: a class of a one-hot that has not occurred yet."""
-    mine = row.named(facts.row.parts, first)
+    mine = obs_spec.named(facts.row.parts, first)
     for beside in (first - 1, last + 1):
-        other = row.named(facts.row.parts, beside)
+        other = obs_spec.named(facts.row.parts, beside)
         apart = mine is not other and any(f and f.count > 1 for f in (mine, other))
         if _is_flag(facts.statistics, beside) and not apart:
             return True

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .....env import row
+from .....env import obs_spec
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -30,7 +30,7 @@ def of_each_agent(facts: Facts):
             return
         found.append(mine)
     first, second, _ = found[0][0]
-    one = row.named(facts.row.parts, second)
+    one = obs_spec.named(facts.row.parts, second)
     yield Finding("PUF308", f"every agent sees {min(map(len, found))} numbers or more twice: for "
                             f"agent 0, {facts.called(second)} is always the same as "
                             f"{facts.called(first)}", file=one.file, line=one.line,

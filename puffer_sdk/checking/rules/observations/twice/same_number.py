@@ -1,7 +1,7 @@
 """PUF308: elements that always hold the same number."""
 from __future__ import annotations
 
-from .....env import row
+from .....env import obs_spec
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
@@ -14,7 +14,7 @@ def same_number(facts: Facts):
     stats = sampled(facts)
     found = pairs(stats.rows, compared(facts)) if stats else []
     for first, second, factor in _told_twice(facts, found):
-        one = row.named(facts.row.parts, second)
+        one = obs_spec.named(facts.row.parts, second)
         same = "the same number as" if factor == 1 else f"{factor:.4g} times"
         yield Finding("PUF308", f"{facts.called(second)} is always {same} "
                                 f"{facts.called(first)}", file=one.file, line=one.line,
@@ -27,7 +27,7 @@ def _told_twice(facts: Facts, found: list[tuple[int, int, float]]):
     """One pair of each two parts, and of the things of one list."""
     seen = set()
     for first, second, factor in found:
-        names = tuple(row.named(facts.row.parts, one).name for one in (first, second))
+        names = tuple(obs_spec.named(facts.row.parts, one).name for one in (first, second))
         if names not in seen:
             seen.add(names)
             yield first, second, factor

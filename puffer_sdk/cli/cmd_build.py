@@ -1,0 +1,123 @@
+"""`puffer-sdk build`: parse, build the library or programs, print where they are."""
+from __future__ import annotations
+
+import json
+import shlex
+
+import click
+
+from ..base import paths, ui
+from ..base.errors import UsageError
+from . import completing
+from .options import env_argument, format_option, runs_dir_option, takes_settings, verbose_option
+from .pages import Page
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk build my_env", "the library; other commands build it too"),
+    ("puffer-sdk build my_env --local", "a program that stops at the first bad access"),
+    ("puffer-sdk build my_env --web", "a page to send to anybody")],
+    statuses={0: "built", 2: "a refused option or setting",
+              3: "the header breaks the contract, or the compiler refused it"})
+@env_argument
+@takes_settings
+@click.option("--local", is_flag=True,
+              help="A program for debugging: it stops at the first bad access.")
+@click.option("--fast", is_flag=True, help="A program that is optimized for speed.")
+@click.option("--web", is_flag=True, help="A web page, in build/web.")
+@click.option("--cuda", is_flag=True,
+              help="A GPU program of the environment, as --vec.device cuda runs it.")
+@click.option("--arch", metavar="CC",
+              help="With --cuda: the GPU's compute capability without its point, such as 90.  "
+                   "[default: this machine's GPU, else 90]")
+@click.option("--load-model-path", "model", metavar="MODEL", default="best", show_default=True,
+              shell_complete=completing.models_or_none,
+              help="The policy that programs play: 'best' or 'latest' of the newest run, 'none', "
+                   "a run's number or folder (its best), or a checkpoint file.")
+@runs_dir_option
+@format_option
+@verbose_option
+def command(env, settings, ini, local, fast, web, cuda, arch, model, runs_dir, format_, verbose):
+    """Compile ENV into the library that check, train and Python use, or into programs.
+
+    Each takes one compiler command, which --verbose shows. What has not changed is not compiled
+    again.
+    """
+    asked = [name for name, wanted in (("local", local), ("fast", fast), ("web", web)) if wanted]
+    if cuda and asked or arch and not cuda:
+        raise UsageError(f"--cuda and --{asked[0]} are separate builds" if cuda else
+                         "--arch needs --cuda: only that build is for a GPU",
+                         hint="run one after the other" if cuda else "add --cuda")
+    if cuda:
+        _for_gpu(env, settings, ini, arch, format_, verbose)
+    elif asked:
+        _programs(env, settings, ini, asked, None if model == "none" else model, runs_dir, format_,
+                  verbose)
+    else:
+        _library(env, settings, ini, format_, verbose)
+
+
+def _library(env, settings, ini, format_, verbose):
+    from ..env.open_env import build
+
+    built = build(env, settings, ini=ini)
+    if verbose:
+        ui.say(shlex.join(built.command))
+    if format_ == "json":
+        ui.out(json.dumps({"library": str(built.library), "seconds": built.seconds,
+                           "cached": built.cached, "command": built.command}))
+        return
+    _tell(built.library, built.cached, built.seconds, built.warnings)
+
+
+def _programs(env, settings, ini, targets, model, runs_dir, format_, verbose):
+    from ..programs.targets import build_programs
+
+    bar = ui.Progress()
+    with bar:
+        made = build_programs(env, settings, targets, model=model, ini=ini, runs_dir=runs_dir,
+                              verbose=verbose, on_progress=bar.update)
+    for program in made:
+        if verbose:
+            ui.say(shlex.join(program.command))
+    if format_ == "json":
+        ui.out(json.dumps({"programs": [
+            {"target": program.target, "path": str(program.path), "bytes": program.bytes,
+             "seconds": program.seconds, "cached": program.cached,
+             "policy": str(program.policy) if program.policy else None, "plays": program.chosen,
+             "command": program.command} for program in made]}))
+        return
+    for program in made:
+        size = f", {program.bytes / 1000:.0f} KB" if program.target == "web" else ""
+        _tell(program.path, program.cached, program.seconds, program.warnings, size)
+    if made[-1].chosen:
+        ui.say(f"policy {made[-1].chosen}")
+    if "web" in targets:
+        page = shlex.quote(str(paths.shown(made[-1].path.parent)))
+        ui.say(f"to see the page: python3 -m http.server -d {page}")
+
+
+def _for_gpu(env, settings, ini, arch, format_, verbose):
+    from ..env import header
+    from ..env.gpu import programs
+    from ..settings import config
+    from ..toolchain import gpu
+
+    spec = header.read(paths.find_env(env))
+    config.resolve(spec.folder, settings, spec=spec, over=[ini] if ini else [])
+    if arch is None and not gpu.is_emulated():
+        arch = programs.default_arch()
+    made = programs.build_program(spec, arch, verbose=verbose)
+    if format_ == "json":
+        ui.out(json.dumps({"program": str(made.path), "arch": made.arch, "seconds": made.seconds,
+                           "cached": made.cached}))
+        return
+    _tell(made.path, made.cached, made.seconds, "",
+          f", for sm_{arch}" if arch else ", for the emulated GPU")
+
+
+def _tell(path, cached, seconds, warnings, more=""):
+    if warnings.strip():
+        ui.say(warnings.strip())
+    how = "unchanged" if cached else f"compiled in {seconds:.2f} s"
+    ui.out(f"built  {paths.shown(path)} ({how}{more})")

@@ -1,0 +1,229 @@
+"""puffer-sdk check: run the rules, print what they found."""
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from ..base import files, ui
+from ..base.errors import FINDINGS, BuildError, RunError, UsageError
+from . import completing
+from .options import env_argument, takes_settings, verbose_option
+from .pages import Page
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk check my_env", "what is wrong, where, and how to fix it"),
+    ("puffer-sdk check my_env --fix", "show a diff that fixes what is mechanical"),
+    ("puffer-sdk check gymnasium:CartPole-v1", "an environment in Python")],
+    groups={"While you work": ["fix", "yes", "watch", "replay"],
+            "Looking harder": ["preview", "budget", "memory", "deep", "learn", "learn_seconds",
+                               "mutate", "mutants"],
+            "The report": ["stats", "output"]},
+    statuses={0: "no errors", 1: "errors, or with --strict warnings",
+              2: "a refused option or setting", 3: "the header cannot be read, or does not compile",
+              4: "check itself could not run"})
+@env_argument
+@takes_settings
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", default=42, show_default=True,
+              help="Seed of the environments and of the actions.")
+@click.option("--preview", is_flag=True,
+              help="Also use detectors that are new.")
+@click.option("--budget", type=click.FloatRange(0.01, 1000), metavar="F",
+              default=1.0, show_default=True,
+              help="Factor on the length of every experiment.")
+@click.option("--memory", type=click.FloatRange(0.1, 100_000), metavar="GIB",
+              default=4.0, show_default=True,
+              help="How much all experiments together may use.")
+@click.option("--deep", is_flag=True,
+              help="Also run MemorySanitizer (clang) and valgrind, where installed.")
+@click.option("--fix", is_flag=True, help="Show a diff that removes mechanical faults, and ask.")
+@click.option("--yes", "-y", is_flag=True, help="With --fix: do not ask.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file is saved.")
+@click.option("--format", "format_", type=click.Choice(["text", "json", "sarif"]),
+              default="text", show_default=True,
+              help="text for people, json for programs, sarif for code scanning.")
+@click.option("--stats", is_flag=True,
+              help="Print the table of what was observed, even if it is long.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write the report to a file.")
+@click.option("--replay", metavar="FILE", shell_complete=completing.repros,
+              help="Compile and run a build/check/repro_PUFnnn.c again.")
+@click.option("--mutate", is_flag=True,
+              help="Plant faults into a copy of ENV, and report which ones check and the tests of "
+                   "[check] test catch.")
+@click.option("--mutants", type=click.IntRange(1, 10_000), metavar="N", default=24,
+              show_default=True,
+              help="With --mutate: how many, at most.")
+@click.option("--learn", is_flag=True,
+              help="Also train for some seconds: does training learn anything, and do the "
+                   "observations help?")
+@click.option("--learn-seconds", type=click.FloatRange(1, 3600), metavar="S", default=12,
+              show_default=True,
+              help="With --learn: about how long to train. It sets the number of steps.")
+@verbose_option
+def command(env, settings, ini, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
+            **options):
+    """Find the bugs that silently ruin training.
+
+    Plays ENV for some seconds: fast, with sanitizers, between guard pages, as twins, with other
+    settings and compiler flags. Reports each fault with its file and line, and writes a short
+    program that shows it. Of a Python environment (gymnasium:ID, pettingzoo:MODULE, FILE.py:NAME,
+    MODULE:NAME), asks what can be asked of objects and arrays. `puffer-sdk explain CODE` tells why
+    a fault matters; `puffer-sdk debug ENV` opens a debugger there.
+    """
+    from ..base import paths
+    from ..checking import check as checking
+    from ..checking.report import terminal, watching
+    from ..interop.python_envs import makers
+
+    _refuse_contradictions(fix=fix, yes=yes, watch=watch, mutate=mutate, replay=replay,
+                           format_=format_, output=output, learn=options["learn"])
+    if replay is not None:
+        return _replay(replay, env, options["verbose"])
+    python = makers.is_name(env)
+    if python:
+        _refuse_for_python(env, fix=fix, watch=watch, mutate=mutate, deep=options["deep"],
+                           learn=options["learn"])
+    folder = env if python else paths.find_env(env)
+    if mutate:
+        return _mutate(folder, settings, ini, format_, mutants, **options)
+
+    def check():
+        with ui.Progress() as progress:
+            return checking.check(folder, settings=settings, ini=ini,
+                                  on_progress=progress.update, **options)
+
+    def lines(result):
+        return terminal.lines(result, strict=options["strict"], stats=stats,
+                            width=0 if output else ui.width(),
+                            encoding="utf-8" if output else sys.stdout.encoding)
+
+    def write(result):
+        _write(result, lines, format_, output)
+
+    if watch:
+        return watching.watch(folder, check, lines)
+    result = check()
+    if fix:
+        return _fix(result, check, yes, write,
+                    ui.out if format_ == "text" and not output else ui.say)
+    write(result)
+    return result.exit_status
+
+
+def _refuse_for_python(env, **modes) -> None:
+    for name, on in modes.items():
+        if on:
+            raise UsageError(f"--{name} is for environments in C", where=env,
+                             hint=f"puffer-sdk check {env}")
+
+
+def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, learn) -> None:
+    modes = [name for name, on in (("--watch", watch), ("--fix", fix), ("--mutate", mutate),
+                                   ("--replay", replay is not None)) if on]
+    if len(modes) > 1:
+        raise UsageError(f"{modes[0]} and {modes[1]} do not go together", where="command line",
+                         hint="run one after the other")
+    if modes and learn and modes != ["--watch"]:
+        raise UsageError(f"{modes[0]} and --learn are two runs", where="command line",
+                         hint=f"first --learn, then {modes[0]}")
+    if watch and (format_ != "text" or output):
+        other = f"--format {format_}" if format_ != "text" else "--output"
+        raise UsageError(f"--watch and {other} do not go together", where="command line",
+                         hint="--watch shows its reports on the terminal")
+    if mutate and (format_ == "sarif" or output):
+        raise UsageError(f"--mutate prints only {'text or json' if not output else 'to stdout'}",
+                         where="command line", hint="add: --format json > FILE")
+    if yes and not fix:
+        raise UsageError("--yes answers what --fix asks", where="command line",
+                         hint="add --fix, or drop --yes")
+
+
+def _replay(file: str, env, verbose: bool) -> int:
+    """Play one finding again: 1 if it still fails, 0 if it is fixed."""
+    from ..checking.prove import replaying
+
+    replayed = replaying.replay(file, env, verbose=verbose)
+    for text, style in replayed.lines:
+        ui.out(text, style=style)
+    return replayed.exit_status
+
+
+def _mutate(folder, settings, ini, format_: str, count: int, *, strict, seed, budget, **_) -> int:
+    """Plant faults: 1 if, with --strict, one of them went unnoticed."""
+    from ..mutate import mutation_report, mutation_score
+
+    with ui.Progress() as progress:
+        result = mutation_score.run(folder, settings=settings, ini=ini, count=count, seed=seed,
+                           budget=budget, on_progress=progress.update)
+    if format_ == "json":
+        ui.out(json.dumps(result.to_dict(), indent=2))
+    else:
+        for text, style in mutation_report.lines(result):
+            ui.out(text, style=style)
+    return result.exit_status(strict)
+
+
+def _fix(result, check, yes: bool, write, show) -> int:
+    """Report, show the diff, ask, write, check again. 1 where a fix was left undone."""
+    from ..checking.fix import fixing
+
+    fixes = fixing.propose(result)
+    if not fixes:
+        write(result)
+        show("--fix: nothing here can be fixed mechanically" if result.findings
+             else "--fix: nothing to fix")
+        return result.exit_status
+    if show is ui.out:                  # a program gets one document, the last one
+        write(result)
+        show("")
+    for text, style in fixing.diff_lines(result, fixes):
+        show(text, style=style)
+    if not yes and not _confirmed(fixes):
+        if show is not ui.out:
+            write(result)
+        return FINDINGS
+    fixing.apply(result, fixes)
+    try:
+        again = check()
+    except BuildError as error:
+        fixing.restore(result, fixes)
+        raise RunError("with these fixes the environment does not compile; all files are as they "
+                       "were", where=error.where, detail=error.message) from None
+    show(fixing.summary(result, again), style="bold")
+    show("")
+    write(again)
+    return again.exit_status
+
+
+def _confirmed(fixes) -> bool:
+    """What a person at the terminal answers; elsewhere nothing changes without --yes."""
+    if not (sys.stdin and sys.stdin.isatty() and ui.is_interactive()):
+        ui.say("nothing was changed: add --yes to write this")
+        return False
+    if click.confirm(f"apply {len(fixes)} fix{'es' * (len(fixes) > 1)}?", err=True):
+        return True
+    ui.say("nothing was changed")
+    return False
+
+
+def _write(result, lines, format_: str, output: Path | None) -> None:
+    """The report in its format, to stdout or to a file. lines: the report as text."""
+    if format_ == "text":
+        printed = list(lines(result))
+    else:
+        from ..checking.report import sarif
+        document = result.to_dict() if format_ == "json" else sarif.log(result)
+        printed = [(json.dumps(document, indent=2), None)]
+    if output is None:
+        for text, style in printed:
+            ui.out(text, style=style)
+        return
+    files.save_typed(output, "".join(f"{text}\n" for text, _ in printed), what="the report")
+    *_, (verdict, style) = lines(result)
+    ui.say(verdict, style=style)
+    ui.say(f"report in {output}")

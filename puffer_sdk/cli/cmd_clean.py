@@ -1,0 +1,117 @@
+"""`puffer-sdk clean`: remove what build, check and train left on disk."""
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from ..base import paths, ui
+from ..base.errors import FINDINGS, OK, UsageError
+from ..training import runs
+from .options import env_argument, format_option, runs_dir_option
+from .pages import Page
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk clean my_env", "libraries, programs, the web page, repro programs"),
+    ("puffer-sdk clean my_env --runs", "also its runs"),
+    ("puffer-sdk clean --cache --dry-run", "how much does the cache hold?")],
+    statuses={0: "removed", 1: "the question was answered with no", 2: "no environment, or a run "
+              "in progress", 4: "something cannot be removed"})
+@env_argument
+@click.option("--runs", "with_runs", is_flag=True,
+              help="Also remove all runs of ENV, with their policies. Asks first.")
+@click.option("--cache", "with_cache", is_flag=True,
+              help="Also remove what all environments share: raylib, the trainer, check's "
+                   "harness. It is made again when needed.")
+@click.option("--all", "everything", is_flag=True, help="Same as --runs --cache.")
+@click.option("--dry-run", "-n", is_flag=True,
+              help="Print what would be removed, and remove nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@runs_dir_option
+@format_option
+def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, format_):
+    """Remove what the other commands left in ENV's build/.
+
+    Nothing is lost: the next command makes what it needs again. Files in build/ that puffer-sdk
+    did not make stay, and links are not followed. Runs and the cache are removed only on request.
+    """
+    from ..projects import clean as cleaning
+
+    with_runs, with_cache = with_runs or everything, with_cache or everything
+    parts = _find(cleaning, env, with_runs, with_cache, runs_dir)
+    if with_runs and not dry_run:
+        for run in cleaning.running(parts):
+            runs.delete_run(run)       # raises, saying why; nothing is gone yet
+        count = sum(len(part.runs) for part in parts)
+        if count and not yes and not _agreed(parts, count):
+            ui.say("nothing was removed")
+            return FINDINGS
+    for part in parts if not dry_run else ():
+        cleaning.remove(part)
+    freed = sum(part.bytes for part in parts)
+    if format_ == "json":
+        ui.out(json.dumps({"dry_run": dry_run, "bytes": freed,
+                           "parts": [part.to_dict() for part in parts]}, indent=2))
+    else:
+        _tell(parts, freed, dry_run)
+    return OK
+
+
+def _find(cleaning, env, with_runs: bool, with_cache: bool, runs_dir) -> list:
+    """What can be removed. Without ENV, --cache also works outside an environment."""
+    parts = []
+    if env is not None or with_runs or not with_cache or paths.is_env_folder(Path.cwd()):
+        folder = _find_env(env, with_cache)
+        parts += cleaning.find_build(folder)
+        parts += cleaning.find_runs(folder, runs_dir) if with_runs else []
+    return parts + (cleaning.find_cache() if with_cache else [])
+
+
+def _find_env(env, with_cache: bool) -> Path:
+    try:
+        return paths.find_env(env)
+    except UsageError as error:
+        if env is None and with_cache:
+            error.hint = "name an environment, or clean only the cache: puffer-sdk clean --cache"
+        raise
+
+
+def _agreed(parts: list, count: int) -> bool:
+    from .cmd_runs import agreed, summary
+
+    for part in parts:
+        for run in part.runs:
+            ui.say(summary(run))
+    return agreed("this run" if count == 1 else f"these {count} runs")
+
+
+def _tell(parts: list, freed: int, dry_run: bool) -> None:
+    for part in parts:
+        if part.goes or part.runs:
+            what = [f"{len(part.runs)} run{'s' * (len(part.runs) != 1)}"] if part.runs else []
+            what.append(f"{part.files} file{'s' * (part.files != 1)}, {size(part.bytes)}")
+            ui.out(f"{'would remove' if dry_run else 'removed'}  {paths.shown(part.folder)}: "
+                   + ", ".join(what))
+        for path in part.kept:
+            link = ", a link" if path.is_symlink() else ""
+            ui.out(f"kept  {_unfollowed(path)} (not made by puffer-sdk{link})")
+    if not any(part.goes or part.runs for part in parts):
+        ui.out("nothing to remove")
+    elif len(parts) > 1:
+        ui.out(f"{'would free' if dry_run else 'freed'}  {size(freed)}")
+
+
+def _unfollowed(path: Path) -> str:
+    """Like paths.shown, but names a link instead of its target."""
+    return os.path.join(paths.shown(path.parent), path.name)
+
+
+def size(count: int) -> str:
+    """1.2 MB: bytes as people read them."""
+    for unit, one in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= one:
+            return f"{count / one:.1f} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,227 @@
+"""`puffer-sdk eval`: parse, play, print the table, record."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ..base import files, paths, ui
+from ..base.errors import UsageError
+from ..interop.python_envs.makers import is_name
+from .options import (
+    env_argument,
+    format_option,
+    model_option,
+    runs_dir_option,
+    takes_settings,
+    trust_option,
+    verbose_option,
+)
+from .pages import Page
+
+
+def recording_options(command):
+    """--gif and its companions: the fields of record.Options, by name."""
+    file = click.Path(path_type=Path)
+    for option in reversed([
+        click.option("--gif", type=file, metavar="FILE", help="Record the policy as a GIF."),
+        click.option("--mp4", type=file, metavar="FILE", help="Record it as an MP4 film."),
+        click.option("--frames", type=file, metavar="DIR",
+                     help="Record it as DIR/frame_000000.png and so on."),
+        click.option("--record-episodes", "episodes", type=int, metavar="N",
+                     help="Episodes to record; --eval.episodes says how many are measured.  "
+                          "[default: as many as fill 5 seconds]"),
+        click.option("--episodes", "old_episodes", type=int, hidden=True,
+                     help="The old name of --record-episodes."),
+        click.option("--ticks", type=int, metavar="N", help="Ticks to record at most.  "
+                     "[default: 30 seconds; 10 if episodes do not end]"),
+        click.option("--fps", type=float, metavar="F", help="Frames per second.  "
+                     "[default: what the environment asks for, or 30]"),
+        click.option("--env-index", type=int, default=0, metavar="N", show_default=True,
+                     help="The env of the evaluation to record."),
+        click.option("--grid", default="1x1", metavar="RxC", show_default=True,
+                     help="Record R rows and C columns of envs in one picture."),
+        click.option("--beside", type=click.Choice(["random", "idle"]),
+                     help="Also record this kind of play, on the right."),
+        click.option("--width", type=int, metavar="PIXELS", help="Width of the recording.  "
+                     "[default: the window's; above 1280 it is scaled down]"),
+        click.option("--force", is_flag=True,
+                     help="Let --frames write into a folder with other files.")]):
+        command = option(command)
+    return command
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk eval my_env", "the newest policy against random and idle play"),
+    ("puffer-sdk eval my_env --gif my_env.gif", "the same, with a recording"),
+    ("puffer-sdk eval my_env --baselines", "what does doing nothing pay?")],
+    groups={"Recording": ["gif", "mp4", "frames", "episodes", "ticks", "fps", "env_index", "grid",
+                          "beside", "width", "force"]},
+    statuses={0: "done, and the goal is met if the ini states one", 1: "the goal is not met",
+              2: "a refused option, setting or checkpoint", 3: "it does not compile",
+              4: "the environment died or hung, or a file cannot be written"})
+@env_argument
+@takes_settings
+@model_option
+@click.option("--baselines", is_flag=True,
+              help="Evaluate only random and idle play: no policy is needed.")
+@click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
+              help="The file for the episodes.  [default: episodes.json in the run's folder]")
+@recording_options
+@runs_dir_option
+@format_option
+@trust_option
+@verbose_option
+def command(env, settings, model, baselines, greedy, output, ini, runs_dir, format_, verbose,
+            **recording):
+    """Measure a policy of ENV against random and idle play, and record it.
+
+    Envs start from fixed seeds ([eval] seed), so results are comparable. The table shows what the
+    environment logs, each entry once. Where episodes do not end, play lasts [eval] steps ticks. If
+    the ini states a goal that is not met, the status is 1.
+
+    A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions as the table. It
+    needs no display: frames are drawn in memory.
+    """
+    from ..policy.evaluate import evaluate
+    from ..scoring.words import warn_of_perf
+
+    model = None if baselines else model
+    shot, film = read_shot(recording), None
+    bar = ui.Progress()
+    with bar:
+        if shot and not is_name(env):       # what it draws with, before anything is played
+            from ..raylib.drawing import shared
+            shared("headless", on_progress=bar.update, verbose=verbose)
+        result = evaluate(env, settings, model=model, output=output, ini=ini, runs_dir=runs_dir,
+                          greedy=greedy, on_progress=bar.update, verbose=verbose)
+    if format_ == "text":
+        print_result(result)
+    warn_of_perf({name: score.mean for name, score in result.scores.items()})
+    if shot:
+        from ..pictures.record import record_options
+        with ui.Progress() as bar:
+            film = record_options(shot, env, settings, model=model, greedy=greedy, ini=ini,
+                                  runs_dir=runs_dir, on_progress=bar.update, verbose=verbose)
+        print_recording(film, shot, text=format_ == "text")
+    if format_ == "json":
+        ui.out(json.dumps({**result.to_dict(), **({"recording": film.to_dict()} if film else {})}))
+    raise SystemExit(int(result.solved is False))
+
+
+def read_shot(recording: dict):
+    """The Options that the options ask for, checked; None if nothing is to be recorded."""
+    recording = dict(recording)
+    old = recording.pop("old_episodes")
+    if old is not None and recording["episodes"] is not None:
+        raise UsageError("--episodes is the old name of --record-episodes", where="command line",
+                         expected="one of them", actual="both")
+    recording["episodes"] = old if old is not None else recording["episodes"]
+    if not (recording["gif"] or recording["mp4"] or recording["frames"]):
+        given = [(name, value) for name, value in recording.items()
+                 if value not in (None, False) and (name, value) not in (("env_index", 0),
+                                                                         ("grid", "1x1"))]
+        if given:
+            raise _without_a_recording(*given[0], renamed=old is not None)
+        return None
+    from ..pictures.record import Options, parse_grid
+
+    typed = {name: files.typed(recording[name]) if recording[name] else None
+             for name in ("gif", "mp4", "frames")}
+    shot = Options(**{**recording, **typed, "grid": parse_grid(recording["grid"])})
+    shot.check()
+    return shot
+
+
+def _without_a_recording(name: str, value: object, renamed: bool) -> UsageError:
+    """An option of the recording alone, which may be meant for the evaluation."""
+    files = "--gif out.gif, --mp4 out.mp4 or --frames DIR"
+    option = f"--{name.replace('_', '-')}"
+    if name == "episodes":
+        option = "--episodes, now --record-episodes," if renamed else "--record-episodes"
+    measured = {"episodes": (f"--eval.episodes {value}", "episodes that are measured"),
+                "ticks": (f"--eval.steps {value}", "ticks that are measured, where no episode "
+                                                   "ends")}
+    if name not in measured:
+        return UsageError(f"{option} needs a recording", where="command line", hint=files)
+    other, what = measured[name]
+    return UsageError(f"{option} is the number of {name} that a recording shows",
+                      where="command line", expected=files, actual="no recording",
+                      hint=f"{other} sets the number of {what}")
+
+
+def print_result(result) -> None:
+    """The table, and where the episodes are."""
+    from ..scoring.words import ZERO_SUM
+
+    print_table(result)
+    if result.weights:
+        ui.out(f"weights   {result.weights}")
+    if result.path:
+        ui.out(f"episodes  {paths.shown(result.path)}")
+    if result.goal and "trained" in result.scores:
+        said = "met" if result.solved else "not met"
+        if not result.measured:
+            said += f": the environment logged no {result.goal.name} during this evaluation"
+        ui.out(f"goal      {result.goal}: {said}")
+        if result.measured and not result.solved:
+            ui.out(f"to read   {paths.page('tutorials/debugging.md')}")
+    trained = result.scores.get("trained")
+    if trained and trained.zero_sum:
+        ui.out(f"note      {ZERO_SUM}")
+
+
+def print_recording(film, shot, *, text: bool) -> None:
+    """One line per file, and a sentence for each episode that the recording cuts off."""
+    for path in film.paths if text else ():
+        size = f", {size_of(path)}" if path.is_file() else ""
+        speed = f"{film.seconds:.1f} s at {film.fps:g} fps" if path.is_file() else "PNG"
+        ui.out(f"recorded  {paths.shown(path)}: {film.width} x {film.height}, {film.frames:,} "
+               f"frames, {speed}{size}")
+    for policy in film.unfinished if shot.ticks is None else ():
+        ui.say(f"the recording ends after {film.ticks[policy]:,} ticks, in the middle of an "
+               f"episode of {policy} play; --ticks N records more")
+
+
+def size_of(path: Path) -> str:
+    """'84 KB'"""
+    size = path.stat().st_size
+    return f"{size / 1000:,.0f} KB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
+
+
+def print_table(result) -> None:
+    """One column per policy, one row per measure: the mean ± half of its 95 % interval."""
+    from rich.table import Table
+
+    from ..scoring.score import ENDLESS, RATES
+    from ..scoring.words import cell
+
+    scores = list(result.scores.values())
+    names = list(dict.fromkeys(name for score in scores for name in score.mean))
+    names.sort(key=lambda name: name in RATES)
+    endless = bool(scores) and all(score.unit == ENDLESS for score in scores)
+    table = Table(title=f"{result.env}, {ENDLESS if endless else 'per episode'}",
+                  title_justify="left", box=None, title_style="bold", header_style="dim",
+                  padding=(0, 0, 0, 4), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for score in scores:
+        table.add_column(score.policy, justify="right", no_wrap=True,
+                         style="bold cyan" if score.policy == "trained" else None)
+    for name in names:
+        table.add_row(name.replace("_", " "), *(cell(score, name) for score in scores))
+    table.add_row("log entries" if endless else "episodes",
+                  *(f"{score.count:,}" for score in scores), style="dim")
+    if not endless and any(score.unfinished for score in scores):
+        table.add_row("unfinished", *(f"{score.unfinished:,}" for score in scores), style="dim")
+    ui.out_renderable(table)
+    for score in scores if not endless else ():
+        if score.unfinished:
+            agents = ui.plural(score.unfinished, "agent")
+            ui.warn(f"{score.policy} play: {agents} did not end every episode in "
+                    f"{score.ticks:,} ticks; what those would have logged is not in the means",
+                    hint="compare what comes in 1000 ticks; or wait longer: --eval.steps")
+    if scores and all(half is None for score in scores for half in score.interval.values()):
+        ui.say("no ± intervals: this is one env, and its agents share their fate; "
+               "--vec.total-agents N lets an evaluation play several")

@@ -1,0 +1,124 @@
+"""`puffer-sdk profile`: parse, train for some seconds, print where the time went."""
+from __future__ import annotations
+
+import json
+
+import click
+
+from ..base import ui
+from .options import env_argument, format_option, takes_settings, verbose_option
+from .pages import Page
+
+BAR = 24                # columns of the longest bar
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk profile my_env", "a bar for each part of a training step"),
+    ("puffer-sdk profile my_env --seconds 10", "longer, for steadier numbers")])
+@env_argument
+@takes_settings
+@click.option("--seconds", type=click.FloatRange(0.5, 600), metavar="S", default=3.0,
+              show_default=True,
+              help="How long to train.")
+@format_option
+@verbose_option
+def command(env, settings, ini, seconds, format_, verbose):
+    """Show where training time on ENV goes.
+
+    Trains for some seconds with the given settings, in its own process. It writes no run.
+    """
+    from ..training.profiling import profile
+
+    with ui.Progress() as bar:
+        found = profile(env, settings, ini=ini, seconds=seconds, on_progress=bar.update,
+                        verbose=verbose)
+    if found is None:
+        return                      # rank 0 says it
+    if format_ == "json":
+        ui.out(json.dumps(found.to_dict()))
+        return
+    print_table(found)
+
+
+def print_table(found) -> None:
+    """One row per phase, with a bar on a terminal; below it, what the network costs."""
+    from rich.table import Table
+
+    fancy = ui.console().is_terminal
+    table = Table(title=f"{found.env}, {found.steps_per_second:,.0f} steps/s",
+                  title_justify="left", title_style="bold", header_style="dim", box=None,
+                  padding=(0, 0, 0, 3), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("ns/step", justify="right", no_wrap=True)
+    if fancy:
+        table.add_column("", no_wrap=True, style="cyan")
+    most = max(phase.share for phase in found.phases)
+    for phase in found.phases:
+        bar = ["█" * round(BAR * phase.share / most)] if fancy else []
+        table.add_row(phase.name, f"{phase.share:.1%}", f"{phase.ns_per_step:,.0f}", *bar,
+                      style="dim" if phase.share < 0.01 else None)
+    ui.out_renderable(table)
+    gpus = found.gpu["gpus"] if found.gpu else 1
+    most = gpus * found.matmul_gflops
+    who = named(found.gpu) if found.gpu else f"{found.threads} threads"
+    reach = "reaches" if found.gpu and gpus == 1 else "reach"
+    ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {found.gflops / most:.0%} of the "
+           f"{most:,.0f} that {who} {reach} in matrix products")
+    if found.gpu:
+        print_kernels(found)
+        return
+    if found.ranks:
+        print_ranks(found.ranks)
+    cut = "all agents tick together" if found.lockstep else \
+        f"{found.blocks} blocks of {found.block_agents} agents"
+    ui.out(f"trainer   {found.path}, {found.precision}, {found.threads} threads, {cut}, "
+           f"{found.bytes / 2**20:,.0f} MiB")
+
+
+def print_ranks(ranks: list[dict]) -> None:
+    """One line for each process of the run."""
+    waits = [rank["exchange"] for rank in ranks]
+    for number, rank in enumerate(ranks):
+        total = rank["rollout"] + rank["update"]
+        others = ", the others wait for it" if waits.index(min(waits)) == number else ""
+        ui.out(f"rank {number}    {rank['host']}: rollout {rank['rollout'] / total:.0%}, learning "
+               f"{(rank['update'] - rank['exchange']) / total:.0%}, waiting "
+               f"{rank['exchange'] / total:.0%}{others}")
+
+
+def named(gpu: dict) -> str:
+    return gpu["name"] if gpu["gpus"] == 1 else f"{gpu['gpus']} x {gpu['name']}"
+
+
+def print_kernels(found) -> None:
+    """One row per kernel, slowest first; kernels below 1 % are left out."""
+    from rich.table import Table
+
+    major, minor = found.gpu["compute_capability"]
+    who = "environments on the GPU too" if found.gpu["envs_on_gpu"] else \
+        f"{found.threads} threads step environments"
+    ui.out(f"trainer   {named(found.gpu)} (sm_{major}{minor}), {found.precision}, "
+           f"{who}, {found.blocks} slices of "
+           f"{found.block_agents} agents, {found.bytes / 2**20:,.0f} MiB")
+    if found.gpu["unpinned"]:
+        ui.out(f"memory    the environments' memory cannot be locked ({found.gpu['unpinned']}): "
+               "rows are copied once more on their way")
+    first = "of the first: " if found.gpu["gpus"] > 1 else ""
+    ui.out(f"GPU       {first}kernels, one after another, take {found.busy:.0%} of an epoch's "
+           f"time; a copy reads and writes {found.copy_rate / 1e9:,.0f} GB/s\n")
+    title = "each kernel timed by itself" + ", on the first GPU" * bool(first)
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim",
+                  box=None, padding=(0, 0, 0, 3), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("share", "calls/epoch", "us/call", "GB/s", "of copy", "GFLOP/s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kernel in found.kernels:
+        if kernel.share < 0.01:
+            continue
+        flops = f"{kernel.flops / 1e9:,.0f}" if kernel.flops else ""
+        moved = (f"{kernel.bandwidth / 1e9:,.0f}", f"{kernel.of_copy:.0%}") \
+            if kernel.bandwidth else ("", "")       # unknown for an environment
+        table.add_row(kernel.name, f"{kernel.share:.1%}", f"{kernel.calls:,.0f}",
+                      f"{kernel.microseconds:,.1f}", *moved, flops)
+    ui.out_renderable(table)

@@ -1,0 +1,369 @@
+"""`puffer-sdk runs`: list, compare and delete runs."""
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from ..base import files, paths, ui
+from ..base.errors import FINDINGS, OK, UsageError, did_you_mean
+from ..interop.python_envs.makers import is_name
+from ..training import runs
+from . import completing
+from .options import format_option, runs_dir_option
+from .pages import GroupPage, Page
+
+env_option = click.option("--env", "-e", metavar="ENV", shell_complete=completing.envs,
+                          help="The environment of the runs.  [default: the current folder]")
+
+
+class _ListByDefault(GroupPage):
+    """`runs`, `runs my_env` and `runs --format json` all list."""
+
+    def parse_args(self, ctx, args):
+        if ctx.resilient_parsing and not args:      # a shell asks what may follow
+            return super().parse_args(ctx, args)
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_ListByDefault, examples=[
+    ("puffer-sdk runs my_env", "all its runs, newest last"),
+    ("puffer-sdk runs compare 3 7 --env my_env", "settings that differ, and the last metrics"),
+    ("puffer-sdk runs plot 3 7 --env my_env", "their learning curves")])
+def command():
+    """List, compare, plot and delete runs.
+
+    Without a command, it lists. Name a run by its number, by 'latest', as my_env/7, or by its
+    folder.
+    """
+
+
+@command.command("list", cls=Page, examples=[
+    ("puffer-sdk runs list my_env", "number, age, steps, speed, result, status")])
+@click.argument("env", required=False, shell_complete=completing.envs)
+@click.option("--sweep", metavar="N", help="The trials of a sweep of the environment, or 'latest'.")
+@format_option
+@runs_dir_option
+def list_command(env, sweep, format_, runs_dir):
+    """List runs: number, age, steps, speed, result, tag and status."""
+    folders = [_trials(env, runs_dir, sweep)] if sweep else _all_folders(runs_dir) \
+        if env is None and not _here(runs_dir) else [_folder(env, runs_dir)]
+    rows = [_row(run.env if ":" in run.env else folder.parent.parent.parent.name
+                 if sweep else run.env, run)
+            for folder in folders for run in runs.list_runs(folder)]
+    if format_ == "json":
+        ui.out(json.dumps({"runs": rows}, indent=2))
+    elif not rows:
+        ui.say(f"no runs yet; make one: puffer-sdk train {env or ''}".rstrip())
+        for folder in folders if not sweep else ():
+            _list_others(env, folder)
+    else:
+        _print_list(rows, several=len(folders) > 1)
+        damaged = [runs.Run(Path(row["folder"])).damage for row in rows
+                   if row["status"] == "damaged"]
+        for damage in filter(None, damaged[:5]):
+            ui.warn(damage.message, details=[line.strip() for line in damage.lines()[1:]])
+
+
+@command.command("compare", cls=Page, context_settings={"allow_extra_args": True}, examples=[
+    ("puffer-sdk runs compare my_env/3 my_env/7", "what was set, and the results")])
+@click.argument("first", metavar="A", shell_complete=completing.run_numbers)
+@click.argument("second", metavar="B", shell_complete=completing.run_numbers)
+@env_option
+@format_option
+@runs_dir_option
+@click.pass_context
+def compare_command(ctx, first, second, env, format_, runs_dir):
+    """Show the settings that differ between runs A and B, and their last metrics."""
+    if ctx.args:
+        raise _not_two([first, second, *ctx.args])
+    pair = [_find(text, env, runs_dir) for text in (first, second)]
+    result = runs.compare_runs(*pair)
+    if format_ == "json":
+        ui.out(json.dumps({"runs": [str(run.folder) for run in pair], **result}, indent=2))
+        return
+    names = [f"{run.env}/{run.number}" for run in pair]
+    _print_pairs("settings that differ", result["settings"], names, "none")
+    _print_pairs("last metrics", result["metrics"], names, "none yet")
+    from ..training import plotting
+    with suppress(UsageError):          # nothing was logged yet
+        _draw(*plotting.curves(pair, together=False))
+
+
+def _list_others(env: str | None, folder: Path) -> None:
+    """Runs of other names in the project: a renamed folder leaves its policies under the old one.
+    """
+    others = [] if is_name(env) else runs.under_other_names(folder)
+    if not others:
+        return
+    ui.say("under other names there are:")
+    _print_list([_row(run.env, run) for other in others for run in
+                 runs.list_runs(other.folder.parent)], several=True)
+    ui.say(f"a policy of the same sizes can be used: puffer-sdk eval{f' {env}' if env else ''} "
+           f"--load-model-path {paths.shown(others[-1].folder)}")
+
+
+def _not_two(words: list[str]) -> UsageError:
+    """For `compare my_env 3 7`, the way other commands name an environment: the right form."""
+    names = [word for word in words if not (word.isdigit() or word == "latest" or "/" in word)]
+    pair = [word for word in words if word not in names]
+    if len(names) == 1 and len(pair) == 2:
+        form = " ".join(word if "/" in word else f"{names[0]}/{word}" for word in pair)
+    else:
+        form = "my_env/3 my_env/7"
+    return UsageError("compare takes two runs", where="command line", expected="A B",
+                      actual=" ".join(words), hint=f"puffer-sdk runs compare {form}")
+
+
+@command.command("plot", cls=Page, examples=[
+    ("puffer-sdk runs plot my_env/3", "in the terminal"),
+    ("puffer-sdk runs plot 3 4 5 --env my_env -o curves.svg", "seeds of the same settings: a band"),
+    ("puffer-sdk runs plot --env my_env --metric score", "the newest run")])
+@click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=completing.run_numbers)
+@click.option("--metric", "-m", metavar="NAME",
+              help="What to draw: a name that the environment logs, or a key of metrics.jsonl.  "
+                   "[default: the goal's, else perf]")
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE",
+              help="A picture: FILE.svg, .png or .html.  [default: draw in the terminal]")
+@env_option
+@runs_dir_option
+def plot_command(names, metric, output, env, runs_dir):
+    """Draw learning curves of runs; runs that differ only in their seed are one curve and a band.
+
+    Without a name it draws the newest run. Files need matplotlib: the extra [plot].
+    """
+    from ..training import plotting
+
+    chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in names or ["latest"]))
+    metric, found = plotting.curves(chosen, metric)
+    if output:
+        ui.out(f"plotted  {paths.shown(plotting.save(metric, found, output))}")
+    else:
+        _draw(metric, found)
+
+
+def _draw(metric: str, found: list) -> None:
+    from ..training import plotting
+
+    fancy = ui.console().is_terminal
+    ui.out_plain(plotting.terminal(metric, found, width=ui.width() or 80, colour=fancy))
+
+
+@command.command("delete", cls=Page, examples=[
+    ("puffer-sdk runs delete my_env/1 my_env/2", "asks first"),
+    ("puffer-sdk clean my_env --runs", "removes all of them")],
+    statuses={0: "deleted", 1: "the question was answered with no",
+              2: "there is no such run, or it is running"})
+@click.argument("numbers", nargs=-1, required=True, metavar="N...",
+                shell_complete=completing.run_numbers)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@env_option
+@runs_dir_option
+def delete_command(numbers, yes, env, runs_dir):
+    """Delete runs permanently. If one of them is running, none is deleted."""
+    chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in numbers))
+    for run in chosen:
+        if run.status == "running":
+            runs.delete_run(run)    # raises, saying why
+    if not yes:
+        for run in chosen:
+            ui.say(summary(run))
+        if not agreed("this run" if len(chosen) == 1 else f"these {len(chosen)} runs"):
+            ui.say("nothing was deleted")
+            return FINDINGS
+    for run in chosen:
+        name = run.env
+        runs.delete_run(run)
+        ui.say(f"deleted {name}/{run.folder.name}")
+    return OK
+
+
+def agreed(what: str) -> bool:
+    """Ask on stderr. Raises UsageError if nobody can answer."""
+    ui.say(f"delete {what} permanently? [y/N]")
+    answer = sys.stdin.readline()
+    if not answer:
+        raise UsageError("nobody can answer the question", where="standard input",
+                         hint="add --yes")
+    return answer.strip().lower() in ("y", "yes")
+
+
+# -- which folder
+
+
+def _roots(runs_dir: Path | None) -> list[Path]:
+    """Folders that may hold NAME/NNNN."""
+    if runs_dir is not None:
+        return [paths.runs_root(runs_dir, runs_dir)]
+    here = Path.cwd()
+    homes = [here, paths.project_root(here), *(paths.runs_home(env) for env in paths.known_envs()
+                                               if here in env.parents)]
+    return list(dict.fromkeys(map(paths.runs_root, homes)))
+
+
+def _all_folders(runs_dir: Path | None) -> list[Path]:
+    """Every environment's folder of runs below the roots."""
+    found: dict[str, Path] = {}
+    for root in _roots(runs_dir):
+        for folder in runs.folders_of_runs(root):
+            inside = folder.is_relative_to(root)        # not where a link led
+            found.setdefault(str(folder.relative_to(root)) if inside else folder.name, folder)
+    return list(found.values())
+
+
+def _here(runs_dir: Path | None) -> bool:
+    return paths.is_env_folder(Path.cwd())
+
+
+def _folder(env: str | None, runs_dir: Path | None) -> Path:
+    """The folder of one environment's runs, even if the environment is gone."""
+    if env is None and not _here(runs_dir):
+        folders = _all_folders(runs_dir)
+        if len(folders) == 1:
+            return folders[0]
+        names = [runs.latest_run(folder).env for folder in folders]
+        raise UsageError("name the environment of the runs", where=Path.cwd(),
+                         hint=f"--env {names[0]}, or {names[0]}/NUMBER" if names
+                         else "there are no runs yet: puffer-sdk train")
+    try:
+        from ..interop.python_envs import env_source
+
+        return env_source.find(env).runs_dir(runs_dir)
+    except UsageError as error:
+        known = {folder.name: folder for folder in _all_folders(runs_dir)}
+        if env in known:
+            return known[env]
+        error.hint = did_you_mean(env, known) or error.hint
+        raise
+
+
+def _find(text: str, env: str | None, runs_dir: Path | None) -> runs.Run:
+    """The run that '7', 'latest', 'squared/7' or a path names."""
+    name, slash, number = text.rpartition("/")
+    if Path(text).is_dir() or not slash:
+        return runs.find_run(files.typed(text).parent if slash else _folder(env, runs_dir),
+                             text, "")
+    return runs.find_run(_folder(name, runs_dir), number, "")
+
+
+# -- what is shown
+
+
+def _trials(env: str | None, runs_dir: Path | None, which: str) -> Path:
+    """The folder of a sweep's trials."""
+    from ..sweeping.sweep import find_sweep
+
+    return find_sweep(_folder(env, runs_dir) / "sweeps", which) / "trials"
+
+
+def _row(env: str, run: runs.Run) -> dict:
+    info, last, reached = run.info, run.last_metrics(), run.reached()
+    group = info.get("group") or {}
+    seconds, steps = last.get("seconds"), last.get("step")
+    status = "damaged" if run.damage else run.status
+    return {"env": env, "number": run.number, "status": status, "tag": run.tag,
+            "started": info.get("started"), "step": last.get("step", info.get("step")),
+            "total": info.get("total"), "sps": steps / seconds if steps and seconds else None,
+            "perf": reached.get("perf"), "score": reached.get("score"),
+            "episode_return": reached.get("episode_return"),
+            "processes": group.get("size", 1), "hosts": list(dict.fromkeys(group.get("hosts", ()))),
+            "checkpoints": len(run.checkpoints()), "folder": str(run.folder)}
+
+
+_COLOURS = {"running": "cyan", "finished": "green", "interrupted": "yellow", "failed": "red",
+            "killed": "red", "damaged": "red"}
+
+
+def _print_list(rows: list[dict], several: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (["env"] if several else []) + ["run"]:
+        table.add_column(name, justify="left" if name == "env" else "right")
+    # what an environment of Gymnasium has in place of a score
+    returns = ["return"] * any(row["perf"] is None and row["score"] is None
+                               and row["episode_return"] is not None for row in rows)
+    for name in ("age", "steps", "SPS", "perf", "score", *returns):
+        table.add_column(name, justify="right")
+    shared = ["processes"] * any(row["processes"] > 1 for row in rows)
+    for name in (*shared, "status", "tag"):
+        table.add_column(name)
+    for row in rows:
+        cells = ([row["env"]] if several else []) + [str(row["number"]), age(row["started"])]
+        cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
+                  number(row["score"]), *(number(row["episode_return"]) for _ in returns)]
+        cells += [where(row) for _ in shared]
+        table.add_row(*cells, Text(row["status"], _COLOURS[row["status"]]),
+                      ui.visible(row["tag"], line=True))
+    ui.out_renderable(table)
+
+
+def where(row: dict) -> str:
+    """"4 on a, b": how many processes share the run, and where."""
+    if row["processes"] == 1:
+        return "1"
+    more = f" and {len(row['hosts']) - 2} more" if len(row["hosts"]) > 2 else ""
+    return f"{row['processes']} on {', '.join(row['hosts'][:2])}{more}"
+
+
+def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> None:
+    from rich.table import Table
+
+    if not pairs:
+        ui.out(f"{title}: {nothing}")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(title)
+    for name in names:
+        table.add_column(name, justify="right")
+    for key, pair in pairs.items():
+        table.add_row(*(ui.visible(cell, line=True) for cell in (key, *map(number, pair))))
+    ui.out_renderable(table)
+
+
+def summary(run: runs.Run) -> str:
+    row = _row(run.env, run)
+    parts = [f"{row['env']}/{row['number']}", row["status"], f"{amount(row['step'])} steps",
+             f"{age(row['started'])} old"]
+    parts += [f"perf {number(row['perf'])}"] if row["perf"] is not None else []
+    return "  " + ", ".join(parts + ([row["tag"]] if row["tag"] else []))
+
+
+def age(started: str | None) -> str:
+    """'3 min': the time since then, in its largest unit."""
+    try:
+        seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(started)).total_seconds()
+    except (TypeError, ValueError, OverflowError):
+        return "-"
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"
+
+
+def amount(value: object) -> str:
+    """1.23M"""
+    if not isinstance(value, (int, float)):
+        return "-"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.0f}"
+
+
+def number(value: object) -> str:
+    """Four digits of a number; a text unchanged; '-' for None."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return str(value)

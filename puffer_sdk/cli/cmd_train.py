@@ -1,0 +1,109 @@
+"""`puffer-sdk train`: parse, train, print the result."""
+from __future__ import annotations
+
+import shlex
+
+import click
+
+from ..base import paths, ui
+from . import completing
+from .options import (
+    env_argument,
+    format_option,
+    runs_dir_option,
+    takes_settings,
+    trust_option,
+    verbose_option,
+)
+from .pages import Page
+
+
+@click.command(cls=Page, examples=[
+    ("puffer-sdk train my_env", "with the settings of its ini"),
+    ("puffer-sdk train my_env --train.learning-rate 0.01", "any setting is an option"),
+    ("puffer-sdk train gymnasium:CartPole-v1", "an environment in Python")],
+    groups={"Loggers": ["wandb", "tensorboard"]},
+    statuses={0: "training ended", 2: "a refused option or setting", 3: "it does not compile",
+              4: "the environment died or hung, or training went non-finite",
+              130: "Ctrl-C; the run was saved, and --resume continues it"})
+@env_argument
+@takes_settings
+@click.option("--tag", help="A label for this run.")
+@click.option("--resume", is_flag=False, flag_value="latest", metavar="[RUN]",
+              shell_complete=completing.run_numbers,
+              help="Continue a run from its last checkpoint.  [default: the newest run]")
+@click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
+              help="Start from these weights, with another seed or other settings: 'latest' or "
+                   "'best' of the newest run, a run's number or folder, or a checkpoint file.")
+@click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
+@click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
+@runs_dir_option
+@format_option
+@trust_option
+@verbose_option
+def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir, format_,
+            verbose):
+    """Train a policy on ENV: a folder, a name, or a Python environment.
+
+    Recurrent PPO, in C that is compiled on first use. Writes settings, metrics and checkpoints
+    to a new folder under runs/. Ctrl-C saves and stops.
+    """
+    from ..distributed.launching import launch
+    from ..scoring.words import claimed, notes, warn_of_perf
+    from ..training.train import train
+
+    if env is None and resume not in (None, "latest") and paths.is_env(resume):
+        env, resume = resume, "latest"          # train --resume my_env
+    options = {"tag": tag, "resume": resume, "load-model-path": model, "config": ini,
+               "runs-dir": runs_dir, "wandb": wandb, "tensorboard": tensorboard,
+               "format": format_, "verbose": verbose}
+    result = train(env, settings, tag=tag, resume=resume, model=model, ini=ini,
+                   runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose,
+                   launch=lambda count: launch(words(env, settings, options), count))
+    if result is None or isinstance(result, int):
+        return result                           # rank 0 says it
+    warn_of_perf({name: result.claim[name]["mean"] for name in ("trained", "random")}
+                 if result.claim else {"training": {"perf": result.metrics.get("env/perf")}})
+    if format_ == "json":
+        import json
+
+        from ..training.metrics import without_nan
+        ui.out(json.dumps(without_nan({
+            "folder": str(result.folder), "checkpoint": str(result.checkpoint),
+            "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
+            "missed": result.missed, "lost": result.lost, "claim": result.claim,
+            "metrics": result.metrics})))
+        return
+    rate = result.steps / max(result.seconds, 1e-9)
+    ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
+    if result.claim:
+        ui.out(f"reached  {claimed(result.claim)}")
+        for note in notes(result.claim, result.steps):
+            ui.out(f"note     {note}")
+    if result.goal:
+        ui.out(f"solved   after {result.goal[0]:,} steps, {result.goal[1]:.1f} s")
+    if result.lost:
+        ui.out(f"lost     the goal {result.lost}: on fresh episodes the best weights miss it")
+    if result.missed:
+        unsure = ": too few episodes to tell" if result.unsure else ""
+        ui.out(f"missed   the goal {result.missed}{unsure}")
+        ui.out(f"to read  {paths.page('tutorials/debugging.md')}")
+    ui.out(f"run      {paths.shown(result.folder)}")
+    # which run, and what the environment is made with, besides its own ini
+    place = ["--load-model-path", resume] if resume not in (None, "latest") else []
+    place += ["--config", str(ini)] if ini else []
+    place += [word for name, value in (settings or {}).items() if name.startswith("env.")
+             for word in (f"--{name.replace('_', '-')}", str(value))]
+    place += ["--runs-dir", str(runs_dir)] if runs_dir else []
+    ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")
+
+
+def words(env, settings, options: dict) -> list[str]:
+    """This command once more, for each of its processes."""
+    found = ["train", *([str(env)] if env else [])]
+    for name, value in {**(settings or {}), **options}.items():
+        if value is True:
+            found.append(f"--{name}")
+        elif value not in (None, False):
+            found += [f"--{name.replace('_', '-')}", str(value)]
+    return found

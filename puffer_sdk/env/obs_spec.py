@@ -1,0 +1,362 @@
+"""The row that one agent observes: its parts, as the author's C names and describes them.
+
+NAME.h -> ObsSpec:
+
+    enum {
+        OBS_X,                          // [0, 1]
+        OBS_RAYS,                       // [-1, 1] eight numbers
+        OBS_TOOL = OBS_RAYS + 8,        // 5 ids
+        OBS_SHIPS,                      // list 6 x 4, mask 0
+        OBS_BOARD = OBS_SHIPS + 24,     // grid 11 x 11 of 3 ids
+        OBS_COUNT = OBS_BOARD + 121
+    };
+    #define OBS_SIZE (env->size * env->size)     // grid env->size x env->size of 3 ids
+
+A part begins at its enumerator and reaches to the next one. Where no enum names parts, the comment
+above or after OBS_SIZE describes the row as a whole. In a comment count
+
+    [low, high]         the bounds of each number; `[0, 1] also -1`: or -1
+    N ids               each number is one of 0 to N - 1, and means nothing by its size
+    grid H x W          rows of cells; H x W x C with C numbers a cell
+    image H x W x C     the same, of pixels from 0 to 255
+    list N x W          up to N things, W numbers each; `mask K`: number K is 1 where there is one
+
+Sizes are numbers, macros, enumerators or settings (`env->size`). Actions have names as well:
+
+    enum { ACT_STAY, ACT_LEFT, ACT_RIGHT };     // the ids of an env with one head
+    enum { HEAD_TURN, HEAD_THRUST };            // the heads of one with two, or ACT_ for HEAD_
+"""
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import paths
+from ..base.spec import Spec
+
+_ENUM = re.compile(r"\benum\b[^;{]*\{[^}]*\b(?:OBS|ACT|HEAD)_\w")
+_TOTAL = re.compile(r"(?:OBS|ACT|HEAD)_(?:SIZE|COUNT|NUM|N|LEN|LENGTH|TOTAL|END|DIM)")
+_NUMBER = (r"[-+]?\s*(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|\d*\.?\d*\s*\*?\s*(?:pi|PI|π)|"
+           r"inf(?:inity)?)f?")
+_BOUNDS = re.compile(rf"[\[]\s*({_NUMBER})\s*(?:,|\.\.)\s*({_NUMBER})\s*[\])]")
+_BESIDES = re.compile(rf"\s*also\s+({_NUMBER})")
+_SIZE = r"(\d+|(?:env\s*->\s*)?[A-Za-z_]\w*|\([^()]+\))"
+_SHAPE = re.compile(rf"\b(grid|image|list)\s+{_SIZE}\s+x\s+{_SIZE}(?:\s+x\s+{_SIZE})?(?!\w)")
+_IDS = re.compile(rf"{_SIZE}\s+ids\b")
+_CODE = re.compile(r"env\s*->|\(|[A-Z][A-Z0-9_]*$")          # "of ids" is English
+_MASK = re.compile(r"\bmask\s+(\d+)\b")
+
+
+@dataclass(frozen=True)
+class ObsField:
+    """Consecutive elements of the row that belong together."""
+
+    name: str               # OBS_RAYS; "" for a row without names
+    first: int              # element
+    count: int
+    low: float | None       # declared bounds, both or none
+    high: float | None
+    file: str               # relative to the environment's folder
+    line: int
+    kind: str = "numbers"   # "numbers", "grid", "image" or "list"
+    shape: tuple[int, ...] = ()     # as declared; () = (count,)
+    ids: int = 0            # each number is one of so many ids; 0: a number
+    mask: int | None = None         # of a list: which number of a thing says that it is there
+    unclear: str = ""       # a declared size that is no number, macro, enumerator or setting
+
+    @property
+    def last(self) -> int:
+        return self.first + self.count - 1
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """What no element may leave: the bounds, or the ids; None: nothing is promised."""
+        if self.low is not None:
+            return self.low, self.high
+        return (0.0, self.ids - 1.0) if self.ids else None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the shape has as many elements as there are, and a list has its mask."""
+        return (not self.shape or math.prod(self.shape) == self.count) and (
+            self.mask is None or (self.kind == "list" and self.mask < self.shape[1]))
+
+    @property
+    def described(self) -> str:
+        """As in the comment: "grid 11 x 11 of 3 ids"; "" where it says nothing."""
+        words = []
+        if self.shape:
+            words.append(f"{self.kind} {' x '.join(map(str, self.shape))}"
+                         + (f", mask {self.mask}" if self.mask is not None else ""))
+        if self.ids:
+            words.append(f"{self.ids} ids")
+        text = " of ".join(words)
+        bounds = "" if self.low is None else f"[{self.low:g}, {self.high:g}]"
+        return " ".join(filter(None, [text, bounds]))
+
+
+@dataclass(frozen=True)
+class ObsSpec:
+    """The row of an agent, and what its actions are called."""
+
+    size: int
+    parts: tuple[ObsField, ...] = ()        # with names, in order; what lies between has none
+    whole: ObsField | None = None           # what OBS_SIZE's comment says of a row without names
+    heads: tuple[str, ...] = ()         # HEAD_TURN, one for each head; empty: they have no names
+    ids: tuple[str, ...] = ()           # ACT_STAY, one for each id of the only head; or empty
+
+    def to_dict(self) -> dict:
+        """For documents: sizes, names, bounds and shapes."""
+        return {"size": self.size, "heads": list(self.heads), "ids": list(self.ids), "parts": [
+            {"name": part.name or None, "first": part.first, "count": part.count,
+             "kind": part.kind, "shape": list(part.shape or (part.count,)),
+             "low": part.limits[0] if part.limits else None,
+             "high": part.limits[1] if part.limits else None, "ids": part.ids or None,
+             "mask": part.mask} for part in self.described]}
+
+    @property
+    def described(self) -> tuple[ObsField, ...]:
+        """All that is said of elements: the parts, or the row as a whole."""
+        return self.parts or ((self.whole,) if self.whole else ())
+
+
+def read(spec: Spec, obs_size: int | None, act_sizes: Sequence[int] = (),
+         settings: Mapping[str, float] | None = None) -> ObsSpec | None:
+    """The row of obs_size elements under these [env] settings, and the names of these heads.
+
+    obs_size    None: as the source tells by itself, from macros, enumerators and settings; the
+                result is None if that does not suffice
+    """
+    texts = {path: paths.text(path)
+             for path in paths.c_files(spec.folder)}
+    enums = _enums(spec, texts)
+    numbers = _Numbers(texts, enums, settings or {})
+    if obs_size is None:
+        obs_size = spec.obs_count or numbers(spec.obs_size or "")
+        if obs_size is None:
+            return None
+    heads, ids = _full(enums, "HEAD_", len(act_sizes)), ()
+    if len(act_sizes) > 1:
+        heads = heads or _full(enums, "ACT_", len(act_sizes))
+    elif len(act_sizes) == 1 and act_sizes[0] > 1:
+        ids = _full(enums, "ACT_", act_sizes[0])
+    parts = _parts(enums, texts, spec, obs_size, numbers)
+    whole = None if parts else _whole(spec, texts, obs_size, numbers)
+    return ObsSpec(obs_size, parts, whole, heads, ids)
+
+
+def size_of(spec: Spec, env_settings: Mapping[str, float]) -> int | None:
+    """OBS_SIZE under these settings; None if plain arithmetic does not give it."""
+    if spec.obs_count is not None:
+        return spec.obs_count
+    return _calculate(spec.obs_size or "", {key: int(value) for key, value in env_settings.items()})
+
+
+def named(parts: Sequence[ObsField], element: int) -> ObsField | None:
+    """The part that an element belongs to."""
+    return next((p for p in parts if p.first <= element <= p.last), None)
+
+
+def title(parts: Sequence[ObsField], first: int, last: int) -> str:
+    """What to call elements in a message: "OBS_FUEL (element 3)"."""
+    plain = f"element {first}" if first == last else f"elements {first}-{last}"
+    one, other = named(parts, first), named(parts, last)
+    if one is None or other is None:
+        return f"{plain} of the observation"
+    name = one.name if one is other else f"{one.name} to {other.name}"
+    return f"{name} ({plain})"
+
+
+# -- comments --------------------------------------------------------------------------------
+
+
+def parse_bounds(comment: str) -> tuple[float, float] | None:
+    """The first `[low, high]` of a comment, as numbers; None where there is none.
+
+    "[0, 1] also -1" goes from -1.
+    """
+    for match in _BOUNDS.finditer(comment):
+        low, high = _number(match[1]), _number(match[2])
+        if low is None or high is None or low >= high:
+            continue
+        beside = _BESIDES.match(comment, match.end())
+        others = [_number(beside[1])] if beside else []
+        return min([low, *others]), max([high, *others])
+    return None
+
+
+def parse_shape(comment: str, numbers) -> dict:
+    """The kind, shape, ids and mask that a comment declares, as fields of a ObsField.
+
+    numbers     a text of _SIZE -> its value, or None
+    """
+    found: dict = {}
+    if match := _SHAPE.search(comment):
+        texts = [text for text in match.groups()[1:] if text]
+        sizes = [numbers(text) for text in texts]
+        if None in sizes:
+            found["unclear"] = texts[sizes.index(None)]
+        else:
+            found |= {"kind": match[1], "shape": tuple(sizes)}
+            if match[1] == "list" and (mask := _MASK.search(comment)):
+                found["mask"] = int(mask[1])
+    if match := _IDS.search(comment):
+        if ids := numbers(match[1]):
+            found["ids"] = ids
+        elif _CODE.match(match[1]):
+            found["unclear"] = match[1]
+    return found
+
+
+def _number(text: str) -> float | None:
+    text = text.replace(" ", "").lower().replace("π", "pi").removesuffix("infinity")
+    if not text or text in "+-":
+        return math.inf if text != "-" else -math.inf
+    sign = -1.0 if text.startswith("-") else 1.0
+    text = text.lstrip("+-")
+    if text.startswith("inf"):
+        return sign * math.inf
+    factor = 1.0
+    if text.rstrip("f").endswith("pi"):
+        factor, text = math.pi, text.rstrip("f")[:-2].rstrip("*") or "1"
+    try:
+        return sign * factor * float(text.rstrip("f"))
+    except ValueError:
+        return None
+
+
+def _calculate(text: str, known: Mapping[str, int]) -> int | None:
+    """The value of plain arithmetic over known names; None where it is more than that."""
+    text = re.sub(r"(?:env\s*->\s*)?\b([A-Za-z_]\w*)",
+                  lambda m: str(known.get(m[1], m[0])), text)
+    if not re.fullmatch(r"[\d\s+*()-]+", text) or "**" in text:
+        return None
+    with suppress(SyntaxError, TypeError):
+        return int(eval(text, {"__builtins__": {}}))  # noqa: S307    only digits and + - * ( )
+    return None
+
+
+class _Numbers:
+    """What the sizes in comments stand for: macros, enumerators and settings."""
+
+    def __init__(self, texts: Mapping[Path, str], enums: list[list],
+                 settings: Mapping[str, float]):
+        self.known = {name: int(value) for name, value in settings.items()
+                      if float(value).is_integer()}
+        self.known |= {c[0]: c[1] for enum in enums for c in enum}
+        macros = re.findall(r"^\s*#\s*define\s+(\w+)[ \t]+([^\n/]+)", "\n".join(texts.values()),
+                            re.M)
+        for _ in range(3):                      # macros that stand on others
+            for name, text in macros:
+                value = _calculate(text, self.known)
+                if value is not None:
+                    self.known.setdefault(name, value)
+
+    def __call__(self, text: str) -> int | None:
+        return _calculate(text, self.known)
+
+
+# -- C ---------------------------------------------------------------------------------------
+
+
+def _enums(spec: Spec, texts: Mapping[Path, str]) -> list[list]:
+    """The author's enums that name such things: (name, value, path, line, column) of each."""
+    if not any(_ENUM.search(text) for text in texts.values()):
+        return []
+    return [[(name, value, Path(file), line, column) for name, value, file, line, column in enum]
+            for enum in spec.enums]
+
+
+def _full(enums: list[list], prefix: str, count: int) -> tuple[str, ...]:
+    """The names of 0 to count - 1 in an enum that names all of these and no more."""
+    for enum in enums if count else ():
+        names = {c[1]: c[0] for c in reversed(enum)
+                 if c[0].startswith(prefix) and not _TOTAL.fullmatch(c[0])}
+        if sorted(names) == list(range(count)):
+            return tuple(names[value] for value in range(count))
+    return ()
+
+
+def _parts(enums: list[list], texts: Mapping[Path, str], spec: Spec, obs_size: int,
+           numbers: _Numbers) -> tuple[ObsField, ...]:
+    found: list[ObsField] = []
+    for enum in enums:
+        if not any(name.startswith("OBS_") for name, *_ in enum):
+            continue
+        parts = _lay_out(enum, texts, obs_size, numbers)
+        if parts and _are_indices(enum, parts, spec, texts):
+            found += parts
+    taken: dict[int, ObsField] = {}
+    for part in found:                      # two enums that name the same element: the first
+        taken.setdefault(part.first, part)
+    return tuple(taken[first] for first in sorted(taken))
+
+
+def _lay_out(enum: list, texts: Mapping[Path, str], obs_size: int,
+             numbers: _Numbers) -> list[ObsField]:
+    ours = [c for c in enum if c[0].startswith("OBS_") and 0 <= c[1] < obs_size
+            and not _TOTAL.fullmatch(c[0])]
+    starts = sorted({c[1] for c in enum if 0 <= c[1] <= obs_size} | {obs_size})
+    resolved = {path.resolve(): (path, text.splitlines()) for path, text in texts.items()}
+    parts, seen = [], set()
+    for name, value, file, line, column in ours:
+        if value in seen or file not in resolved:       # an alias of the one before
+            continue
+        seen.add(value)
+        path, lines = resolved[file]
+        count = next(s for s in starts if s > value) - value
+        comment = _comment(lines, line, column, name)
+        low, high = parse_bounds(comment) or (None, None)
+        parts.append(ObsField(name, value, count, low, high, path.name, line,
+                          **parse_shape(comment, numbers)))
+    return parts
+
+
+def _whole(spec: Spec, texts: Mapping[Path, str], obs_size: int,
+           numbers: _Numbers) -> ObsField | None:
+    """What the comment above or after OBS_SIZE says of a row without names; None: nothing."""
+    file, line = spec.macro_lines.get("OBS_SIZE", ("", 0))
+    lines = texts.get(spec.folder / file, "").splitlines() if file else []
+    if not 0 < line <= len(lines):
+        return None
+    first = line - 1
+    while first > 0 and lines[first - 1].lstrip().startswith("//"):
+        first -= 1
+    comment = " ".join(re.findall(r"//.*|/\*.*?(?:\*/|$)", "\n".join(lines[first:line])))
+    shape = parse_shape(comment, numbers)
+    if not shape:
+        return None
+    low, high = parse_bounds(comment) or (None, None)
+    return ObsField("", 0, obs_size, low, high, file, line, **shape)
+
+
+def _comment(lines: list[str], line: int, column: int, name: str) -> str:
+    """The comment that speaks of an enumerator: the one before the next enumerator, if there
+    are two on a line with a comment each, else the last of the line."""
+    text = lines[line - 1]
+    rest = text[column - 1 + len(name):]
+    following = re.search(r"\bOBS_\w+\s*[,=/}]", re.sub(r"//.*", "", rest))
+    if following and "/*" in rest[:following.start()]:
+        return rest[:following.start()]
+    comments = re.findall(r"//.*|/\*.*?(?:\*/|$)", rest)
+    return comments[-1] if comments else ""
+
+
+def _are_indices(enum: list, parts: list[ObsField], spec: Spec, texts: Mapping[Path, str]) -> bool:
+    """Whether these name elements, and not what a cell may hold (OBS_WALL)."""
+    names = [name for name, *_ in enum if name.startswith("OBS_")]
+    if any(part.low is not None for part in parts):
+        return True
+    if set(names) & set(re.findall(r"\w+", spec.obs_size or "")):
+        return True
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", "\n".join(texts.values()), flags=re.DOTALL)
+    any_name = "|".join(map(re.escape, names))
+    as_value = len(re.findall(rf"(?:[=!<>?:]=?|\breturn|\bcase)\s*\(?(?:{any_name})\b(?!\s*[+*])",
+                              re.sub(r"enum[^{]*\{[^}]*\}", "", code)))
+    as_index = len(re.findall(rf"\[[^\]\n]*\b(?:{any_name})\b", code))
+    as_index += len(re.findall(rf"\+\s*(?:{any_name})\b", code))
+    return as_index > as_value

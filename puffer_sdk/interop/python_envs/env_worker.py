@@ -1,0 +1,212 @@
+"""A worker process.  messages on a socket, steps in shared memory -> rows
+
+The parent sends what to open over the socket; after that it only counts up. A message is a pickled
+tuple, and each gets one answer:
+
+    ("probe", maker)                -> ("facts", Facts)
+    ("open", part), then a file     -> ("opened",)      the environments are made
+    ("anew", part)                  -> ("opened",)      they are closed, and others are made
+    ("render", number)              -> ("frame", what render() returned)
+    ("close",)                      -> ("closed",)
+
+or ("raised", Failure). While environments are open, a message counts only after the lane was asked
+for a LANE_CALL. What an environment raises in a step ends the lane: it says so in its state, and
+the Failure waits in the socket.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import traceback
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection
+
+from ...base import processes
+from ...base.errors import PufferError
+from . import probe_env, shared_rows
+from .games.base import INIT, EnvError
+from .games.lane_kinds import open_lane
+from .lanes import ffi, library
+from .shared_rows import Block
+
+SPINS = 20                              # looks before a worker sleeps
+PATIENCE = 1_000_000_000                # nanoseconds between two looks whether the parent lives
+
+
+@dataclass
+class Failure:
+    """What ended a lane, or a message.
+
+    parts       of a PufferError: its fields; else None
+    kind        the exception's class
+    text        str() of it
+    trace       the worker's traceback
+    pickled     the exception itself, if that can be
+    env         index over all lanes; -1: none was at work
+    phase       STEP, ...; 0: none
+    """
+
+    kind: str
+    text: str
+    trace: str
+    pickled: bytes | None = None
+    parts: dict | None = None
+    env: int = -1
+    phase: int = 0
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        env, phase = -1, 0
+        if isinstance(error, EnvError):
+            env, phase, error = error.env, error.phase, error.cause
+        parts = pickled = None
+        if isinstance(error, PufferError):
+            parts = {name: getattr(error, name) for name in
+                     ("message", "where", "expected", "actual", "hint", "detail", "code")}
+            parts = {name: value if value is None else str(value) for name, value in parts.items()}
+        else:
+            with contextlib.suppress(Exception):
+                pickled = pickle.dumps(error)
+                pickle.loads(pickled)           # some can only be written
+        trace = "".join(traceback.format_exception(type(error), error, _theirs(error)))
+        return cls(type(error).__name__, str(error), trace, pickled, parts, env, phase)
+
+
+def _theirs(error: BaseException):
+    """The part of a traceback that is not in this package, if there is one."""
+    trace, here = error.__traceback__, os.path.dirname(__file__)
+    inner = trace
+    while inner is not None and inner.tb_frame.f_code.co_filename.startswith(here):
+        inner = inner.tb_next
+    return inner or trace
+
+
+def main(fd: str, answering: str = "") -> None:
+    """The process: answer messages until the parent is gone.
+
+    fd          the channel's descriptor
+    answering   "module:function" that returns what is called with the socket and each message;
+                "": messages as above
+    """
+    answer = answer_closed
+    if answering:
+        module, _, name = answering.partition(":")
+        answer = getattr(import_module(module), name)()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
+    channel = Connection(int(fd))
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            message = channel.recv()
+            try:
+                answer(channel, message)
+            except (EOFError, OSError, BrokenPipeError):
+                raise
+            except BaseException as error:
+                channel.send(("raised", Failure.of(error)))
+
+
+def answer_closed(channel: Connection, message: tuple) -> None:
+    """One message to a worker whose lane is closed."""
+    if message[0] == "probe":
+        try:
+            env = message[1]()
+            facts = probe_env.probe(env)
+        except Exception as error:
+            raise EnvError(-1, INIT, error) from error
+        with contextlib.suppress(Exception):
+            env.close()
+        channel.send(("facts", facts))
+    elif message[0] == "open":
+        part = message[1]
+        fd = receive_file(channel)
+        block = Block(part.sizes, fd)
+        block.close_fd()
+        lane = open_lane(part, block)
+        channel.send(("opened",))
+        serve(channel, lane, block, part)
+    else:
+        channel.send(("closed",))
+
+
+def send_file(channel: Connection, fd: int) -> None:
+    with socket.socket(fileno=os.dup(channel.fileno())) as end:
+        socket.send_fds(end, [b"F"], [fd])
+
+
+def receive_file(channel: Connection) -> int:
+    with socket.socket(fileno=os.dup(channel.fileno())) as end:
+        _, files, _, _ = socket.recv_fds(end, 1, 1)
+    return files[0]
+
+
+class Turns:
+    """A lane's counters, as its worker sees them."""
+
+    def __init__(self, block, lane: int):
+        at = block.lanes[lane].ctypes.data
+        self._go = ffi().cast("LaneCounter*", at)
+        self._done = ffi().cast("LaneCounter*", at + shared_rows.DONE_AT)
+        self._bell = ffi().cast("LaneCounter*", block.bell.ctypes.data)
+        self._wait, self._post, self._ring = (getattr(library(), name) for name in
+                                              ("lane_wait", "lane_post", "lane_ring"))
+        self._parent, self._count = processes.parent(), int(self._done.value)
+
+    def wait(self) -> None:
+        """Until the parent asks for something. Ends the process if the parent is gone."""
+        self._count += 1
+        while self._wait(self._go, self._count, SPINS, PATIENCE):
+            if os.getppid() != self._parent:
+                os._exit(0)
+
+    def done(self) -> None:
+        """Say that it is done."""
+        self._post(self._done, self._count)
+        self._ring(self._bell)
+
+
+def serve(channel: Connection, lane, block: Block, part) -> None:
+    """Step when asked, until the lane is closed."""
+    words, turns = lane.words, Turns(block, part.lane)
+    while True:
+        turns.wait()
+        try:
+            command = words[shared_rows.COMMAND]
+            if command == shared_rows.STEP:
+                lane.step()
+            elif command == shared_rows.RESET:
+                lane.reset()
+            else:
+                lane = call(channel, lane, block)
+        except BaseException as error:
+            channel.send(("raised", Failure.of(error)))
+            words[shared_rows.STATE] = shared_rows.RAISED
+        turns.done()
+        if lane is None:
+            return
+
+
+def call(channel: Connection, lane, block: Block):
+    """The message that waits. Returns the lane from now on; None: it is closed."""
+    if not channel.poll():
+        return lane                     # it went to the process whose place this one took
+    message = channel.recv()
+    if message[0] == "close":
+        lane.close()
+        channel.send(("closed",))
+        return None
+    if message[0] == "anew":
+        lane.close()
+        lane = open_lane(message[1], block)
+        channel.send(("opened",))
+        return lane
+    try:
+        found = ("frame", lane.render(message[1]))
+    except BaseException as error:
+        found = ("raised", Failure.of(error))
+    channel.send(found)
+    return lane

@@ -1,0 +1,301 @@
+"""The environments of one worker.  rows of actions -> rows of what they caused
+
+A lane plays some environments one after another and writes what they say straight into the shared
+rows. Endings, as the contract of compiled environments has them: an environment resets itself in
+the step that ended it (SAME_STEP), so the row already shows the next episode, and the final
+observation has a row of its own. With NEXT_STEP the following step resets, ignores the action and
+earns nothing; with DISABLED nobody resets but reset().
+
+An episode that ends is logged: its return, its length, and the numbers in its last info.
+"""
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....base.errors import PufferError
+from .. import shared_rows
+from ..makers import Maker
+from ..masks import MASK, flat_mask
+from ..probe_env import Facts
+from ..shared_rows import Block, Sizes
+
+SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"
+AUTORESET = (SAME_STEP, NEXT_STEP, DISABLED)
+INIT, RESET, STEP, CLOSE, RENDER = 1, 2, 3, 4, 5        # phases of puffer_abi.h
+NUMBERS = (bool, int, float, np.number, np.bool_)       # of infos, which are logged
+
+
+@dataclass(frozen=True)
+class Part:
+    """One lane's share of a vec.
+
+    lane        its number
+    first       the index of its first environment, over all lanes
+    seeds       one for each of its environments
+    max_restarts    how often each may be made anew
+    scale       factor of rewards, as trainers see them; logs are of the environment's own
+    cut         whether the first step only cuts the episodes that another worker left behind
+    """
+
+    maker: Maker
+    facts: Facts
+    sizes: Sizes
+    lane: int
+    first: int
+    seeds: tuple[int, ...]
+    autoreset: str = SAME_STEP
+    max_restarts: int = 0
+    scale: float = 1.0
+    cut: bool = False
+
+
+class EnvError(Exception):
+    """What an environment raised, with where it was."""
+
+    def __init__(self, env: int, phase: int, cause: BaseException):
+        super().__init__(env, phase, cause)
+        self.env, self.phase, self.cause = env, phase, cause
+
+
+class Lane:
+    """What all kinds share: the rows, the log, and the notes for whoever watches.
+
+    envs    the environments, as made
+    place   one int64, of which environment is at work: its index over all lanes
+    seeds   what each of them was seeded with, or will be
+    anew    how often each of them was made anew
+    """
+
+    def __init__(self, part: Part, block: Block):
+        facts = part.facts
+        self.part, self.facts, self.count = part, facts, len(part.seeds)
+        first, rows = part.first * facts.rows, self.count * facts.rows
+        self.rows = range(rows)
+        mine = slice(first, first + rows)
+        self.observations, self.finals = block.observations[mine], block.final_observations[mine]
+        self.actions, self.rewards = block.actions[mine], block.rewards[mine]
+        self.terminals, self.truncations = block.terminals[mine], block.truncations[mine]
+        self.has_final = block.has_final[mine]
+        self.masks = block.action_mask[mine] if facts.mask_size else None
+        self.alive = block.alive[mine] if facts.has_alive else None
+        self.log = block.log[part.first:part.first + self.count]
+        self.names_bytes = block.names[part.lane]
+        self.extras = {name: place for place, name in enumerate(names_of(self.names_bytes))}
+        # memoryviews: a number is written there in a third of the time that an array takes
+        at = block.lanes[part.lane]
+        self.notes, self.words = memoryview(at.view(np.int64)), memoryview(at.view(np.int32))
+        self.place = block.at_work[part.lane]
+        self.marks = tuple(memoryview(array) for array in (
+            self.terminals, self.truncations, self.has_final))
+        self.logs = [memoryview(row) for row in self.log]
+        self.read = facts.actions.reader()
+        self.write = [facts.observations.writer(row) for row in self.observations]
+        self.save = [facts.observations.writer(row) for row in self.finals]
+        self.returns, self.lengths = [0.0] * rows, [0] * rows
+        self.waiting: set[int] = set()      # environments that have ended and are not reset
+        self.dirty, self.cut, self.anew = True, part.cut, block.restarts_of(part)
+        self.fresh = True                   # the next reset is the first one: with the seed
+        self.seeds = [self.seed_of(number) for number in range(self.count)]
+        seed = self.seeds[0] if self.seeds else 0
+        random.seed(seed)
+        np.random.seed(seed)
+        self.envs = []
+        self.words[shared_rows.PHASE] = INIT
+        try:
+            for number in range(self.count):
+                self.note(number)
+                self.envs.append(self.make(number))
+        except PufferError:
+            raise
+        except BaseException as error:
+            raise EnvError(part.first + self.here, INIT, error) from error
+        finally:
+            self.words[shared_rows.PHASE] = 0
+
+    @property
+    def here(self) -> int:
+        """The environment that is at work now."""
+        return self.place[0] - self.part.first
+
+    def seed_of(self, number: int) -> int:
+        return shared_rows.seed_after(self.part.seeds[number], int(self.anew[number]))
+
+    # -- what the kinds differ in
+
+    def make(self, number: int):
+        """One environment, made and ready to be reset."""
+        return self.part.maker()
+
+    def reset_env(self, number: int, seed: int | None) -> None:
+        """Begin an episode there, and write its rows."""
+        raise NotImplementedError
+
+    def step_all(self) -> None:
+        """One step of all environments."""
+        raise NotImplementedError
+
+    # -- what a worker is asked for
+
+    def reset(self) -> None:
+        """Episodes begin everywhere; the first time from the seeds. Raises EnvError."""
+        self._run(RESET, self._reset_all)
+
+    def step(self) -> None:
+        """Raises EnvError."""
+        if self.cut:
+            self._run(RESET, self.cut_all)
+        else:
+            self._run(STEP, self.step_all)
+            if self.part.scale != 1.0:
+                self.rewards *= self.part.scale
+
+    def cut_all(self) -> None:
+        """Truncate all episodes and begin others: nobody knows how they went on."""
+        self._reset_all()
+        self.terminals[:] = 1
+        self.truncations[:] = 1
+        self.dirty = True
+
+    def _reset_all(self) -> None:
+        self.clear()
+        self.waiting.clear()
+        for number in range(self.count):
+            self.note(number)
+            self.reset_env(number, self.seeds[number] if self.fresh else None)
+        self.fresh = self.cut = False
+        for row in self.rows:
+            self.returns[row], self.lengths[row] = 0.0, 0
+
+    def _run(self, phase: int, work) -> None:
+        self.words[shared_rows.PHASE] = phase
+        try:
+            work()
+        except EnvError:
+            raise
+        except BaseException as error:
+            raise EnvError(self.part.first + self.here, phase, error) from error
+        finally:
+            self.words[shared_rows.PHASE] = 0
+
+    def render(self, number: int):
+        """What an environment's render() returns, or None."""
+        self.note(number)
+        found: list = []
+        self._run(RENDER, lambda: found.append(self.envs[number].render()))
+        return found[0]
+
+    def close(self) -> None:
+        """Close the environments. What they raise is of no interest any more."""
+        self.words[shared_rows.PHASE] = CLOSE
+        for number, env in enumerate(self.envs):
+            self.note(number)
+            with suppress(Exception):
+                env.close()
+        self.envs.clear()
+        self.words[shared_rows.PHASE] = 0
+
+    # -- for the kinds
+
+    def note(self, number: int) -> None:
+        """Environment `number` is at work: for whoever waits for this lane."""
+        self.place[0] = self.part.first + number
+        self.notes[shared_rows.PULSE] += 1
+
+    def clear(self) -> None:
+        """No row has ended, and no final observation is there."""
+        self.terminals[:] = 0
+        self.truncations[:] = 0
+        self.has_final[:] = 0
+        self.rewards[:] = 0
+        self.dirty = False
+
+    def end(self, row: int, ob, terminated: bool) -> None:
+        """An episode of this row is over; ob is what it saw last."""
+        terminals, truncations, has_final = self.marks
+        self.dirty = True
+        terminals[row], truncations[row] = 1, not terminated
+        self.save_checked(row, ob)
+        has_final[row] = 1
+
+    def save_checked(self, row: int, ob) -> None:
+        try:
+            self.save[row](ob)
+        except (ValueError, IndexError, TypeError, KeyError) as error:
+            self.blame(ob, error)
+
+    def write_checked(self, row: int, ob) -> None:
+        try:
+            self.write[row](ob)
+        except (ValueError, IndexError, TypeError, KeyError) as error:
+            self.blame(ob, error)
+
+    def blame(self, ob, error: Exception) -> None:
+        """Say what is wrong with an observation that could not be written."""
+        problem = self.facts.observations.explain(ob)
+        raise ValueError(f"an observation does not fit the space: {problem}" if problem
+                         else str(error)) from error
+
+    def write_mask(self, row: int, ob, info) -> None:
+        mask = ob.get(MASK) if self.facts.mask_key else info.get(MASK)
+        if mask is None:
+            self.masks[row] = 1
+        else:
+            self.masks[row] = flat_mask(mask, self.masks.shape[1])
+
+    def record(self, number: int, row: int, info) -> None:
+        """Log the episode that has ended in this row."""
+        log = self.logs[number]
+        log[shared_rows.LOG_COUNT] += 1
+        log[shared_rows.LOG_RETURN] += self.returns[row]
+        log[shared_rows.LOG_LENGTH] += self.lengths[row]
+        self.returns[row], self.lengths[row] = 0.0, 0
+        for name, value in info.items():
+            if isinstance(value, NUMBERS) and isinstance(name, str):
+                column = self.column_of(name)
+                if column:
+                    log[column] += 1
+                    log[column + 1] += float(value)
+
+    def column_of(self, name: str) -> int:
+        """Where the log counts how often this name came; its sum is beside it. 0: there is no room.
+        """
+        at = self.extras.get(name)
+        if at is None:
+            if len(self.extras) == shared_rows.EXTRAS:
+                return 0
+            text = json.dumps([*self.extras, name]).encode()
+            if len(text) + 4 > shared_rows.NAMES_BYTES:
+                return 0
+            at = self.extras[name] = len(self.extras)
+            self.names_bytes[4:4 + len(text)] = np.frombuffer(text, np.uint8)
+            self.names_bytes[:4] = np.frombuffer(np.int32(len(text)).tobytes(), np.uint8)
+        return shared_rows.LOG_EXTRAS + 2 * at
+
+    def restart(self, number: int, error: BaseException) -> bool:
+        """After an exception: make this environment anew, if it may be, with another seed."""
+        if self.anew[number] >= self.part.max_restarts or not isinstance(error, Exception):
+            return False
+        self.anew[number] += 1
+        self.seeds[number] = self.seed_of(number)
+        print(f"env {self.part.first + number} raised {type(error).__name__}: {error}; "
+              "it is made anew", flush=True)
+        self.envs[number] = self.make(number)
+        return True
+
+
+def names_of(raw) -> list[str]:
+    """What a lane's row of `names` holds: the names that its environments add to the log."""
+    size = int(raw[:4].view(np.int32)[0])
+    return json.loads(raw[4:4 + size].tobytes()) if size else []
+
+
+def seed_parts(seeds: Sequence[int], lanes: int) -> list[tuple[int, tuple[int, ...]]]:
+    """(first environment, seeds) of each lane: consecutive environments, as equal as can be."""
+    edges = [len(seeds) * lane // lanes for lane in range(lanes + 1)]
+    return [(first, tuple(seeds[first:last])) for first, last in zip(edges, edges[1:])]

@@ -1,0 +1,139 @@
+"""Environments of Gymnasium's interface, one agent each: rows of actions -> rows."""
+from __future__ import annotations
+
+from ....base.errors import UsageError
+from .. import probe_env
+from ..shared_rows import PULSE, Block
+from .base import NEXT_STEP, SAME_STEP, Lane, Part
+
+NEVER = 1 << 60
+
+
+class SingleLane(Lane):
+    """Environments of Gymnasium's interface, one agent each.
+
+    tick        steps of this lane so far
+    starts      the tick in which each environment was reset
+    limits      steps after which a TimeLimit that was taken off ends each one's episode
+    soonest     no episode meets its limit before this tick
+    ended       rows whose endings stand in the shared memory
+    """
+
+    def __init__(self, part: Part, block: Block):
+        self.limits: list[int] = []
+        self.tick, self.soonest = 0, 0
+        self.starts, self.ended = [0] * len(part.seeds), []
+        super().__init__(part, block)
+        self.steps = [env.step for env in self.envs]
+        self.earned = memoryview(self.rewards)
+        # a Box is written in the loop below; for any other space there are functions
+        leaf, self.boxes = part.facts.observations.box, None
+        if leaf:
+            self.boxes = [row.reshape(leaf.shape) for row in self.observations]
+
+    def make(self, number: int):
+        env = self.part.maker()
+        inner, limit = probe_env.peel(env)
+        if hasattr(inner, "action_space"):
+            inner.action_space.seed(self.seeds[number])
+        self.limits[number:number + 1] = [limit or NEVER]
+        return inner
+
+    def reset_env(self, number: int, seed: int | None) -> None:
+        ob, info = probe_env.start(self.envs[number], seed)
+        self.starts[number] = self.tick
+        self.write_checked(number, ob)
+        if self.masks is not None:
+            self.write_mask(number, ob, info)
+
+    def cut_all(self) -> None:
+        super().cut_all()
+        self.ended[:] = self.rows
+
+    def step_all(self) -> None:
+        """This loop is what a step costs besides the environment's own code: calls, attributes and
+        arrays are left out of it where nothing has happened."""
+        actions = self.read(self.actions)
+        if self.ended:
+            self._clear_ended()
+        self.tick = tick = self.tick + 1
+        late, box = tick >= self.soonest, self.boxes is not None
+        place, earned, returns, waiting = self.place, self.earned, self.returns, self.waiting
+        masked, first = self.masks is not None, self.part.first
+        self.notes[PULSE] += 1
+        for number, (step, action, row) in enumerate(zip(self.steps, actions,
+                                                         self.boxes or self.write)):
+            place[0] = first + number
+            if waiting and number in waiting:
+                self._step_waiting(number)
+                continue
+            found = None
+            try:
+                found = step(action)
+                ob, reward, terminated, truncated, info = found
+            except Exception as error:
+                self._failed(number, error, found)
+                continue
+            earned[number] = reward
+            returns[number] += reward
+            if terminated or truncated or (
+                    late and tick - self.starts[number] >= self.limits[number]):
+                ob, info = self._over(number, ob, info, bool(terminated))
+            try:
+                if box:
+                    row[...] = ob
+                else:
+                    row(ob)
+            except (ValueError, IndexError, TypeError, KeyError) as error:
+                self.blame(ob, error)
+            if masked:
+                self.write_mask(number, ob, info)
+        if late:
+            self.soonest = min(map(int.__add__, self.starts, self.limits))
+
+    def _clear_ended(self) -> None:
+        terminals, truncations, has_final = self.marks
+        for row in self.ended:
+            terminals[row] = truncations[row] = has_final[row] = 0
+        self.ended.clear()
+
+    def _over(self, number: int, ob, info, terminated: bool) -> tuple:
+        """An episode is over. (what its row shows now, the info that belongs to it)"""
+        self.ended.append(number)
+        self.end(number, ob, terminated)
+        self.lengths[number] = self.tick - self.starts[number]
+        self.record(number, number, info)
+        if self.part.autoreset == SAME_STEP:
+            ob, info = self.envs[number].reset()
+            self.starts[number] = self.tick
+        else:
+            self.waiting.add(number)
+        return ob, info
+
+    def _step_waiting(self, number: int) -> None:
+        """A step of an environment that has ended and is not reset."""
+        if self.part.autoreset != NEXT_STEP:
+            raise UsageError(f"env {self.part.first + number} has ended and was not reset",
+                             hint="autoreset is disabled: call reset()")
+        self.waiting.remove(number)
+        self.reset_env(number, None)
+        self.earned[number] = 0.0
+
+    def _failed(self, number: int, error: Exception, found) -> None:
+        """After an exception of a step: the environment is made anew, or the exception goes on."""
+        if not self.restart(number, error):
+            if isinstance(error, (ValueError, TypeError)) and "unpack" in str(error):
+                raise self._not_five(found) from error
+            raise error
+        self.steps[number] = self.envs[number].step
+        terminals, truncations, _ = self.marks
+        terminals[number] = truncations[number] = 1     # it is cut, without a final row
+        self.ended.append(number)
+        self.earned[number] = self.returns[number] = 0.0
+        self.reset_env(number, self.seeds[number])
+
+    def _not_five(self, found) -> UsageError:
+        size = len(found) if hasattr(found, "__len__") else None
+        return UsageError("step() does not return five values", actual=f"{size} values",
+                          expected="observation, reward, terminated, truncated, info",
+                          hint=probe_env.old_interface(self.envs[self.here]) if size == 4 else None)

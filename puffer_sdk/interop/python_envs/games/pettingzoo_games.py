@@ -1,0 +1,92 @@
+"""Environments of PettingZoo: agents come and go, and each has a row of its own."""
+from __future__ import annotations
+
+from ....base.errors import UsageError
+from .. import probe_env
+from ..shared_rows import Block
+from .base import NEXT_STEP, SAME_STEP, Lane, Part
+
+
+class ParallelLane(Lane):
+    """Environments of PettingZoo: agents come and go, and each has a row of its own."""
+
+    def __init__(self, part: Part, block: Block):
+        self.agents: list[list] = []
+        super().__init__(part, block)
+
+    def make(self, number: int):
+        env = probe_env.as_parallel(self.part.maker())
+        self.agents[number:number + 1] = [list(env.possible_agents)]
+        return env
+
+    def row_of(self, number: int) -> int:
+        return number * self.facts.rows
+
+    def reset_env(self, number: int, seed: int | None) -> None:
+        env = self.envs[number]
+        obs, infos = probe_env.start(env, seed)
+        living = set(env.agents)
+        for row, agent in enumerate(self.agents[number], self.row_of(number)):
+            self.alive[row] = agent in living
+            if agent in living:
+                self.write_checked(row, obs[agent])
+                if self.masks is not None:
+                    self.write_mask(row, obs[agent], (infos or {}).get(agent, {}))
+
+    def step_all(self) -> None:
+        actions = self.read(self.actions)
+        self.clear()
+        for number in range(self.count):
+            self.note(number)
+            if number not in self.waiting:
+                self._step_one(number, actions)
+            elif self.part.autoreset == NEXT_STEP:
+                self.waiting.remove(number)
+                self.reset_env(number, None)
+            else:
+                raise UsageError(f"env {self.part.first + number} has ended and was not reset",
+                                 hint="autoreset is disabled: call reset()")
+
+    def _step_one(self, number: int, actions) -> None:
+        env, first = self.envs[number], self.row_of(number)
+        rows = {agent: first + place for place, agent in enumerate(self.agents[number])}
+        before = [agent for agent in self.agents[number] if self.alive[rows[agent]]]
+        try:
+            obs, rewards, terminated, truncated, infos = env.step(
+                {agent: actions[rows[agent]] for agent in before})
+        except Exception as error:
+            if not self.restart(number, error):
+                raise
+            for agent in before:
+                self.terminals[rows[agent]] = self.truncations[rows[agent]] = 1
+                self.returns[rows[agent]], self.lengths[rows[agent]] = 0.0, 0
+            self.reset_env(number, self.seeds[number])
+            return
+        after = set(env.agents)
+        for agent in before:
+            row, info = rows[agent], infos.get(agent, {}) or {}
+            self.rewards[row] = reward = rewards.get(agent, 0.0)
+            self.returns[row] += reward
+            self.lengths[row] += 1
+            over, cut = bool(terminated.get(agent)), bool(truncated.get(agent))
+            if over or cut or agent not in after:
+                if agent in obs:
+                    self.end(row, obs[agent], over or not cut)
+                else:
+                    self.terminals[row], self.truncations[row] = 1, cut and not over
+                self.record(number, row, info)
+                self.alive[row] = 0
+        if not after:
+            if self.part.autoreset == SAME_STEP:
+                self.reset_env(number, None)
+            else:
+                self.waiting.add(number)
+            return
+        for agent in after:
+            row = rows[agent]
+            if agent in before and not self.alive[row]:
+                continue                # it ended; an env may still list it for a step
+            self.alive[row] = 1
+            self.write_checked(row, obs[agent])
+            if self.masks is not None:
+                self.write_mask(row, obs[agent], infos.get(agent, {}) or {})

@@ -1,0 +1,298 @@
+"""What a name of a Python environment means.  "gymnasium:CartPole-v1" -> Maker -> the environment
+
+    gymnasium:ID            gymnasium.make(ID); `gymnasium:MODULE:ID` imports the module first
+    gymnasium.vector:ID     gymnasium.make_vec(ID): many copies that are stepped by their own code
+    envpool:ID              envpool.make_gymnasium(ID), likewise
+    pettingzoo:MODULE       MODULE.parallel_env(), or MODULE.env() where agents can act at once
+    FILE.py:NAME            a class or function in a file that returns an environment
+    MODULE:NAME             the same in a module that can be imported
+
+Keywords are those of the call: `--env.KEY VALUE`.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module, util
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from ...base import files
+from ...base.errors import UsageError, did_you_mean
+
+GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
+VECTOR, ENVPOOL = "gymnasium.vector", "envpool"
+KINDS = (GYMNASIUM, VECTOR, ENVPOOL, PETTINGZOO)
+# packages that register their environments when they are imported: how their ids begin
+REGISTER = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid",
+            "MiniHack-": "minihack", "NetHack": "nle", "Vizdoom": "vizdoom.gymnasium_wrapper",
+            "highway-": "highway_env", "merge-": "highway_env",
+            "roundabout-": "highway_env", "parking-": "highway_env",
+            "intersection-": "highway_env", "racetrack-": "highway_env",
+            "rware-": "rware", "Foraging-": "lbforaging"}
+PIP = {"ale_py": "ale-py", "vizdoom.gymnasium_wrapper": "vizdoom", "highway_env": "highway-env"}
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes one environment. Pickled on its way to a worker.
+
+    name        as the user wrote it, or of the function that was given
+    kind        one of KINDS, or CALLABLE
+    target      an id, a module, "module:NAME" or "FILE.py:NAME"; "" where `pickled` is set
+    keywords    of the call
+    pickled     a function that was given as an object, by cloudpickle
+    """
+
+    name: str
+    kind: str
+    target: str
+    keywords: Mapping[str, object] = field(default_factory=dict)
+    pickled: bytes | None = None
+
+    def __call__(self):
+        """The environment. UsageError where the name leads nowhere or a package is missing; what
+        the environment's own code raises passes through."""
+        try:
+            if self.kind == GYMNASIUM:
+                return _gymnasium(self.target, dict(self.keywords))
+            if self.kind == PETTINGZOO:
+                return _pettingzoo(self.target, dict(self.keywords))
+            if self.kind in (VECTOR, ENVPOOL):
+                return self.batch(1)
+            return self.function()(**self.keywords)
+        except TypeError as error:
+            unknown = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
+            if unknown and unknown[2] in self.keywords:
+                raise UsageError(f"the environment takes no keyword '{unknown[2]}'",
+                                 where=f"[env] {unknown[2]}", expected="one of the constructor's",
+                                 actual=f"'{unknown[2]}'", hint="leave it out") from error
+            raise
+
+    @property
+    def seeded_when_made(self) -> bool:
+        """Whether batch() takes the seeds, and reset() none."""
+        return self.kind == ENVPOOL
+
+    def batch(self, count: int, seeds: Sequence[int] = ()):
+        """So many copies that step together, as a gymnasium.vector.VectorEnv.
+
+        seeds   of the copies, where they are taken when it is made; none: any
+        """
+        if self.kind == VECTOR:
+            return _gymnasium(self.target, dict(self.keywords), count)
+        if self.kind == ENVPOOL:
+            return _envpool(self.target, dict(self.keywords), count, list(seeds))
+        return self.function()(num_envs=count, **self.keywords)
+
+    def function(self) -> Callable:
+        """What a CALLABLE calls."""
+        if self.pickled is not None:
+            import cloudpickle
+            return cloudpickle.loads(self.pickled)
+        return find_callable(self.target)
+
+
+class Here(Maker):
+    """A Maker of a function that stays in this process."""
+
+    def __init__(self, call: Callable, keywords: Mapping[str, object] | None = None):
+        super().__init__(getattr(call, "__qualname__", type(call).__name__), CALLABLE, "",
+                         dict(keywords or {}))
+        object.__setattr__(self, "call", call)
+
+    def function(self) -> Callable:
+        return self.call
+
+
+def is_name(text: object) -> bool:
+    """Whether a command's ENV names a Python environment: it has a colon, and is no path."""
+    return isinstance(text, str) and ":" in text and not Path(text).exists()
+
+
+def read_name(text: str, keywords: Mapping[str, object] | None = None) -> Maker:
+    """The Maker that a name means. UsageError for a name of another form."""
+    kind, _, rest = text.partition(":")
+    if kind in KINDS and rest:
+        return Maker(text, kind, rest, dict(keywords or {}))
+    where, _, name = text.rpartition(":")
+    if where and re.fullmatch(r"[A-Za-z_][\w.]*", name) and (
+            where.endswith(".py") or re.fullmatch(r"[A-Za-z_][\w.]*", where)):
+        target = f"{files.typed(where)}:{name}" if where.endswith(".py") else text
+        return Maker(text, CALLABLE, target, dict(keywords or {}))
+    raise UsageError(f"'{text}' is not the name of an environment", where=text,
+                     expected="gymnasium:ID, pettingzoo:MODULE, FILE.py:NAME or MODULE:NAME")
+
+
+def of_function(function: Callable, keywords: Mapping[str, object] | None = None) -> Maker:
+    """The Maker of a class or function that returns an environment."""
+    cloudpickle = need("cloudpickle", "cloudpickle")
+    try:
+        pickled = cloudpickle.dumps(function)
+    except Exception as error:
+        raise UsageError("this function cannot be sent to the worker processes",
+                         actual=f"{type(error).__name__}: {error}",
+                         hint="make everything that it needs inside of it, or use workers=0"
+                         ) from None
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return Maker(name, CALLABLE, "", dict(keywords or {}), pickled)
+
+
+def need(module: str, package: str, more: str = ""):
+    """An imported module, or a UsageError that says what to install. more: besides"""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != module.split(".")[0]:
+            raise
+        raise UsageError(f"{package} is not installed",
+                         hint=f"pip install {package}" + (f"; {more}" if more else "")) from None
+
+
+def find_callable(target: str) -> Callable:
+    """The object that FILE.py:NAME or MODULE:NAME names. UsageError where it is not there."""
+    where, _, name = target.rpartition(":")
+    module = _load_file(Path(where)) if where.endswith(".py") else _import(where)
+    found = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            names = [each for each in vars(module) if not each.startswith("_")
+                     and callable(getattr(module, each))]
+            raise UsageError(f"{Path(where).name} has no {name}", where=where,
+                             hint=did_you_mean(name, names))
+        found = getattr(found, part)
+    if not callable(found):
+        raise UsageError(f"{target} is not a class or function", actual=type(found).__name__,
+                         expected="something that returns an environment when it is called")
+    return found
+
+
+def _import(name: str):
+    """A module by its name; the current folder counts, as for `python -m`, but for no other name:
+    what the module imports comes from there only where nothing of that name is installed."""
+    here, top = os.getcwd(), name.partition(".")[0]
+    if here not in sys.path:
+        sys.path.append(here)
+    found = None if top in sys.modules else PathFinder.find_spec(top, [here])
+    try:
+        if found and found.origin:              # else a folder without code
+            module = sys.modules[top] = util.module_from_spec(found)
+            try:
+                found.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[top]
+                raise
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
+            raise
+        raise UsageError(f"there is no module {error.name}", where=name,
+                         hint=did_you_mean(error.name, _beside(error.name)) or
+                         f"install it, or name a file: {name.replace('.', '/')}.py:NAME"
+                         ) from None
+
+
+def _beside(name: str) -> list[str]:
+    """The modules of the package in which this one was looked for."""
+    package = sys.modules.get(name.rpartition(".")[0])
+    return [f"{package.__name__}.{found.name}"
+            for found in pkgutil.iter_modules(getattr(package, "__path__", ()))] if package else []
+
+
+def _load_file(path: Path):
+    if not path.is_file():
+        raise UsageError("there is no such file", where=path)
+    name = f"puffer_env_{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{path.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))       # last: it hides nothing that is installed
+    spec = util.spec_from_file_location(name, path)
+    module = sys.modules[name] = util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _gymnasium(target: str, keywords: dict, count: int = 0):
+    """count: copies of a vectorised environment; 0: a single one"""
+    gymnasium = need("gymnasium", "gymnasium")
+    module = next((module for start, module in REGISTER.items()
+                   if target.startswith(start) and target not in gymnasium.registry), None)
+    if module:
+        need(module, PIP.get(module, module))
+    if module == "ale_py":
+        gymnasium.register_envs(import_module(module))
+    try:
+        if count:
+            return gymnasium.make_vec(target, num_envs=count,
+                                      vectorization_mode="vector_entry_point", **keywords)
+        return gymnasium.make(target, disable_env_checker=True, **keywords)
+    except (gymnasium.error.NameNotFound, gymnasium.error.NamespaceNotFound,
+            gymnasium.error.VersionNotFound, gymnasium.error.DeprecatedEnv) as error:
+        ids = [name for name in gymnasium.registry if isinstance(name, str)]
+        raise UsageError(f"Gymnasium knows no environment {target}", where=f"gymnasium:{target}",
+                         detail=str(error).partition("\n")[0],
+                         hint=did_you_mean(target, ids) or
+                         "a package that registers it is named first: gymnasium:MODULE:ID"
+                         ) from None
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise UsageError(f"{target} needs a package that is not installed",
+                         where=f"gymnasium:{target}", detail=str(error)) from None
+    except ModuleNotFoundError as error:
+        named, _, rest = target.partition(":")
+        missing = error.name or getattr(error.__cause__, "name", None) or ""
+        if rest and missing.split(".")[0] == named.split(".")[0]:
+            raise UsageError(f"{named} is not installed", where=f"gymnasium:{target}",
+                             hint=f"pip install {named}") from None
+        raise
+
+
+def _envpool(target: str, keywords: dict, count: int, seeds: list[int]):
+    """Each copy has a seed of its own, so that no result depends on how they are dealt."""
+    envpool = need("envpool", "envpool", "its wheels are for Python 3.12 and later")
+    known = list(envpool.list_all_envs())
+    if target not in known:
+        raise UsageError(f"EnvPool knows no environment {target}", where=f"envpool:{target}",
+                         hint=did_you_mean(target, known) or
+                         "envpool.list_all_envs() returns their names")
+    env = envpool.make_gymnasium(target, **{"num_envs": count, **({"seed": seeds} if seeds else {}),
+                                            **keywords})
+    if not hasattr(env, "single_observation_space"):
+        raise UsageError("this EnvPool is too old", where=f"envpool:{target}",
+                         expected="one whose environments are those of gymnasium.vector, such as "
+                                  "1.2.7", actual=getattr(envpool, "__version__", None))
+    return env
+
+
+def _pettingzoo(target: str, keywords: dict):
+    need("pettingzoo", "pettingzoo")
+    module = _import(target)
+    if hasattr(module, "parallel_env"):
+        return module.parallel_env(**keywords)
+    if hasattr(module, "env"):
+        return in_parallel(module.env(**keywords))
+    raise UsageError(f"{target} is no environment of PettingZoo", where=f"pettingzoo:{target}",
+                     expected="a module with parallel_env() or env()",
+                     hint="name the module with its version: pettingzoo.butterfly.pistonball_v6")
+
+
+def in_parallel(env):
+    """An AEC environment as a parallel one. UsageError where agents must take turns."""
+    from pettingzoo.utils.conversions import aec_to_parallel
+
+    if not env.metadata.get("is_parallelizable", False):
+        raise UsageError("the agents of this environment take turns",
+                         actual=env.metadata.get("name", type(env).__name__),
+                         expected="an environment in which all agents act at once",
+                         hint="turns are not supported yet; its metadata says is_parallelizable "
+                              "= False")
+    return aec_to_parallel(env)

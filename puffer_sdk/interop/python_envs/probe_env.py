@@ -1,0 +1,283 @@
+"""What a Python environment is.  an environment, made -> Facts
+
+Facts are found by making one environment and resetting it once, in a worker process.
+"""
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import site
+import sys
+import sysconfig
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from ...base.errors import UsageError
+from ...env.library import Description
+from . import layouts, space_rows
+from .makers import in_parallel
+from .masks import MASK, flat_mask, flat_masks
+from .space_rows import Actions, Observations
+
+SINGLE, PARALLEL, BATCH = "single", "parallel", "batch"
+PACKAGES = ("gymnasium", "pettingzoo", "ale_py", "minigrid", "minihack", "nle", "crafter",
+            "vizdoom", "magent2", "highway_env", "procgen", "envpool", "mujoco", "Box2D")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """An environment's shape.
+
+    kind        SINGLE (Gymnasium), PARALLEL (PettingZoo) or BATCH (a gymnasium.vector.VectorEnv)
+    agents      names of its rows: possible_agents; ("",) for a single one
+    masked      whether it gives action masks
+    mask_key    whether these are in its observations, and not in infos
+    limit       steps after which a TimeLimit that was taken off ends an episode; 0: none
+    modes, fps  render modes, and the frames per second that its metadata ask for
+    packages    {"gymnasium": "1.4.0"} that it was made with
+    files       of the modules that it loaded and that belong to no installed package
+    """
+
+    kind: str
+    observations: Observations
+    actions: Actions
+    agents: tuple[str, ...] = ("",)
+    masked: bool = False
+    mask_key: bool = False
+    limit: int = 0
+    modes: tuple[str, ...] = ()
+    fps: float = 0.0
+    packages: dict[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Agents of one environment."""
+        return len(self.agents)
+
+    @property
+    def mask_size(self) -> int:
+        return self.actions.mask_size if self.masked else 0
+
+    @property
+    def has_alive(self) -> bool:
+        """Whether a row may have no agent."""
+        return self.kind != SINGLE
+
+    def in_bytes(self, raw: bool) -> Facts:
+        """The same environment with raw rows, where its observations differ in type, or without."""
+        return replace(self, observations=layouts.with_rows(self.observations, raw))
+
+    @property
+    def in_plain_bytes(self) -> bool:
+        """Whether each number of a row is a byte, and not a part of a wider number."""
+        return self.observations.dtype == np.uint8 and not self.observations.raw
+
+    def hash(self) -> str:
+        """Changes when what a policy sees or does changes."""
+        lines = [self.kind, *["bytes"] * self.observations.raw,
+                 *space_rows.describe(self.observations.leaves), "->",
+                 *space_rows.describe(self.actions.leaves), str(self.mask_size)]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+    def description(self, name: str) -> Description:
+        """As a compiled environment describes itself."""
+        return Description(name=name, obs_dtype=self.observations.dtype,
+                           obs_size=self.observations.size, act_sizes=self.actions.sizes,
+                           mask_size=self.mask_size, has_truncations=True, has_final_obs=True,
+                           has_alive=self.has_alive, whole_steps=True,
+                           log_names=("episode_return", "episode_length"),
+                           layout=self.observations)
+
+    def to_dict(self, name: str) -> dict:
+        """As written to a run's spec.json."""
+        return {"name": name, "kind": self.kind, "obs_dtype": self.observations.dtype.name,
+                "obs_size": self.observations.size, "act_sizes": list(self.actions.sizes),
+                "observations": space_rows.describe(self.observations.leaves),
+                "actions": space_rows.describe(self.actions.leaves), "agents": list(self.agents),
+                "has_mask": self.masked, "packages": self.packages}
+
+
+def probe(env) -> Facts:
+    """The Facts of an environment that was made. It is reset once.
+
+    Raises UsageError where it is no environment, or a space cannot be rows.
+    """
+    if is_parallel(env):
+        return _probe_parallel(env)
+    missing = [name for name in ("reset", "step", "observation_space", "action_space")
+               if not hasattr(env, name)]
+    if missing:
+        raise UsageError("this is not an environment", actual=f"{type(env).__name__}, without "
+                         f"{', '.join(missing)}", expected="a gymnasium.Env, a PettingZoo "
+                         "environment or a gymnasium.vector.VectorEnv",
+                         hint="name what returns an environment when it is called")
+    if is_many(env):
+        observations, actions = (space_rows.observations_of(env.single_observation_space),
+                                 space_rows.actions_of(env.single_action_space))
+        if len(actions.leaves) > 1 or actions.tree != 0:
+            raise UsageError("an environment that steps its copies by itself takes arrays of "
+                             "actions", expected="a Discrete, MultiDiscrete, MultiBinary or Box",
+                             actual=str(env.single_action_space))
+        in_ob, mask = _mask_of_many(env) if actions.mask_size else (False, None)
+        if mask is not None:
+            flat_masks(mask, env.num_envs, actions.mask_size)
+        return Facts(BATCH, observations, actions, masked=mask is not None, mask_key=in_ob,
+                     packages=versions(env), files=own_files(), **drawing_of(env))
+    observations = space_rows.observations_of(env.observation_space)
+    actions = space_rows.actions_of(env.action_space)
+    ob, info = start(env, 0)
+    check(observations, ob, "reset")
+    in_ob = isinstance(ob, dict) and MASK in ob
+    masked = bool(actions.mask_size) and (in_ob or MASK in info)
+    if masked:
+        flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
+    return Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
+                 limit=peel(env)[1], **drawing_of(env), packages=versions(env), files=own_files())
+
+
+def _mask_of_many(env) -> tuple[bool, object]:
+    """(whether masks are in its observations, those of its first step or None)."""
+    obs, infos = env.reset()
+    in_ob = isinstance(obs, dict) and MASK in obs
+    told = obs if in_ob else infos if isinstance(infos, dict) else {}
+    return in_ob, told.get(MASK)
+
+
+def start(env, seed: int | None):
+    """env.reset(seed=seed), which must answer with an observation and a dict."""
+    try:
+        found = env.reset(seed=seed)
+    except TypeError as error:
+        if "seed" not in str(error):
+            raise
+        raise UsageError("reset() does not take a seed", detail=str(error),
+                         expected="reset(*, seed=None, options=None), as Gymnasium has it",
+                         hint=old_interface(env)) from None
+    if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], dict)):
+        raise UsageError("reset() does not return (observation, info)",
+                         actual=f"{type(found).__name__}"
+                         + (f" of {len(found)}" if isinstance(found, tuple) else ""),
+                         hint=old_interface(env))
+    return found
+
+
+def old_interface(env) -> str:
+    return ("an environment of the old Gym is wrapped with Shimmy: "
+            "shimmy.GymV21CompatibilityV0(env=env)")
+
+
+def check(plan: Observations, ob, when: str) -> None:
+    """UsageError where an observation does not fit its space."""
+    problem = plan.explain(ob)
+    if problem:
+        raise UsageError(f"an observation of {when} does not fit the space: {problem}",
+                         hint="the observation space or the observation is wrong: "
+                              "gymnasium.utils.env_checker.check_env says more")
+
+
+def is_many(env) -> bool:
+    """Whether it steps copies by itself, as a gymnasium.vector.VectorEnv does."""
+    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
+
+
+def is_parallel(env) -> bool:
+    return hasattr(env, "possible_agents") or hasattr(env, "agent_iter")
+
+
+def as_parallel(env):
+    """A PettingZoo environment in which all agents act at once."""
+    return in_parallel(env) if hasattr(env, "agent_iter") else env
+
+
+def _probe_parallel(env) -> Facts:
+    env = as_parallel(env)
+    agents = tuple(str(agent) for agent in env.possible_agents)
+    if not agents:
+        raise UsageError("the environment has no possible_agents",
+                         expected="all agents that may ever be there")
+    plans = []
+    for agent in env.possible_agents:
+        plans.append((space_rows.observations_of(env.observation_space(agent)),
+                      space_rows.actions_of(env.action_space(agent))))
+    (observations, actions), different = plans[0], None
+    for agent, (other, deeds) in zip(agents, plans):
+        if (space_rows.describe(other.leaves), deeds.sizes) != (
+                space_rows.describe(observations.leaves), actions.sizes):
+            different = agent
+    if different:
+        raise UsageError(f"{agents[0]} and {different} have different spaces",
+                         expected="the same spaces for all agents: one policy plays them all",
+                         hint="pad them: supersuit.pad_observations_v0 and pad_action_space_v0")
+    obs, infos = start(env, 0)
+    for agent, ob in obs.items():
+        check(observations, ob, f"reset, of {agent}")
+    first = next(iter(obs), None)
+    ob, info = obs.get(first), (infos or {}).get(first, {})
+    in_ob = isinstance(ob, dict) and MASK in ob
+    masked = bool(actions.mask_size) and (in_ob or MASK in info)
+    return Facts(PARALLEL, observations, actions, agents=agents, masked=masked, mask_key=in_ob,
+                 **drawing_of(env), packages=versions(env), files=own_files())
+
+
+def peel(env) -> tuple[object, int]:
+    """(the environment without the stock wrappers that only check, the steps of a TimeLimit or 0).
+
+    The lane counts steps itself; what was taken off costs a microsecond or two each step.
+    """
+    import gymnasium.wrappers as stock
+
+    inner, limit = env, 0
+    while True:
+        kind = type(inner)
+        if kind in (stock.OrderEnforcing, stock.PassiveEnvChecker):
+            inner = inner.env
+        elif kind is stock.TimeLimit and not limit:
+            inner, limit = inner.env, int(inner._max_episode_steps)
+        else:
+            return inner, limit
+
+
+def drawing_of(env) -> dict:
+    """modes and fps, of its metadata."""
+    metadata = getattr(env, "metadata", None) or {}
+    modes = metadata.get("render_modes", metadata.get("render.modes", ())) or ()
+    fps = metadata.get("render_fps") or 0
+    return {"modes": tuple(str(mode) for mode in modes),
+            "fps": float(fps) if isinstance(fps, (int, float)) else 0.0}
+
+
+def versions(env) -> dict[str, str]:
+    """Of the packages that are loaded now, and of the one that the environment comes from."""
+    found = {"numpy": np.__version__}
+    inner = getattr(env, "unwrapped", env)
+    for name in dict.fromkeys((*PACKAGES, type(inner).__module__.partition(".")[0])):
+        module = sys.modules.get(name)
+        version = getattr(module, "__version__", None) if module is not None else None
+        if module is not None and version is None:
+            with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
+                version = metadata.version(name)
+        if version:
+            found[name] = str(version)
+    return found
+
+
+def own_files() -> tuple[str, ...]:
+    """Files of the modules that are loaded now and belong to no installed package: what a user
+    may change without a new version."""
+    places = sysconfig.get_paths()
+    installed = {os.path.realpath(path) for path in (
+        *(places[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        *site.getsitepackages(), site.getusersitepackages(), Path(__file__).resolve().parents[1])}
+    found = []
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(".py"):
+            real = os.path.realpath(file)
+            if not any(real.startswith(f"{folder}{os.sep}") for folder in installed):
+                found.append(real)
+    return tuple(sorted(found))

@@ -1,0 +1,80 @@
+"""The public wrap.  a name, or a function that returns an environment -> PoolVec"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...base.errors import UsageError
+from ...base.number_limits import whole_number
+from . import makers
+from .games.base import AUTORESET, SAME_STEP
+from .pool import PoolLibrary, facts_here, find_facts
+from .pool_vec import MOST_WORKERS, PoolVec
+
+
+def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto", seed: int = 0,
+         keywords: Mapping[str, object] | None = None, autoreset: str = SAME_STEP,
+         max_restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0,
+         raw: bool = False, reward_scale: float = 1.0) -> PoolVec:
+    """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
+
+        with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
+            envs.reset()
+            envs.actions[:] = 0
+            observations, rewards, terminals, truncations = envs.step()
+
+    env             "gymnasium:ID", "pettingzoo:MODULE", "FILE.py:NAME", "MODULE:NAME"; or a class
+                    or function that returns a gymnasium.Env or a PettingZoo environment
+    num_envs        copies; an environment of PettingZoo has a row for each of its agents
+    workers         processes; "auto": one per core; 0: none, all happens in this process
+    keywords        of the call that makes an environment
+    seed            each copy's own seed derives from it and the copy's index
+    autoreset       "same_step", "next_step" or "disabled", as Gymnasium names them
+    max_restarts    how often each copy is made anew after it raised something, or after its worker
+                    process died or hung, with all copies of that worker: episodes are truncated
+    step_timeout    seconds after which a reset or step that does not return is an error
+    start_timeout   the same for the constructor and the first reset
+    raw             rows of bytes where the parts of an observation differ in type, as a network of
+                    one's own has them: unflatten() gives each part in its own type
+    reward_scale    factor of rewards; the log is of the environment's own
+
+    What an environment raises is raised by reset() and step(), with the worker's traceback as its
+    cause. Raises UsageError where the name leads nowhere, or a space cannot be rows of fixed
+    length; RunError where a worker died or hangs.
+    """
+    whole_number("num_envs", num_envs, 1, 2**24)
+    if workers != "auto":
+        whole_number("workers", workers, 0, MOST_WORKERS)
+    whole_number("max_restarts", max_restarts, 0, 2**31 - 1)
+    if autoreset not in AUTORESET:
+        raise UsageError(f"autoreset cannot be {autoreset!r}",
+                         expected=" or ".join(AUTORESET), actual=repr(autoreset))
+    if isinstance(env, str):
+        maker = makers.read_name(env, keywords)
+    elif callable(env):
+        maker = makers.of_function(env, keywords) if workers else makers.Here(env, keywords)
+    else:
+        raise UsageError("this is neither a name nor something to call", actual=repr(env),
+                         expected="'gymnasium:ID', or a function that returns an environment",
+                         hint="give the function that makes it, not the environment: its copies "
+                              "are made in worker processes")
+    idle = []
+    if workers:
+        from .worker_processes import as_itself
+        try:
+            facts, process = find_facts(maker, start_timeout)
+        except Exception as error:
+            shown = as_itself(error)
+            raise shown from shown.__cause__
+        idle = [process]
+    else:
+        facts = facts_here(maker)
+    library = PoolLibrary(maker, facts.in_bytes(raw), workers=workers, autoreset=autoreset,
+                          max_restarts=max_restarts, step_timeout=step_timeout,
+                          start_timeout=start_timeout,
+                          reward_scale=reward_scale,
+                          as_itself=True, idle=idle)
+    try:
+        return PoolVec(library, total_agents=num_envs * facts.rows, seed=seed)
+    except BaseException:
+        library.close()
+        raise

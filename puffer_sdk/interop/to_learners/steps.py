@@ -1,0 +1,114 @@
+"""A VecEnv's steps, as a vector of Gymnasium's gives them.  actions -> rows; rows -> what ended
+
+steps.c does it in one pass over the rows for each. Copies that draw are in another process: their
+arrays are new ones after each step, and their logs are asked for.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ...env import abi
+from ...env.helper import Helper
+from ...env.vec import VecEnv
+
+STEPS = Helper(Path(__file__).with_name("steps.c"), "the adapters' library",
+               "compiling what adapters need, once for this machine ...", ("-O3", "-march=native"))
+ARRAYS = ("actions", "rewards", "terminals", "truncations", "final_observations", "has_final")
+
+
+class Steps:
+    """What is handed out after each step of a vec.
+
+    names       of what a copy logs
+    reuse       return the same arrays each time
+    """
+
+    def __init__(self, vec, agents: int, *, threads: int = 1, reuse: bool = False):
+        self.vec, self.agents, self.reuse = vec, agents, reuse
+        rows, about, c = vec.num_agents, vec.description, STEPS.ffi
+        self.names = [*about.log_names]
+        self._ids = isinstance(vec, VecEnv) and threads == 1 and 1 not in about.act_sizes
+        self._shapes = ((rows,), (rows, 1)) if len(about.act_sizes) == 1 else (
+            (rows, len(about.act_sizes)),)
+        self._row, self._table = (about.obs_size, about.obs_dtype), (len(self.names), rows)
+        self._widths, self._over = np.array(about.act_sizes, np.int32), np.zeros(rows, np.int64)
+        self._made, self._call, self._buffer = None, STEPS.library, c.from_buffer
+        self._longs, self._floats, self._doubles, self._bytes, self._chars = (
+            c.typeof(f"{kind}[]") for kind in ("int64_t", "float", "double", "unsigned char",
+                                               "char"))
+        self._over_c = self._buffer(self._longs, self._over)
+        self._point()
+
+    def _point(self) -> None:
+        """Where the vec's arrays are now."""
+        c, vec, about = STEPS.ffi, self.vec, self.vec.description
+
+        def at(kind: str, array):
+            return c.NULL if array is None else c.cast(kind, array.ctypes.data)
+        self._seen = vec.rewards
+        self._arrays = [getattr(vec, name) for name in ARRAYS]      # pointers do not keep them
+        self._c = c.new("Steps*", {
+            "rows": vec.num_agents, "heads": len(about.act_sizes), "agents": self.agents,
+            "copies": vec.num_envs, "num_logs": len(self.names),
+            "row_bytes": about.obs_size * about.obs_dtype.itemsize,
+            "widths": at("int32_t*", self._widths), "actions": at("float*", vec.actions),
+            "rewards": at("float*", vec.rewards), "terminals": at("float*", vec.terminals),
+            "truncations": at("float*", vec.truncations),
+            "finals": at("char*", vec.final_observations),
+            "has_final": at("unsigned char*", vec.has_final),
+            "flags": abi.number("PUFFER_ALL_FINALS")})
+        if isinstance(vec, VecEnv):
+            self._watches = vec.watches_for(1)
+            self._c.api, self._c.vec, self._c.watch = vec.library.api, vec.handle, self._watches
+
+    def step(self, actions, write, waits: np.ndarray | None = None):
+        """A step of all copies, or of those that do not wait (num_envs,) bool.
+
+        write   write(actions, rows) checks any actions and writes them, as Actions.write
+        Returns (rewards float32, terminated, truncated, either, (N,) bool each, how many ended).
+        """
+        vec, made = self.vec, self._made
+        if made is None:
+            rewards, flags = np.empty(vec.num_agents, np.float32), np.empty(
+                (3, vec.num_agents), bool)
+            made = (rewards, *flags, self._buffer(self._floats, rewards),
+                    self._buffer(self._bytes, flags), self._over_c)
+            self._made = made if self.reuse else None
+        # what most callers give has a way of its own: in one call
+        if (self._ids and type(actions) is np.ndarray and actions.dtype == np.int64
+                and actions.shape in self._shapes and actions.flags.c_contiguous and vec.handle):
+            count = self._call.steps_play(
+                self._c, self._buffer(self._longs, actions), vec.ticks + 1,
+                STEPS.ffi.NULL if waits is None else self._buffer(self._bytes, waits), *made[4:])
+            if count >= 0:
+                vec.ticks += 1
+                return (*made[:4], count)
+        write(actions, vec.actions)
+        if waits is None:
+            vec.step()
+        else:
+            vec.step_others(waits)
+        if self._seen is not vec.rewards:
+            self._point()
+        return (*made[:4], self._call.steps_read(self._c, *made[4:]))
+
+    def end(self, count: int, last: np.ndarray):
+        """Of the rows with an ending: (which (n,), what they saw last (n, D), what their copies
+        have logged (L, N) by the names of the log, (N,) bool: where there is something).
+
+        last    (N, D): what all saw before, which stands for what the library does not keep
+        """
+        buffer, (size, dtype) = self._buffer, self._row
+        over, finals = self._over[:count], np.empty((count, size), dtype)
+        columns, there = np.zeros(self._table), np.zeros(self._table[1], bool)
+        self._call.steps_end(self._c, self._over_c, count, buffer(self._chars, last),
+                             buffer(self._chars, finals), buffer(self._doubles, columns),
+                             buffer(self._bytes, there))
+        if not isinstance(self.vec, VecEnv):
+            copies, at = np.unique(over // self.agents, return_inverse=True)
+            n, values = (found[at] for found in self.vec.logs_of(copies))
+            there[over] = n > 0
+            columns[:, over[n > 0]] = values[n > 0].T
+        return over, finals, columns, there

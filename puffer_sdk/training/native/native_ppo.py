@@ -1,0 +1,390 @@
+"""The native trainer's loop.  a VecEnv and settings -> a trained policy
+
+Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
+S segments in a minibatch.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...base.errors import RunError, UsageError
+from ...base.number_limits import whole_number
+from ...distributed.group import Alone
+from ...env import abi
+from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes, check_tensors, obs_factors
+from .envs import bind_envs, check_arrays, find_program
+from .exchange import Exchange
+from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
+from .phase_timers import Meter
+from .trainer_library import library
+
+FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
+    "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma",
+    "gae_lambda", "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha",
+    "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
+
+
+def library_for(device: str):
+    """The opened library of the trainer on this device."""
+    if device == "cuda":
+        from .cuda import library as of_cuda
+        return of_cuda()
+    return library()
+
+
+def choose_gpus(device: str, count: int) -> list[int]:
+    """The numbers of the first `count` GPUs that can train; where there are fewer, those from 0 on,
+    and opening them says what is wrong."""
+    from ...toolchain import gpu
+    usable = [] if device == "cpu" or gpu.is_emulated() else \
+        [number for number, _ in gpu.list_usable()]
+    return usable[:count] if len(usable) >= count else list(range(count))
+
+
+def count_slices(vec) -> int:
+    """Parts of equal size that a GPU infers in turn: those that the envs were created in."""
+    whole = getattr(getattr(vec, "description", None), "whole_steps", True)
+    return 1 if whole else vec.num_buffers
+
+
+class NativePPO(Schedules):
+    """The training loop's two halves over one VecEnv: rollout() fills the buffers, update() learns.
+
+    `vec` is a VecEnv, whose envs the trainer's own threads step without Python; or any object with
+    observations, actions, rewards, terminals, truncations, action_mask (arrays that stay where
+    they are), num_agents, obs_size, act_sizes, reset() and step(), which is called every tick.
+
+    threads         workers; [vec] num_threads unless given
+    device          "cpu", or "cuda": the same loop with its numbers on the GPU
+    gpus            CUDA: the numbers of those that share the work; the first [train] gpus that can
+                    train unless given. The slices of the vec are dealt to them in their order
+    path            CPU: instruction set: "auto", "generic", "avx2", "avx512", "neon"
+    block_agents    CPU: agents that a worker steps and infers in turn; 0 = auto
+    timed           CUDA: time every kernel by itself (kernels()), which takes longer
+    program         CUDA: the environment compiled for the GPU, where copies of the vec's envs then
+                    play; with [vec] device = cuda it is made unless given
+    first_agent     the global number of the first row, where several processes share a run; of
+                    the first rank's, with a group
+    group           of the processes that share this run (distributed/group.py): vec and
+                    minibatch_size are this rank's part, what is counted in steps and epochs is
+                    of all
+    """
+
+    def __init__(self, vec, config, *, threads: int | None = None, device: str = "cpu",
+                 path: str = "auto", block_agents: int = 0, first_agent: int = 0,
+                 timed: bool = False, gpus: Sequence[int] | None = None,
+                 program: Path | None = None, group: Alone | None = None):
+        self.group = group or Alone()
+        self.ranks, self._exchange = self.group.size, Exchange(self.group)
+        self.config, self.settings, self.device = config, config.train, device
+        self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
+        self.threads = max(choose_threads(config, threads), getattr(vec, "trainer_threads", 1))
+        check_arrays(vec)
+        check_sizes(vec, train := self.settings)
+        plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
+        self.program = find_program(vec, device, program) if plays or program else None
+        self.gpus = choose_gpus(device, train.gpus) if gpus is None else list(gpus)
+        factors = obs_factors(train, vec.obs_size)
+        most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
+        if not 1 <= len(self.gpus) <= most:
+            raise UsageError("that many GPUs cannot share a run", expected=f"1 to {most}",
+                             actual=len(self.gpus))
+        self._handle = Handle({
+            **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,
+                              self.agents),
+            **{name: float(getattr(train, name)) for name in FROM_TRAIN},
+            **({} if factors is None else {"obs_scale": abi.trainer_ffi().from_buffer(
+                "float[]", factors)}),
+            "horizon": self.horizon, "minibatch_size": train.minibatch_size,
+            **{name: int(getattr(vec, array, None) is not None) for name, array in (
+                ("has_masks", "action_mask"), ("has_final_obs", "has_final"),
+                ("has_alive", "alive"))},
+            "block_agents": block_agents or getattr(vec, "block_agents", 0),
+            "path": choose_path(path), "reset_state": int(config.base.reset_state),
+            "norm_adv": int(train.norm_adv), "anneal_lr": int(train.anneal_lr),
+            "anneal_ent_coef": int(train.anneal_ent_coef), **self._exchange.fields,
+            "first_agent": first_agent + self.group.rank * self.agents,
+            "total_epochs": self.total_epochs, "num_buffers": count_slices(vec),
+            "timed": int(timed), "gpus": len(self.gpus), "devices": self.gpus,
+            "envs_on_gpu": int(self.program is not None), "async": int(train.async_),
+            "threads": self.threads}, library_for(device), on_gpu=device == "cuda")
+        self._parameters = self._handle.arrays("WEIGHT")
+        self._state = self._handle.arrays("WEIGHT", "OPTIMIZER")
+        self._meter = Meter(self._handle, self.ranks > 1)
+        self.vec = vec
+        self.restart_envs(vec)
+
+    # -- counters
+
+    epoch = property(lambda self: int(self._open.counters.epoch), doc="updates done")
+    global_step = property(lambda self: int(self._open.counters.global_step),
+                           doc="agent steps trained on")
+    minibatch_carry = property(lambda self: float(self._open.counters.minibatch_carry),
+                               doc="the fraction of a minibatch that the last epoch left over")
+
+    @property
+    def counters(self) -> dict[str, int | float]:
+        """The numbers that a resume needs besides the tensors; JSON keeps them exactly."""
+        now = self._open.counters
+        return {"epoch": int(now.epoch), "global_step": int(now.global_step),
+                "minibatch_carry": float(now.minibatch_carry),
+                "optimizer_steps": int(now.optimizer_steps)}
+
+    def load_counters(self, counters: Mapping[str, int | float]) -> None:
+        now = self._open.counters
+        now.epoch, now.global_step = int(counters["epoch"]), int(counters["global_step"])
+        now.minibatch_carry = float(counters["minibatch_carry"])
+        now.optimizer_steps = int(counters["optimizer_steps"])
+
+    # -- the loop
+
+    def restart_envs(self, vec) -> None:
+        """Go on with freshly created envs and zero carried state, as a resumed run does.
+
+        The envs are reset when the next rollout starts, once, however often this is called.
+        """
+        check_same_envs(vec, self.vec)
+        self.vec, self._envs = vec, None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a resumed run can go on in the middle of episodes: actions and carried state are
+        at hand after each epoch, and no rollout is under way."""
+        return self.device == "cpu" and not self.settings.async_
+
+    @property
+    def actions(self) -> np.ndarray:
+        """(N, T, K) the last rollout's, without a copy; where `repeatable`."""
+        return self._open.arrays("ROLLOUT")["actions"]
+
+    @property
+    def endings(self) -> np.ndarray | None:
+        """(N, T) nonzero where the last rollout ended an episode; None where it is on a GPU."""
+        return None if self.device != "cpu" else self._open.arrays("ROLLOUT")["ended"]
+
+    def recurrent_state(self) -> dict[str, np.ndarray]:
+        """What agents carry from rollout to rollout besides their envs, as a copy."""
+        return {"carried.state": self._open.arrays("ROLLOUT")["state"].copy()}
+
+    def resume_mid_episode(self, vec, recurrent_state: Mapping[str, np.ndarray]) -> None:
+        """Go on with envs in the middle of their episodes: no reset."""
+        check_same_envs(vec, self.vec)
+        handle = self._open
+        state = handle.arrays("ROLLOUT")["state"]
+        check_tensors({"carried.state": state.shape}, recurrent_state)
+        self.vec = vec
+        self._attach(reset=False)
+        state[...] = recurrent_state["carried.state"]
+
+    def _attach(self, *, reset: bool) -> None:
+        handle, envs = self._open, bind_envs(self.vec, self._open, self.threads, self.program)
+        if reset:
+            self.vec.reset()
+        handle.envs_on_gpu = self.program is not None
+        handle.call("attach", envs.c)
+        self._envs = handle.envs = envs     # what C looks at lives as long as it may look
+
+    def rollout(self) -> None:
+        """T ticks of all agents into the buffers, then the value of what comes next.
+
+        Raises what an env in Python raised; then nothing counts as stepped, and the next rollout
+        begins with fresh episodes.
+        """
+        handle, began = self._open, time.perf_counter()
+        if self._envs is None:
+            self._attach(reset=True)
+            self._meter.seconds["env"] += time.perf_counter() - began
+        envs, before = self._envs, self.global_step
+        envs.check()
+        try:
+            handle.call("rollout")
+        finally:                        # also after Ctrl-C, which Python sees once C has returned
+            failure = envs.failed()
+            if failure is not None:     # it comes first: what else went wrong follows from it
+                handle.counters.global_step, self._envs = before, None
+                raise failure
+            envs.after((self.global_step - before) // (self.agents * self.ranks))
+            self._meter.seconds["rollout"] += time.perf_counter() - began
+
+    def update(self) -> dict[str, float]:
+        """Learn from the rollout; the metrics of this epoch. The epoch counter moves on.
+
+        With train.async the losses are those of the epoch before, and the first has none.
+        """
+        handle, began = self._open, time.perf_counter()
+        losses = handle.ffi.new("PufferTrainerLosses*")
+        try:
+            handle.call("update", losses)
+        except RunError as error:
+            raise self._exchange.failed() or error from None
+        self._meter.seconds["train"] += time.perf_counter() - began
+        metrics = {"train/learning_rate": losses.learning_rate,
+                   "train/ent_coef": losses.ent_coef,
+                   "train/reward_clipped": int(losses.reward_clipped)}
+        if getattr(self.vec, "alive", None) is not None:
+            metrics["train/alive"] = losses.alive / self.batch_size
+        if losses.minibatches:
+            metrics |= {f"loss/{name}": getattr(losses, name)
+                        for name in (*LOSSES, "explained_variance", "grad_norm")}
+        return metrics
+
+    def take_timers(self) -> dict[str, float]:
+        """Seconds in env, forward and train since the last call; then they start again at 0.
+
+        env is that of all threads together, over their number; what else a rollout takes is
+        forward. So they add up to the time that passed.
+        """
+        return self._meter.take_timers()
+
+    def stats(self) -> dict[str, object]:
+        """Where the time went since the last call, and how the work is cut.
+
+        {"seconds": {phase: of all threads together}, "rollout": s, "update": s, "threads",
+        "path", "block_agents", "blocks", "lockstep", "allocations", "bytes"}
+        """
+        return self._meter.take_stats()
+
+    # -- only on a GPU
+
+    def gpu(self) -> dict[str, object] | None:
+        """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
+        "envs_on_gpu", "memory", "used", "unpinned"}, versions as (major, minor), memory in bytes;
+        "gpus": how many share the work; "envs_on_gpu": whether the envs run there too; "unpinned":
+        CUDA's reason for copying the envs' rows twice, or "". None for the CPU trainer."""
+        handle = self._open
+        out = handle.ffi.new("PufferTrainerDevice*")
+        if not handle.invoke("device", out):
+            return None
+        return {"name": handle.ffi.string(out.name).decode(errors="replace"),
+                "compute_capability": (int(out.major), int(out.minor)),
+                "driver": _version(out.driver), "runtime": _version(out.runtime),
+                "emulated": bool(out.emulated), "gpus": int(out.gpus),
+                "envs_on_gpu": bool(out.envs_on_gpu),
+                "memory": int(out.memory), "used": int(out.used),
+                "unpinned": handle.ffi.string(out.unpinned).decode(errors="replace")}
+
+    def kernels(self) -> dict[str, dict[str, float]]:
+        """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""
+        handle, found, index = self._open, {}, 0
+        out = handle.ffi.new("PufferTrainerKernel*")
+        while handle.invoke("kernel", index, out):
+            index += 1
+            found[handle.ffi.string(out.name).decode()] = {
+                name: getattr(out, name) for name in ("calls", "seconds", "bytes", "flops")}
+        return found
+
+    def peaks(self) -> tuple[float, float]:
+        """At best, on this GPU: bytes/s of a copy, read and written; FLOP/s of a product."""
+        handle = self._open
+        copy_rate, product_rate = handle.ffi.new("double*"), handle.ffi.new("double*")
+        handle.invoke("peaks", copy_rate, product_rate)
+        return copy_rate[0], product_rate[0]
+
+    # -- tensors
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The live weights, without a copy: encoder (H, D), layers.i (3H, H), decoder (A + 1, H)
+        with the value's row last, logstd. Call touch() after writing into them. On a GPU: as they
+        are when this is asked for."""
+        self._open.fetch("WEIGHT")
+        return dict(self._parameters)
+
+    @property
+    def rollout_tensors(self) -> dict[str, np.ndarray]:
+        """The rollout's buffers: obs (N, T, D), actions (N, T, K), ... Without a copy, but on a GPU
+        as they are when this is asked for."""
+        self._open.fetch("ROLLOUT")
+        return self._open.arrays("ROLLOUT")
+
+    def touch(self) -> None:
+        """Weights were written to: what was made of them is made again."""
+        self._open.invoke("touch")
+
+    def state_tensors(self) -> dict[str, np.ndarray]:
+        """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
+        self._open.fetch("WEIGHT")
+        return {name: array.copy() for name, array in self._state.items()}
+
+    def load_weights(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Only the weights, by name; the optimiser's state stays as it is."""
+        self._open.fetch("WEIGHT")
+        load_tensors(self._open, self._open.arrays("WEIGHT"), tensors)
+
+    def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """What state_tensors() gave. Missing names and other sizes are refused before any copy."""
+        self._open.fetch("WEIGHT")
+        load_tensors(self._open, self._state, tensors)
+
+    # -- for experiments and parity tests
+
+    def replay(self, rows, q) -> None:
+        """The next update takes these segments and weights instead of picking: (minibatches, S).
+
+        With several GPUs each part of a minibatch, in their order, is of that GPU's agents.
+        """
+        rows, q = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(q, np.float32)
+        size = self.settings.minibatch_size // self.horizon
+        if rows.ndim != 2 or rows.shape[1] != size or rows.shape != q.shape:
+            raise UsageError("these segments have another shape",
+                             expected=f"rows and q of (minibatches, {size})",
+                             actual=f"{rows.shape} and {q.shape}")
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.agents):
+            raise UsageError("this segment does not exist", expected=f"0 to {self.agents - 1}",
+                             actual=int(rows.max() if rows.max() >= self.agents else rows.min()))
+        gpus = len(self.gpus)
+        owner = np.repeat(np.arange(gpus), max(1, size // gpus))[:size]
+        if (rows // (self.agents // gpus) != owner).any():
+            raise UsageError("these segments are of another GPU's agents",
+                             expected=f"{size // gpus} segments of each GPU's "
+                                      f"{self.agents // gpus} agents, in their order")
+        handle = self._open
+        handle.invoke("replay", handle.pointer("int32_t*", rows), handle.pointer("float*", q),
+                    len(rows))
+
+    def advantages(self) -> np.ndarray:
+        """(N, T): what the next minibatch would see."""
+        handle, out = self._open, np.empty((self.agents, self.horizon), np.float32)
+        handle.call("advantages", handle.pointer("float*", out))
+        return out
+
+    def pick(self, advantages: np.ndarray, minibatch: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """The S segments that this epoch's minibatch would take from them, and their weights q."""
+        handle = self._open
+        whole_number("minibatch", minibatch, 0, 2**31 - 1)
+        advantages = np.ascontiguousarray(advantages, np.float32)
+        if advantages.shape != (self.agents, self.horizon):
+            raise UsageError("these advantages have another shape",
+                             expected=(self.agents, self.horizon), actual=advantages.shape)
+        size = self.settings.minibatch_size // self.horizon
+        rows, q = np.empty(size, np.int32), np.empty(size, np.float32)
+        handle.call("pick", handle.pointer("float*", advantages), minibatch,
+                    handle.pointer("int32_t*", rows), handle.pointer("float*", q))
+        return rows, q
+
+    # -- the end
+
+    def close(self) -> None:
+        """Let the C side go; it ends with the last array that looks at its memory."""
+        self._handle = self._parameters = self._state = self._envs = self._meter = None
+
+    @property
+    def _open(self) -> Handle:
+        if self._handle is None:
+            raise UsageError("this trainer is closed", hint="make a new one")
+        return self._handle
+
+    def __enter__(self) -> NativePPO:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+
+def _version(number: int) -> tuple[int, int]:
+    """CUDA writes 13.1 as 13010."""
+    return number // 1000, number % 1000 // 10

@@ -1,0 +1,374 @@
+"""Recurrent PPO.  a VecEnv, settings -> rollouts, updated weights
+
+Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
+S segments in a minibatch. One row of a buffer holds what belongs to one (agent, tick): the
+observation, the action chosen on it, and the reward and ending which that action caused.
+"""
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...base import philox
+from ...base.errors import RunError
+from ...base.philox import Purpose
+from ...distributed.group import Alone
+from ..schedules import (
+    LOSSES,
+    SCALE_HINT,
+    Schedules,
+    check_same_envs,
+    check_sizes,
+    check_tensors,
+    obs_factors,
+)
+from .action_heads import Actor, apply_mask
+from .finite import raise_if_bad, weights_of
+from .formulas import (
+    advantages,
+    draw_segments,
+    explained_variance,
+    importance_weights,
+    ppo_loss,
+    segment_probabilities,
+)
+from .means import Means
+from .muon import Muon
+from .policy import build_policy, copy_by_name
+
+
+class TorchPPO(Schedules):
+    """A training loop in two halves over one VecEnv: rollout() fills buffers, update() learns.
+
+    `vec` needs observations, actions, rewards, terminals, truncations, action_mask (arrays that
+    stay in place), num_agents, obs_size, act_sizes, reset() and step(). `first_agent` is the
+    global number of its first row, where several processes share a run; of the first rank's, with
+    the `group` of these processes (distributed/group.py), each of which has a part of the agents.
+    """
+
+    def __init__(self, vec, config, device="cpu", *, first_agent: int = 0,
+                 group: Alone | None = None):
+        self.means = Means(group)
+        self.group, self.ranks = self.means.group, self.means.group.size
+        self.config, self.settings = config, config.train
+        self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
+        check_sizes(vec, config.train)
+        self.policy = build_policy(vec.obs_size, vec.act_sizes, config, device,
+                                   in_bytes=vec.observations.dtype == np.uint8,
+                                   layout=getattr(vec, "layout", None))
+        self.device = next(self.policy.parameters()).device
+        t = self.settings
+        self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents,
+                           first_agent=first_agent + self.group.rank * self.agents)
+        self.heads = self.actor.heads
+        factors = None if config.policy.torch_class else obs_factors(t, vec.obs_size)
+        self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm,
+                         {} if factors is None else
+                         {"encoder": torch.from_numpy(factors).to(self.device)})
+        self.epoch = self.global_step = 0
+        self.minibatch_carry = 0.0
+        self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
+        self.picks: list[tuple[np.ndarray, np.ndarray]] = []    # (rows, q) of the last update
+        self._alive = np.arange(self.agents)        # segments with an agent, to pick from
+        self._allocate(vec)
+        self.vec = vec
+        self.restart_envs(vec)
+
+    def _allocate(self, vec) -> None:
+        n, t = self.agents, self.horizon
+
+        def buffer(*shape: int, dtype=torch.float32, device=self.device) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=device)
+
+        kind = torch.uint8 if vec.observations.dtype == np.uint8 else torch.float32
+        self.obs = buffer(n, t, vec.obs_size, dtype=kind)       # (N, T, D), the env's own type
+        self.actions = buffer(n, t, len(vec.act_sizes))         # (N, T, K) ids, or values
+        self.log_probs = buffer(n, t)                           # (N, T) the rollout's
+        self.values = buffer(n, t)                              # (N, T) the rollout's
+        self.bootstrap = buffer(n)                              # (N,) value after the last tick
+        self.rewards = buffer(n, t, device="cpu")               # (N, T)
+        self.ended = buffer(n, t, dtype=torch.bool, device="cpu")        # (N, T)
+        self.truncated = buffer(n, t, dtype=torch.bool, device="cpu")    # (N, T) a subset of ended
+        self.final_values = buffer(n, t) if getattr(vec, "has_final", None) is not None else None
+        self.live = None if getattr(vec, "alive", None) is None else buffer(    # (N, T) or None
+            n, t, dtype=torch.bool)
+        self.state0 = self.actor.state.clone()                  # (N, L, H) before the first tick
+        self.masks = None if vec.action_mask is None else buffer(    # (N, T, A) legal actions
+            n, t, vec.action_mask.shape[1], dtype=torch.bool)
+
+    def take_timers(self) -> dict[str, float]:
+        """Seconds in env, forward and train since the last call; resets them to 0."""
+        taken = dict(self.timers)
+        self.timers.update(dict.fromkeys(self.timers, 0.0))
+        return taken
+
+    # -- rollout --
+
+    @torch.no_grad()
+    def rollout(self) -> None:
+        """T ticks of all agents into the buffers, then the bootstrap value."""
+        started, in_env = time.perf_counter(), self.timers["env"]
+        vec, actor = self.vec, self.actor
+        if self._unreset:
+            self._timed(vec.reset)
+            self._unreset = False
+        if self.config.base.reset_state:
+            actor.reset()
+        actor.tick = self.global_step // (self.agents * self.ranks)
+        self.state0.copy_(actor.state)
+        for t in range(self.horizon):
+            obs, empty = self._read_obs(), self._empty()
+            mask = None if vec.action_mask is None else actor.to_mask(
+                vec.action_mask if empty is None else vec.action_mask | empty[:, None])
+            actions, self.log_probs[:, t], self.values[:, t] = actor.forward(obs, mask)
+            if empty is not None:           # it acts with zeros; that it did is forgotten
+                self.live[:, t] = torch.from_numpy(~empty)
+                for rows in (actions, self.log_probs[:, t], self.values[:, t]):
+                    rows[torch.from_numpy(empty)] = 0
+            self.obs[:, t], self.actions[:, t] = obs, actions
+            if mask is not None:
+                self.masks[:, t] = mask
+            self._env["actions"].copy_(actions)
+            self._timed(vec.step)
+            rewards, cut = vec.rewards, vec.truncations != 0
+            ended = (vec.terminals != 0) | cut
+            if empty is not None:
+                rewards, cut = np.where(empty, np.float32(0), rewards), cut & ~empty
+                ended |= empty | self._empty()
+            self._check_input("rewards", rewards)
+            self.rewards[:, t] = torch.from_numpy(rewards)
+            self.ended[:, t] = torch.from_numpy(ended)
+            self.truncated[:, t] = torch.from_numpy(cut)
+            if self.final_values is not None:
+                self.final_values[:, t] = self._value_finals(cut)
+            actor.ended(ended)
+        self.bootstrap.copy_(actor.value(self._read_obs()))
+        if self.live is not None:
+            self.bootstrap[torch.from_numpy(self._empty())] = 0
+        raise_if_bad([("values", self.bootstrap)], where=f"tick {actor.tick}")
+        self.global_step += self.batch_size
+        elapsed = time.perf_counter() - started
+        self.timers["forward"] += elapsed - (self.timers["env"] - in_env)
+
+    def _empty(self) -> np.ndarray | None:
+        """(N,) rows that have no agent now; None where all always have one."""
+        return None if self.live is None else self.vec.alive == 0
+
+    def _value_finals(self, cut: np.ndarray) -> Tensor:
+        """(N,) the values of final observations of episodes that were cut off, with the state
+        before it is zeroed; NaN where there is none."""
+        out = torch.full((self.agents,), math.nan, device=self.device)
+        rows = np.flatnonzero(cut & (self.vec.has_final != 0))
+        if len(rows):
+            pick = torch.from_numpy(rows).to(self.device)
+            obs = torch.from_numpy(self.vec.final_observations[rows]).to(self.device)
+            out[pick] = self.actor.value(obs, pick)
+            where = f"tick {self.actor.tick - 1}"
+            raise_if_bad([("final observations", obs.float())], where, of_env=True)
+            raise_if_bad([("values", out[pick])], where)
+        return out
+
+    def _read_obs(self) -> Tensor:
+        """This tick's observations, our own copy on the device."""
+        obs, empty = self._env["observations"].to(self.device, copy=True), self._empty()
+        if empty is not None:
+            obs[torch.from_numpy(empty)] = 0
+        if self.obs.dtype != torch.uint8:
+            self._check_input("observations", obs.numpy() if empty is not None
+                              else self.vec.observations)
+        return obs
+
+    def _check_input(self, name: str, array: np.ndarray) -> None:
+        if not math.isfinite(float(array.sum())):
+            raise_if_bad([(name, torch.from_numpy(array))], where=f"tick {self.actor.tick}",
+                         of_env=True)
+
+    def _timed(self, call) -> None:
+        started = time.perf_counter()
+        call()
+        self.timers["env"] += time.perf_counter() - started
+
+    # -- update --
+
+    def update(self) -> dict[str, float]:
+        """Learn from the rollout. Returns this epoch's metrics; advances the epoch counter."""
+        started = time.perf_counter()
+        t = self.settings
+        learning_rate, ent_coef = self.learning_rate, self.ent_coef
+        beta = t.prio_beta0 + (1 - t.prio_beta0) * self.progress
+        rewards, clipped = self._clipped_rewards()
+        ended, truncated = self.ended.to(self.device), self.truncated.to(self.device)
+        values, ratio = self.values.clone(), torch.ones_like(self.values)   # the current ones
+        if self.live is not None:
+            self._alive = np.flatnonzero(self.live.any(1).cpu().numpy())
+        segments = self.means.total(len(self._alive))
+        wanted = (t.replay_ratio * (segments * self.horizon) / (t.minibatch_size * self.ranks)
+                  + self.minibatch_carry)
+        count = int(wanted)
+        self.minibatch_carry, self.picks = wanted - count, []
+        explained, sums, norms = 0.0, torch.zeros(len(LOSSES), device=self.device), 0.0
+        for number in range(count):
+            advantage = advantages(rewards, values, self.bootstrap, ended, truncated, ratio,
+                                   t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip,
+                                   self.final_values)
+            returns = advantage + values
+            if number == 0:
+                explained = explained_variance(self._of_live(self.values),
+                                               self._of_live(returns), self.means)
+            rows, q = self._pick(advantage, number, beta)
+            self.picks.append((rows, q))
+            pick = torch.from_numpy(rows).to(self.device)
+            batch = {"obs": self.obs[pick], "state0": self.state0[pick], "ended": ended[pick],
+                     "actions": self.actions[pick], "rewards": rewards[pick],
+                     "log_prob_old": self.log_probs[pick], "value_old": self.values[pick],
+                     "advantage": advantage[pick], "returns": returns[pick],
+                     "q": torch.from_numpy(q).to(self.device).unsqueeze(1)}
+            if self.live is not None:
+                batch["live"] = self.live[pick]
+            mask = None if self.masks is None else self.masks[pick]
+            parts, norm, value, new_ratio = self._learn(batch, mask, learning_rate, ent_coef)
+            sums, norms = sums + parts, norms + norm
+            # A segment drawn twice is written once: rows of one product may round differently.
+            once = np.unique(rows, return_index=True)[1]
+            pick, once = pick[once], torch.from_numpy(once).to(self.device)
+            values[pick], ratio[pick] = value[once], new_ratio[once]
+        raise_if_bad(weights_of(self.policy), where=f"epoch {self.epoch}, after its last minibatch")
+        self.epoch += 1
+        self.timers["train"] += time.perf_counter() - started
+        metrics = {"train/learning_rate": learning_rate, "train/ent_coef": ent_coef,
+                   "train/reward_clipped": clipped}
+        if self.live is not None:
+            metrics["train/alive"] = self.means.total(float(self.live.sum())) / self.batch_size
+        if count:
+            metrics |= {f"loss/{key}": total / count for key, total in zip(LOSSES, sums.tolist())}
+            metrics |= {"loss/explained_variance": explained, "loss/grad_norm": norms / count}
+        return metrics
+
+    def _of_live(self, rows: Tensor) -> Tensor:
+        return rows if self.live is None else rows[self.live]
+
+    def _clipped_rewards(self) -> tuple[Tensor, int]:
+        rewards, limit = self.rewards, self.settings.reward_clip
+        if not limit:
+            return rewards.to(self.device), 0
+        clipped = self.means.total(int((rewards.abs() > limit).sum()))
+        return rewards.clamp(-limit, limit).to(self.device), int(clipped)
+
+    def _pick(self, advantage: Tensor, number: int, beta: float) -> tuple[np.ndarray, np.ndarray]:
+        """The S segments of this epoch's minibatch `number`, and their weights q."""
+        t, size = self.settings, self.settings.minibatch_size // self.horizon
+        if not len(self._alive):    # other ranks learn: rows without an agent add nothing
+            return np.arange(size) % self.agents, np.ones(size, np.float32)
+        if t.prio_alpha == 0:       # deal from shuffled orders of all segments
+            places, segments = np.arange(number * size, (number + 1) * size), len(self._alive)
+            passes = places // segments
+            first = self.group.rank * self.agents
+            orders = {one: philox.permutation(t.seed, segments, self.epoch, one, first)
+                      for one in range(passes[0], passes[-1] + 1)}
+            rows = np.array([orders[one][place % segments] for one, place in zip(passes, places)])
+            return self._alive[rows], np.ones(size, np.float32)
+        places = self.group.rank * size + np.arange(size)
+        uniforms = philox.uniform((t.seed, Purpose.PRIORITY), places, self.epoch, number)
+        probabilities = segment_probabilities(advantage[self._alive], t.prio_alpha)
+        rows = draw_segments(probabilities, uniforms)
+        return self._alive[rows], importance_weights(probabilities, rows, beta)
+
+    def _learn(self, batch: Mapping[str, Tensor], mask: Tensor | None, learning_rate: float,
+               ent_coef: float) -> tuple[Tensor, float, Tensor, Tensor]:
+        """One minibatch: forward, loss, backward, Muon. Returns parts, gradient norm, V and w."""
+        logits, value = self.policy.sequence(batch["obs"], batch["state0"], batch["ended"])
+        log_prob, entropy = self.heads.log_prob_and_entropy(
+            apply_mask(logits, mask), getattr(self.policy, "logstd", None), batch["actions"])
+        loss, parts, ratio = ppo_loss(log_prob, entropy, value, batch, self.settings, ent_coef,
+                                      self.means)
+        self.policy.zero_grad(set_to_none=True)
+        loss.backward()
+        loss = loss.detach()
+        self.means.add_up([loss, parts, *(p.grad for p in self.policy.parameters()
+                                          if p.grad is not None)])
+        loss_now, norm = torch.stack([loss, self.muon.grad_norm()]).tolist()
+        if not math.isfinite(loss_now + norm):      # before the step: the weights stay as they were
+            gradients = [(f"gradient of {name}", p.grad)
+                         for name, p in self.policy.named_parameters() if p.grad is not None]
+            forward = [("logits", logits), ("values", value), ("log-probabilities", log_prob),
+                       ("entropy", entropy), ("ratio", ratio), ("loss", loss)]
+            raise_if_bad([*batch.items(), *weights_of(self.policy), *forward, *gradients],
+                         where=f"epoch {self.epoch}")
+            raise RunError("the gradient norm overflows", where=f"epoch {self.epoch}",
+                           hint=SCALE_HINT)
+        self.muon.step(learning_rate, norm)
+        if "live" in batch:
+            value = value * batch["live"]
+        return parts, norm, value.detach(), ratio
+
+    # -- checkpoints --
+
+    def restart_envs(self, vec) -> None:
+        """Continue with freshly created envs and zeroed state, as a resumed run does.
+
+        The next rollout resets the envs once, however often this is called.
+        """
+        check_same_envs(vec, self.vec)
+        self.vec, self._unreset = vec, True
+        self._env = {name: torch.from_numpy(getattr(vec, name))
+                     for name in ("observations", "actions", "rewards", "truncations")}
+        self.actor.reset()
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a resumed run can go on in the middle of episodes."""
+        return self.device.type == "cpu"
+
+    @property
+    def endings(self) -> np.ndarray:
+        """(N, T) nonzero where the last rollout ended an episode."""
+        return self.ended.numpy()
+
+    def recurrent_state(self) -> dict[str, np.ndarray]:
+        """What agents carry from rollout to rollout besides their envs, as a copy."""
+        return {"carried.state": self.actor.state.numpy().copy()}
+
+    def resume_mid_episode(self, vec, recurrent_state: Mapping[str, np.ndarray]) -> None:
+        """Go on with envs in the middle of their episodes: no reset."""
+        self.restart_envs(vec)
+        check_tensors({"carried.state": tuple(self.actor.state.shape)}, recurrent_state)
+        self.actor.state.copy_(torch.from_numpy(np.array(recurrent_state["carried.state"])))
+        self._unreset = False
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The weights by name; on a CPU without a copy."""
+        return {name: weight.detach().cpu().numpy()
+                for name, weight in self.policy.named_parameters()}
+
+    def state_tensors(self) -> dict[str, np.ndarray]:
+        """Weights, momentum (muon.NAME) and Adam (adam.m.NAME, adam.v.NAME), as copies."""
+        return {name: tensor.detach().cpu().numpy().copy()
+                for name, tensor in self._all_tensors().items()}
+
+    def load_weights(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Only the weights, by name; the optimiser's state stays as it is."""
+        copy_by_name(dict(self.policy.named_parameters()), tensors)
+
+    def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Load what state_tensors() gave. Checks all names and sizes before it copies any."""
+        copy_by_name(self._all_tensors(), tensors)
+
+    def _all_tensors(self) -> dict[str, Tensor]:
+        return {**dict(self.policy.named_parameters()), **self.muon.tensors}
+
+    @property
+    def counters(self) -> dict[str, int | float]:
+        """The numbers that a resume needs in addition to the tensors; JSON keeps them exactly."""
+        return {"epoch": self.epoch, "global_step": self.global_step,
+                "minibatch_carry": self.minibatch_carry, "optimizer_steps": self.muon.steps}
+
+    def load_counters(self, counters: Mapping[str, int | float]) -> None:
+        self.epoch, self.global_step = int(counters["epoch"]), int(counters["global_step"])
+        self.minibatch_carry = float(counters["minibatch_carry"])
+        self.muon.steps = int(counters["optimizer_steps"])

@@ -1,0 +1,401 @@
+"""Training in a child process.  job -> checkpoints, and events for the parent: metrics, goal
+
+The envs start anew now and then: at epochs that settings and logs alone decide (action_log.py). A
+checkpoint in between holds the learner, what the agents carry, and how many of the recorded
+actions belong to it. A resumed run repeats these in envs of the same seeds and goes on where it
+was: it ends with the same bytes as one that ran through, wherever it was stopped.
+
+Several processes can share the run (rank_sync.py): each plays and learns its part, rank 0 writes.
+"""
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..base import files
+from ..base.errors import PufferError, RunError
+from ..distributed import cores, dividing
+from ..distributed import group as joining
+from ..distributed.failing import Elsewhere
+from ..distributed.group import Alone
+from ..env.child_pipe import Link
+from ..settings.table import OBS_SCALE
+from ..settings.values import Config
+from . import backends, checkpoint
+from .action_log import Journal, Restarts
+from .best import Best
+from .ended_agents import Endings, what_is_cut
+from .evaluations import Evaluations
+from .log_window import Window
+from .metrics import without_nan
+from .pacing import Pace
+from .rank_sync import Epoch, Joint
+from .rows import epoch_row, unlogged_row
+from .train_job import TrainJob, make_vec
+
+RESCUE = 4.0                        # seconds that a signal waits for the current epoch
+UNRECORDED = "with train.device cuda, or train.async, no actions are recorded"
+
+
+def work(job: TrainJob, link: Link) -> dict:
+    """The child's target: train to the end, or until a parent asks to stop."""
+    train = job.config.train
+    group = joining.join(job.place, train.group_timeout, cuda=train.device == "cuda")
+    try:
+        return _Worker(job, link, group).run()
+    except Elsewhere as error:
+        if not error.stopped:
+            raise group.fail(error) from None
+        return {"stopped": error.message}
+    except PufferError as error:
+        raise group.fail(error) from None
+    except BaseException as error:      # a bug, or no memory
+        group.fail(RunError(f"{type(error).__name__}: {error}"))
+        raise
+
+
+class _Worker:
+    """Env code and trainer, in the child."""
+
+    def __init__(self, job: TrainJob, link: Link, group: Alone):
+        self.job, self.link, self.group = job, link, group
+        self.joint, self.leads = Joint(group), group.rank == 0
+        self.epoch: Epoch | None = None         # what all ranks know of the last one
+        self.config, self.path = self.joint.agree(job)
+        self.part = dividing.part_of(self.config, group.size)       # what is played here
+        cores.divide(group, self.part.vec.num_threads)
+        self.library = replace(job, config=self.part).open()
+        if hasattr(self.library, "tell"):
+            self.library.tell = lambda text: link.emit("note", text=text)
+        self.made_anew = 0              # copies of Python environments, by vecs that are closed
+        past = self.joint.checkpoint(job.resume)
+        about = self.library.describe(self.config.env)
+        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash, **about.facts()}
+        model = self.joint.checkpoint(job.model)
+        for found in filter(None, (past, model)):
+            checkpoint.check_fits(found, self.env_facts, self.config.env)
+            said = checkpoint.other_name(found, job.name)
+            if said and self.leads:
+                link.emit("note", text=said)
+        self.past = past
+        self.config = self.joint.with_obs_scale(replace(job, config=self.config), self.library,
+                                                past, link)
+        self.part = dividing.part_of(self.config, group.size)
+        self.start = past.facts["counters"]["epoch"] if past else 0     # epoch of the envs' start
+        self.first_env = self.joint.first_env(self.library, self.part, link)
+        link.emit("first_env", number=self.first_env)
+        self.vec = self.make_vec(self.start)
+        self.make_trainer()
+        if model:
+            with model.named():
+                self.trainer.load_weights(model.tensors)
+        self.seconds_before = 0.0       # that earlier parts of the run took
+        self.saving = threading.Lock()  # held while a checkpoint is written
+        self.passing: Path | None = None        # the checkpoint that the next one replaces
+        agents, horizon = self.config.vec.total_agents, self.config.train.horizon
+        self.journal = Journal(job.checkpoints.parent, agents, horizon, self.vec.act_sizes)
+        self.restarts = Restarts(int(self.joint.total(self.vec.num_envs)),
+                                 self.journal.epoch_bytes)
+        self.window, self.endings = Window(), Endings(
+            self.vec.num_agents, int(np.diff(self.vec.first_row).max()))
+        self.evaluations = Evaluations(self.config, self.library, link, self.joint.of_rank_0,
+                                       self.leads)
+        self.best = Best(job.best, self.leads)
+        if past:
+            self.window.load(past.facts.get("window", []))
+            self.evaluations.load(past.facts.get("evaluations"))
+            if problem := self.best.load():
+                link.emit("note", text=problem)
+            with past.named():
+                self.trainer.load_state_tensors(past.tensors)
+            self.trainer.load_counters(past.facts["counters"])
+            self.seconds_before = float(past.facts["seconds"])
+            if self.leads:
+                checkpoint.forget_replaced(past)
+            if self.leads and not past.facts.get("kept", True):
+                self.passing = past.path
+            self.go_on(past)
+
+    def make_trainer(self) -> None:
+        """For these envs: on the GPU that was chosen, or on the CPU where it fails."""
+        self.trainer = backends.make_trainer(self.vec, self.part, path=self.path, group=self.group)
+        self.take_device(backends.as_made(self.part, self.trainer))
+
+    def take_device(self, part: Config) -> None:
+        if part is not self.part:
+            self.part, reason = part, backends.reason_of(part)
+            self.config = backends.on_cpu(self.config, reason)
+            self.link.emit("device", reason=reason)
+
+    # -- the envs of a resumed run
+
+    def make_vec(self, epoch: int):
+        return make_vec(self.library, self.part, epoch, self.link, self.first_env)
+
+    def go_on(self, past: checkpoint.Checkpoint) -> None:
+        """Repeat what was done since the envs' start; where that cannot be, they start anew."""
+        replay = past.facts.get("replay")
+        if replay is None:
+            self.evaluations.begin()
+            if not past.facts.get("started", True):
+                self.link.emit("note", text=f"the environments start anew: {UNRECORDED}")
+            return
+        problem = UNRECORDED
+        if self.trainer.repeatable:
+            self.vec.close()
+            self.vec = self.make_vec(replay["epoch"])
+            problem = self.joint.repeat(self.vec, self.journal, replay, self.endings)
+        if problem is None:
+            self.start = replay["epoch"]
+            self.restarts.load(replay["restarts"])
+            with past.named():
+                self.trainer.resume_mid_episode(self.vec,
+                                                self.joint.part(past.tensors, self.vec.num_agents))
+            return
+        self.link.emit("note", text=f"the environments start anew: {problem}")
+        self.endings.begin()
+        self.evaluations.begin()
+        self.journal.restart()
+        self.vec.close()
+        self.vec = self.make_vec(self.start)
+        self.trainer.restart_envs(self.vec)
+
+    # -- training
+
+    def run(self) -> dict:
+        self.began, self.cpu_began = time.perf_counter(), self.cpu()
+        self.pace = Pace()
+        self.snapshot = self.state(started=True) if self.past is None else self.state()
+        self.link.emit("ready", hosts=list(self.group.hosts), path=self.path,
+                       obs_scale=[self.config.train.obs_scale, self.config.origin[OBS_SCALE]])
+        if self.evaluations.met:
+            self.link.emit("goal", **self.evaluations.met)
+        threading.Thread(target=self.rescue, daemon=True).start()
+        if self.past is None:
+            with self.saving:
+                self.save()
+        elif row := unlogged_row(self.past):
+            self.link.emit("metrics", **(self.evaluated(row) if self.is_over() else row))
+        while not self.is_over() and not self.stopping:
+            self.train_epoch() if self.epoch else self.train_first_epoch()
+            if self.needs_snapshot():
+                self.snapshot = self.state()
+            if not self.is_over():
+                self.look_after()
+        over = self.is_over()
+        if over and self.evaluations.state.claim is None:       # of a run of an older version
+            self.link.emit("metrics", **self.evaluated({
+                "step": self.trainer.global_step, "epoch": self.trainer.epoch,
+                "seconds": self.seconds_before}))
+        self.saving.acquire()           # never released: nothing is left to rescue
+        self.snapshot = self.state(started=over)
+        self.save(kept=True)
+        if over:
+            self.journal.finish()
+            self.link.emit("claim", **self.evaluations.state.claim)
+        if not self.stopping:
+            self.vec.close()
+        self.group.barrier()            # nobody leaves before rank 0 has saved
+        return self.outcome()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether this run is to end now: all ranks agree on the epoch."""
+        if self.group.size == 1:
+            return self.link.stop
+        return self.epoch is not None and self.epoch.stop >= 0
+
+    def look_after(self) -> None:
+        """After an epoch: start the envs anew, or save, if it is time."""
+        kept = self.is_kept_epoch()
+        if self.restarts.due_after(recorded=self.trainer.repeatable, kept=kept):
+            with self.saving:
+                self.snapshot = self.state(started=True)
+                self.save(kept=True)
+            self.restart()
+        elif kept or self.epoch.due:
+            with self.saving:
+                self.save(kept=kept)
+
+    def is_kept_epoch(self) -> bool:
+        return self.trainer.epoch % self.config.base.checkpoint_interval == 0
+
+    def restart(self) -> None:
+        """New envs: continue as a resumed run would."""
+        if said := what_is_cut(self.epoch.lacking, self.config.vec.total_agents, self.restarts,
+                               least=not self.endings.known):
+            self.link.emit("note", text=said)
+        old, self.vec = self.vec, None
+        self.made_anew += old.restarts
+        old.close()
+        self.start = self.trainer.epoch
+        self.vec = self.make_vec(self.start)
+        self.trainer.restart_envs(self.vec)
+        self.journal.restart()
+        self.restarts.begin()
+        self.endings.begin()
+        self.evaluations.begin()
+
+    def needs_snapshot(self) -> bool:
+        """Whether to take a snapshot now. It is a download from a GPU, which train.async waits for,
+        too: then only before a save, and once a second for rescue(). Of several ranks it takes all
+        of them: then only before a save."""
+        saves, train = self.is_kept_epoch() or self.epoch.due, self.config.train
+        if self.group.size > 1:
+            return saves
+        return self.pace.takes_snapshot(saves or not (train.async_ or train.device == "cuda"))
+
+    def is_over(self) -> bool:
+        at_goal = bool(self.evaluations.met) and self.config.train.stop_at_goal
+        return self.trainer.finished or at_goal
+
+    def rescue(self) -> None:
+        """Runs on a thread. If the stop comes within a long epoch (or an env's endless loop), save
+        the state before that epoch, and end."""
+        while not self.link.stop:
+            time.sleep(0.05)
+        time.sleep(RESCUE)
+        self.saving.acquire()
+        self.group.stopping()           # the other ranks have their own part of the last checkpoint
+        try:
+            if self.group.size == 1:
+                self.save(kept=True)
+            self.link.emit("result", value=self.outcome())
+        except PufferError as error:
+            self.link.emit_error(error)
+        os._exit(0)
+
+    def train_first_epoch(self) -> None:
+        """Where a GPU fails in it, the run begins again on the CPU."""
+        try:
+            self.train_epoch()
+        except (PufferError, RuntimeError) as error:
+            part = backends.leave_gpu(self.part, error, self.group)
+            if part is None:
+                raise
+            self.take_device(part)
+            _, tensors, facts = self.snapshot
+            self.vec.close()
+            self.vec = self.make_vec(self.start)
+            self.make_trainer()
+            self.trainer.load_state_tensors(tensors)
+            self.trainer.load_counters(facts["counters"])
+            self.snapshot = self.state(started=True)
+
+    def train_epoch(self) -> None:
+        began = time.perf_counter()
+        self.trainer.rollout()
+        rolled = time.perf_counter()
+        losses = self.trainer.update()
+        now = time.perf_counter()
+        timers = self.trainer.take_timers()
+        own = self.vec.log()
+        self.endings.note(self.trainer.endings, own.get("n", 0.0))
+        epoch = self.epoch = self.joint.after_epoch(
+            own, stop=self.link.stop, due=self.pace.save_is_due(),
+            cpu=self.cpu() - self.cpu_began, restarts=self.made_anew + self.vec.restarts,
+            waited=timers.get("exchange", 0.0), lacking=self.endings.count,
+            weights=self.trainer.parameters if self.group.size > 1 else {})
+        log = epoch.log
+        self.restarts.note(log, self.trainer.horizon)
+        if self.trainer.repeatable:
+            self.joint.record(self.journal, self.trainer.actions)
+        self.window.add(self.trainer.global_step, log)
+        played = round(self.trainer.batch_size * losses.get("train/alive", 1))
+        self.evaluations.note(log, played)
+        self.evaluations.state.claim = None             # of an earlier end
+        metrics = epoch_row(
+            epoch, self.window, self.config, step=self.trainer.global_step,
+            number=self.trainer.epoch, seconds=self.seconds_before + now - self.began,
+            sps=played / (now - began), rollout=rolled - began, losses=losses, timers=timers,
+            ranks=self.group.size)
+        met = self.evaluations.met
+        metrics = self.evaluated(metrics)
+        self.link.emit("metrics", **metrics)
+        if self.evaluations.met and not met:
+            self.link.emit("goal", **self.evaluations.met, cpu=metrics["cpu"])
+
+    # -- evaluations
+
+    def evaluated(self, row: dict) -> dict:
+        """An epoch's row of metrics with what evaluations log: of the weights, if it is time, and
+        of the run's claim at its end. The last epoch is saved before that, with its row."""
+        began, evaluations, trainer = time.perf_counter(), self.evaluations, self.trainer
+        now = trainer.global_step, self.seconds_before + began - self.began, self.window
+        now += trainer.state_tensors, lambda: self.best.of(evaluations.state.best)
+        found = self.take(evaluations.after_epoch(*now)) if not trainer.finished else {}
+        if self.is_over():
+            with self.saving:
+                self.snapshot = self.state(started=True)
+                self.snapshot[2]["row"] = without_nan([*{**row, **found}.items()])
+                self.save()
+            if self.config.of_python:
+                self.vec.close()        # its worker processes play the evaluation
+            found |= self.take(evaluations.finish(*now))
+            self.best.claim(evaluations.state.claim)
+        if found:
+            found["time/eval"] = time.perf_counter() - began
+        return {**row, **found}
+
+    def take(self, row: dict | None) -> dict:
+        """Keep the weights, if an evaluation finds them the best. Returns its row to log."""
+        row = dict(row or {})
+        if row.pop("best", False):
+            self.best.keep(*self.state(started=True)[1:])
+        return row
+
+    def state(self, *, started: bool = False) -> tuple[Path, dict, dict]:
+        """A checkpoint not yet written: (path, tensors, facts).
+
+        started     whether the envs of a resumed run are to start anew: nothing is to be repeated
+        """
+        trainer, tensors = self.trainer, self.trainer.state_tensors()
+        facts = {"env": self.env_facts, "config": self.config.to_dict(),
+                 "counters": trainer.counters, "epoch": trainer.epoch,
+                 "step": trainer.global_step, "started": started,
+                 "seconds": self.seconds_before + time.perf_counter() - self.began,
+                 "window": self.window.state, **self.evaluations.facts(trainer.global_step)}
+        if trainer.repeatable and not started and self.journal.size:
+            tensors |= self.joint.carried(trainer.recurrent_state())
+            facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
+                               "checksum": self.joint.checksum(self.vec),
+                               "restarts": self.restarts.state}
+        path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
+        return path, tensors, facts
+
+    def save(self, *, kept: bool = False) -> None:
+        """Rank 0 writes the snapshot: the state after the last whole epoch, after its metrics.
+
+        kept    not replaced by the next one
+        """
+        if not self.leads:
+            return
+        began = time.perf_counter()
+        path, tensors, facts = self.snapshot
+        self.link.wait_for_parent()
+        self.link.restore_descriptors()
+        self.best.save(durable=kept)    # first: a checkpoint's run has them
+        durable = kept or self.pace.durable_is_due()
+        checkpoint.save(path, tensors, {**facts, "kept": kept}, durable=durable)
+        self.link.emit("checkpoint", path=str(path))
+        if self.passing and self.passing != path:
+            files.remove(self.passing)
+        self.passing = None if kept else path
+        self.pace.saved(began, durable=durable)
+
+    def outcome(self) -> dict:
+        done = {name: self.snapshot[2][name] for name in ("step", "seconds")}
+        done["cpu"] = self.cpu() - self.cpu_began
+        if self.group.size > 1 and self.stopping:
+            rank = self.epoch.stop
+            done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was told to end"
+        return done
+
+    def cpu(self) -> float:
+        """CPU seconds so far: of all threads, and of the processes that step environments."""
+        return time.process_time() + (self.vec.other_cpu if self.vec is not None else 0.0)

@@ -1,4 +1,0 @@
-"""Two machines are tested in the long form only; nothing is skipped in the short one."""
-from helpers.forms import LONG
-
-collect_ignore = [] if LONG else ["test_machines.py"]
