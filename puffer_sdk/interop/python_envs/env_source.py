@@ -1,6 +1,6 @@
 """What ENV means to a command: a compiled environment, or a Python one.  ENV -> Source -> Prepared
 
-    source = sources.find("gymnasium:CartPole-v1")      # or a folder, a name, None
+    source = env_source.find("gymnasium:CartPole-v1")      # or a folder, a name, None
     source.runs_dir(None)                               # runs/gymnasium/CartPole-v1
     prepared = source.prepare({"train.seed": 7})        # built, or probed; settings resolved
     job = prepared.job(TrainJob, ...)                   # for a child process

@@ -35,7 +35,7 @@ DOING = {0: "outside its code", 1: "when it was made", 2: "in reset", 3: "in ste
 class Process:
     """One worker process.
 
-    answering   what answers its messages there, as worker.main() takes it
+    answering   what answers its messages there, as env_worker.main() takes it
     """
 
     def __init__(self, answering: str = ""):
