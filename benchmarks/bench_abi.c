@@ -83,11 +83,11 @@ int main(int argc, char** argv) {
     PufferSettings settings = {items, count};
     PufferDescription desc;
     PufferWatch watch = {0};
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferError error = {0};
     PufferVec* vec = NULL;
-    if (api->describe(&settings, &desc, error) == 0)
-        vec = api->create(&settings, NULL, envs, 1, 0, NULL, &watch, error);
-    if (!vec || api->num_envs(vec) != envs) { fprintf(stderr, "%s\n", error); return 2; }
+    if (api->describe(&settings, &desc, &error) == 0)
+        vec = api->create(&settings, NULL, envs, 1, 0, NULL, &watch, &error);
+    if (!vec || api->num_envs(vec) != envs) { fprintf(stderr, "%s\n", error.text); return 2; }
 
     size_t row = (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_F32 ? 4 : 1);
     Buffers ours = make_buffers(envs, row, desc.num_atns);

@@ -128,7 +128,9 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
         failed = outcome.first("failed")
         if not failed:
             continue
-        problem = library.explain_error(failed.text, list(facts.config.env), facts.folder)
+        problem = library.explain_error(
+            library.Refusal(failed.kind, failed.a, failed.b, failed.name, failed.text),
+            list(facts.config.env), facts.folder)
         if isinstance(problem, NoEnvs):
             printed = dict.fromkeys(outcome.stderr.splitlines())    # each try may print it
             problem.where, problem.detail = facts.folder, "\n".join(list(printed)[-5:]) or None

@@ -46,9 +46,16 @@ def number(name: str) -> int:
     return int(constants(env_header())[name])
 
 
-def error_buffer():
-    """A char[] for the text of an error."""
-    return ffi().new("char[]", number("PUFFER_ERROR_SIZE"))
+def new_error():
+    """A PufferError* that a call fills."""
+    return ffi().new("PufferError*")
+
+
+@cache
+def error_kinds() -> dict[int, str]:
+    """{1: "MISSING_KEY"}: the kinds of errors, from the header."""
+    elements = ffi().typeof("enum PufferErrorKind").elements
+    return {value: name.removeprefix("PUFFER_") for value, name in elements.items()}
 
 
 def declare(headers: Sequence[Path], include: cffi.FFI | None = None) -> cffi.FFI:

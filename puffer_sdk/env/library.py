@@ -13,7 +13,7 @@ import numpy as np
 from ..base import paths
 from ..base.errors import BuildError, NoEnvs, NotWhole, PufferError, RunError, UsageError, nearest
 from ..raylib import headers
-from .abi import error_buffer, ffi, number
+from .abi import error_kinds, ffi, new_error, number
 
 DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
 
@@ -74,7 +74,7 @@ class Library:
     def describe(self, env_settings: Mapping[str, float] | None = None) -> Description:
         """Sizes under these [env] settings. Raises UsageError, e.g. for a missing key."""
         settings = Settings(env_settings or {})
-        out, error = ffi().new("PufferDescription*"), error_buffer()
+        out, error = ffi().new("PufferDescription*"), new_error()
         if self.api.describe(settings.c, out, error):
             raise self.error(error, settings)
         text = ffi().string
@@ -92,7 +92,7 @@ class Library:
 
         watches    as VecEnv takes them
         """
-        settings, error = Settings(env_settings or {}), error_buffer()
+        settings, error = Settings(env_settings or {}), new_error()
         watch = ffi().NULL if watches is None else ffi().addressof(watches, 0)
         with self.among_resources():
             agents = self.api.agents_per_env(settings.c, watch, error)
@@ -114,11 +114,27 @@ class Library:
         finally:
             os.chdir(before)
 
-    def error(self, buffer, env: Settings, vec: Settings | None = None) -> PufferError:
-        """What the C side wrote into an error buffer, as an error to raise."""
-        text = ffi().string(buffer).decode(errors="replace")
-        asked = vec if text.startswith("missing-vec-key") and vec else env
-        return explain_error(text, asked.keys, self.folder)
+    def error(self, given, env: Settings, vec: Settings | None = None) -> PufferError:
+        """The PufferError that the C side filled, as an error to raise."""
+        seen = Refusal(given.kind, given.a, given.b, *(
+            ffi().string(field).decode(errors="replace") for field in (given.name, given.text)))
+        asked = vec if seen.kind_name == "MISSING_VEC_KEY" and vec else env
+        return explain_error(seen, asked.keys, self.folder)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A PufferError of puffer_abi.h, or the fact of that kind: why there are no envs."""
+
+    kind: int
+    a: int
+    b: int
+    name: str
+    text: str
+
+    @property
+    def kind_name(self) -> str:
+        return error_kinds()[self.kind]
 
 
 class Settings:
@@ -133,40 +149,40 @@ class Settings:
         self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
 
 
-def explain_error(text: str, keys: Sequence[str], folder: Path | None = None) -> PufferError:
-    """The C side's error, "KIND: TEXT", as an error with a hint and a rule's code, if one names it.
+def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None) -> PufferError:
+    """What the C side refused, as an error with a hint and a rule's code, if one names it.
 
     keys    that the section gives
     folder  the environment's, if known
     """
-    kind, _, rest = text.partition(": ")
-    if kind in ("missing-key", "missing-vec-key"):
-        section = "env" if kind == "missing-key" else "vec"
-        close = nearest(rest, keys)
+    kind, key = seen.kind_name, seen.name
+    if kind in ("MISSING_KEY", "MISSING_VEC_KEY"):
+        section = "env" if kind == "MISSING_KEY" else "vec"
+        close = nearest(key, keys)
         where, ini = _place_in_ini(folder, section, close)
         lacking = f"which {ini} does not give" if ini else "and there is no ini that gives it"
-        return UsageError(f"the binding reads [{section}] {rest}, {lacking}",
-                          code="PUF106", where=where, expected=f"a value for {rest}",
+        return UsageError(f"the binding reads [{section}] {key}, {lacking}",
+                          code="PUF106", where=where, expected=f"a value for {key}",
                           actual=", ".join(keys) or f"no [{section}] keys",
-                          hint=f"rename {close} to {rest}" if close
-                          else f"add to [{section}]{'' if ini else f' of {where}'}: {rest} = ...")
-    if kind == "no-envs":
-        return NoEnvs(f"{rest} made no environment",
+                          hint=f"rename {close} to {key}" if close
+                          else f"add to [{section}]{'' if ini else f' of {where}'}: {key} = ...")
+    if kind == "NO_ENVS":
+        return NoEnvs(f"{key} made no environment",
                       hint="files that it reads may be missing, or vec.total_agents is too "
                            "small for one environment")
-    if kind == "tiling":
-        problem, _, working = rest.partition("; try: ")
-        error = NotWhole("whole environments do not fill total_agents", detail=problem,
-                         hint=f"set vec.total_agents to {working}" if working else
-                         "make vec.total_agents a multiple of num_agents x num_buffers")
-        error.fits = int(working.split()[0]) if working else None
+    if kind == "NOT_WHOLE":
+        error = NotWhole("whole environments do not fill total_agents", detail=seen.text)
+        error.fits = seen.a or None
+        working = " or ".join(str(number) for number in (seen.a, seen.b) if number)
+        error.hint = f"set vec.total_agents to {working}" if working else \
+            "make vec.total_agents a multiple of num_agents x num_buffers"
         return error
-    rows = "max_agents" if "max_agents" in rest else "num_agents"
-    hints = {"agents": f"init must set {rows} to at least 1",
-             "sizes": "OBS_SIZE must be at least 1 and equal in all envs, before and after init",
-             "memory": "lower vec.total_agents"}
-    return UsageError(rest or text or "the environment could not be created",
-                      hint=hints.get(kind), code="PUF112" if kind in ("sizes", "agents") else None)
+    hints = {"NO_AGENTS": f"init must set {key} to at least 1",
+             "BAD_SIZES": "OBS_SIZE must be at least 1 and equal in all envs, before and after "
+                          "init",
+             "NO_MEMORY": "lower vec.total_agents"}
+    return UsageError(seen.text or "the environment could not be created", hint=hints.get(kind),
+                      code="PUF112" if kind in ("BAD_SIZES", "NO_AGENTS") else None)
 
 
 def _place_in_ini(folder: Path | None, section: str, key: str | None

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.errors import UsageError
 from ..base.number_limits import whole_number
 from . import abi
-from .abi import error_buffer, ffi
+from .abi import ffi, new_error
 from .blocks import available_memory, in_one_block, pointer
 from .library import Library, Settings
 from .log_means import Logs
@@ -153,7 +153,7 @@ class VecEnv(RowSpaces, Logs):
         env = Settings(env_settings)
         vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
                         "total_agents": self.num_agents})
-        error, room, seeds = error_buffer(), None, ffi().NULL
+        error, room, seeds = new_error(), None, ffi().NULL
         if self._given_seeds is not None:       # a copy for each agent, at most
             room = np.resize(self._given_seeds, self.num_agents)
             seeds = pointer("uint32_t*", room)
@@ -300,7 +300,7 @@ class VecEnv(RowSpaces, Logs):
         self._renew(env, seed, Settings(self.env_settings), abandon)
 
     def _renew(self, env: int, seed: int, settings: Settings, abandon: bool = False) -> None:
-        error = error_buffer()
+        error = new_error()
         with self.library.among_resources():
             failed = self.library.api.renew(self._handle, env, settings.c, seed, abandon,
                                             self._watch(0), error)

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 7
+#define PUFFER_ABI_VERSION 8
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   128
 #define PUFFER_MAX_LOG     64    // values that my_log may report
@@ -42,6 +42,24 @@ enum {    // what a worker is doing, for whoever watches it
 // all episodes, where the library can, and not of truncated ones alone
 #define PUFFER_KEEP_REWARDS 1
 #define PUFFER_ALL_FINALS   2
+
+enum PufferErrorKind {
+    PUFFER_FAILED,             // anything else: the text says what
+    PUFFER_MISSING_KEY,        // name: the key of [env] that the binding reads
+    PUFFER_MISSING_VEC_KEY,    // name: the same of [vec]
+    PUFFER_NO_ENVS,            // name: the function that made none
+    PUFFER_NOT_WHOLE,          // a, b: numbers near total_agents that whole envs fill, or 0
+    PUFFER_NO_AGENTS,          // name: num_agents or max_agents, which is a
+    PUFFER_BAD_SIZES,          // of observations or masks
+    PUFFER_NO_MEMORY           // a: total_agents
+};
+
+typedef struct PufferError {    // of a call that failed: programs read kind, people text
+    int32_t kind;               // PufferErrorKind
+    int64_t a, b;
+    char name[128];
+    char text[PUFFER_ERROR_SIZE];
+} PufferError;
 
 typedef struct PufferSetting {    // one key of an ini section; values are numbers
     const char* key;
@@ -96,21 +114,21 @@ typedef struct PufferApi {
     int32_t abi_version;    // PUFFER_ABI_VERSION: check it before anything else
     int32_t struct_size;    // sizeof(PufferApi)
 
-    // The shape of things under these [env] settings. 0, or -1 with a text in error
-    int32_t (*describe)(const PufferSettings* env, PufferDescription* out, char* error);
+    // The shape of things under these [env] settings. 0, or -1 with an error
+    int32_t (*describe)(const PufferSettings* env, PufferDescription* out, PufferError* error);
 
     // Rows of one env under these settings (max_agents, where the env has that field, else
-    // num_agents), read from a scratch env after init; -1 with a text in error. Where the
+    // num_agents), read from a scratch env after init; -1 with an error. Where the
     // binding makes all envs at once (MY_VEC_INIT), the rows of each, or 1 if they differ
-    int32_t (*agents_per_env)(const PufferSettings* env, PufferWatch* watch, char* error);
+    int32_t (*agents_per_env)(const PufferSettings* env, PufferWatch* watch, PufferError* error);
 
     // Creates envs until their agents fill num_buffers equal slices of total_agents exactly.
-    // NULL with a text in error when they do not tile, a key is missing, or sizes differ.
+    // NULL with an error when they do not tile, a key is missing, or sizes differ.
     // `seed` is mixed with each env's index, so neighbours play different episodes; or env_seeds
     // [total_agents] holds what env_seed(vec, e) shall be, for each env that there may be
     PufferVec* (*create)(const PufferSettings* env, const PufferSettings* vec, int32_t total_agents,
                          int32_t num_buffers, uint64_t seed, const uint32_t* env_seeds,
-                         PufferWatch* watch, char* error);
+                         PufferWatch* watch, PufferError* error);
     void (*destroy)(PufferVec* vec, PufferWatch* watch);    // c_close of each env
 
     int32_t (*num_envs)(const PufferVec* vec);
@@ -146,9 +164,9 @@ typedef struct PufferApi {
 
     // Makes one env anew, with `seed` as its own: what follows is what an env plays that was
     // created with it. The old one gets its c_close unless `abandon`; what it has logged and
-    // nobody collected goes with it. 0, or -1 with a text in error: then the old one plays on
+    // nobody collected goes with it. 0, or -1 with an error: then the old one plays on
     int32_t (*renew)(PufferVec* vec, int32_t env, const PufferSettings* settings, uint32_t seed,
-                     int32_t abandon, PufferWatch* watch, char* error);
+                     int32_t abandon, PufferWatch* watch, PufferError* error);
 
     // step of the envs in this range whose waits[env] is 0. The rewards and endings of the
     // others become 0, and nothing else of theirs changes. Not where whole_steps is 1

@@ -302,7 +302,7 @@ REPRO_FN PufferSettings repro_count(const PufferSetting* items) {
 }
 
 REPRO_FN int repro_main(const Repro* given) {
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferError error = {0};
     const char* path = getenv("PUFFER_REPRO_SCRIPT");
     repro_it = *given;
     repro_end_with_parent();
@@ -313,8 +313,8 @@ REPRO_FN int repro_main(const Repro* given) {
     repro_api = puffer_api();
     repro_guard_against_env();
     repro_watch.phase = PUFFER_INIT;
-    if (repro_api->describe(&repro_env_settings, &repro_desc, error) != 0)
-        REPRO_FAIL(REPRO_UNABLE, "cannot describe the environment: %s", error);
+    if (repro_api->describe(&repro_env_settings, &repro_desc, &error) != 0)
+        REPRO_FAIL(REPRO_UNABLE, "cannot describe the environment: %s", error.text);
     repro_watch.phase = PUFFER_IDLE;
     for (size_t i = 0; i < sizeof repro_expectations / sizeof *repro_expectations; i++) {
         if (strcmp(repro_expectations[i].name, repro_it.expect) != 0) continue;

@@ -166,15 +166,15 @@ REPRO_FN char* repro_allocate(int array, size_t bytes) {
 
 REPRO_FN ReproBatch repro_open(void) {
     ReproBatch b = {0};
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferError error = {0};
     int agents = repro_it.total_agents;
-    if (agents == 0) agents = repro_api->agents_per_env(&repro_env_settings, &repro_watch, error);
+    if (agents == 0) agents = repro_api->agents_per_env(&repro_env_settings, &repro_watch, &error);
     // The seed of env e is a hash of seed + (e + 1) x this number: so env 0 becomes env `seat`
     uint64_t seed = repro_it.seed + (uint64_t)repro_it.seat * 0x9E3779B97F4A7C15ull;
     b.vec = agents < 1 ? NULL
                        : repro_api->create(&repro_env_settings, &repro_vec_settings, agents, 1,
-                                           seed, NULL, &repro_watch, error);
-    if (!b.vec) REPRO_FAIL(REPRO_UNABLE, "cannot create the environment: %s", error);
+                                           seed, NULL, &repro_watch, &error);
+    if (!b.vec) REPRO_FAIL(REPRO_UNABLE, "cannot create the environment: %s", error.text);
     b.envs = repro_api->num_envs(b.vec);
     if (repro_it.env >= b.envs) REPRO_FAIL(REPRO_UNABLE, "there is no env %d", repro_it.env);
     b.rows = (PufferBuffers*)calloc((size_t)b.envs, sizeof *b.rows);

@@ -21,6 +21,7 @@
 #pragma once
 #include <math.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,10 +103,22 @@ typedef struct Dict {
 // A missing key must not become a NULL dereference inside the author's my_init: the
 // call that led here is abandoned instead, with the key's name as its error
 static __thread jmp_buf* puffer_escape;
-static __thread char* puffer_error;
+static __thread PufferError* puffer_error;
 
-static inline void puffer_fail(const char* what, const char* name) {
-    if (puffer_error) snprintf(puffer_error, PUFFER_ERROR_SIZE, "%s%s", what, name);
+__attribute__((format(printf, 3, 4))) static inline void puffer_refuse(PufferError* error, int kind,
+                                                                       const char* format, ...) {
+    va_list values;
+    if (!error) return;
+    memset(error, 0, sizeof *error);
+    error->kind = kind;
+    va_start(values, format);
+    vsnprintf(error->text, sizeof error->text, format, values);
+    va_end(values);
+}
+
+static inline void puffer_fail(int kind, const char* what, const char* name) {
+    puffer_refuse(puffer_error, kind, "%s: %s", what, name);
+    if (puffer_error) snprintf(puffer_error->name, sizeof puffer_error->name, "%s", name);
     if (puffer_escape) longjmp(*puffer_escape, 1);
 }
 
@@ -129,7 +142,8 @@ static inline DictItem* dict_get_unsafe(Dict* dict, const char* key) {
 
 static inline DictItem* dict_get(Dict* dict, const char* key) {
     DictItem* item = dict_get_unsafe(dict, key);
-    if (!item) puffer_fail(dict->is_vec ? "missing-vec-key: " : "missing-key: ", key);
+    if (!item)
+        puffer_fail(dict->is_vec ? PUFFER_MISSING_VEC_KEY : PUFFER_MISSING_KEY, "no such key", key);
     return item;
 }
 
@@ -137,7 +151,7 @@ static inline void dict_set(Dict* dict, const char* key, double value) {
     DictItem* item = dict_get_unsafe(dict, key);
     if (!item) {
         if (dict->size == dict->capacity) {
-            puffer_fail("too many entries in a Dict at key: ", key);
+            puffer_fail(PUFFER_FAILED, "too many entries in a Dict at key", key);
             return;
         }
         item = &dict->items[dict->size++];
@@ -313,15 +327,10 @@ static inline void puffer_at(PufferVec* vec, int32_t e, PufferWatch* watch) {
 
 PUFFER_ONCE
 
-// Behind an error text: the numbers nearest to this one that are multiples of a step
-static inline void puffer_suggest(char* error, int32_t number, int32_t step) {
-    int64_t low = number < step ? step : (int64_t)number / step * step, high = low + step;
-    size_t used = strlen(error);
-    if (low == number || number < step)
-        snprintf(error + used, PUFFER_ERROR_SIZE - used, "; try: %lld", (long long)low);
-    else
-        snprintf(error + used, PUFFER_ERROR_SIZE - used, "; try: %lld or %lld", (long long)low,
-                 (long long)high);
+// The multiples of a step that are nearest to this number: what would fit
+static inline void puffer_suggest(PufferError* error, int32_t number, int32_t step) {
+    error->a = number < step ? step : (int64_t)number / step * step;
+    error->b = error->a == number || number < step ? 0 : error->a + step;
 }
 
 // OBS_SIZE as only [env] makes it, before init
@@ -338,7 +347,7 @@ static int puffer_described_size(Dict* kwargs) {
 }
 
 static int32_t puffer_describe(const PufferSettings* settings, PufferDescription* out,
-                               char* error) {
+                               PufferError* error) {
     Dict* volatile kwargs = puffer_dict_from(settings, 8);
     Dict* volatile logs = create_dict(PUFFER_MAX_LOG);
     jmp_buf escape;
@@ -387,10 +396,17 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
     return status;
 }
 
+#define puffer_no_rows(error, rows, ...)                                                           \
+    do {                                                                                           \
+        puffer_refuse(error, PUFFER_NO_AGENTS, __VA_ARGS__);                                       \
+        (error)->a = (rows);                                                                       \
+        snprintf((error)->name, sizeof((error)->name), PUFFER_TEXT(PUFFER_ROWS));                  \
+    } while (0)
+
 enum { PUFFER_PROBED = 64 };    // agents that my_vec_init makes envs for, to see their size
 
 static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch* watch,
-                                     char* error) {
+                                     PufferError* error) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     Dict* volatile kwargs = puffer_dict_from(settings, 8);
     Env* volatile env = NULL;
@@ -428,9 +444,7 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
         env->num_agents = 1;
         my_init(env, kwargs);    // what it allocates is small, and c_close wants a reset env
         agents = env->PUFFER_ROWS;
-        if (agents < 1)
-            snprintf(error, PUFFER_ERROR_SIZE, "agents: " PUFFER_TEXT(PUFFER_ROWS) " is %d",
-                     agents);
+        if (agents < 1) puffer_no_rows(error, agents, PUFFER_TEXT(PUFFER_ROWS) " is %d", agents);
     }
 #endif
     puffer_escape = NULL;
@@ -463,16 +477,16 @@ static void puffer_free_vec(PufferVec* vec) {
     free(vec);
 }
 
-static bool puffer_has_rows(const Env* env, int32_t e, char* error) {
+static bool puffer_has_rows(const Env* env, int32_t e, PufferError* error) {
     if (env->PUFFER_ROWS > 0) return true;
-    snprintf(error, PUFFER_ERROR_SIZE, "agents: env %d has " PUFFER_TEXT(PUFFER_ROWS) " = %d", e,
-             env->PUFFER_ROWS);
+    puffer_no_rows(error, env->PUFFER_ROWS, "env %d has " PUFFER_TEXT(PUFFER_ROWS) " = %d", e,
+                   env->PUFFER_ROWS);
     return false;
 }
 
 #ifdef MY_VEC_INIT
 static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwargs,
-                               Dict* vec_kwargs, PufferWatch* watch, char* error) {
+                               Dict* vec_kwargs, PufferWatch* watch, PufferError* error) {
     uint32_t vec_rand = vec->env_seeds[0];
     watch->env = 0;
     puffer_rand_state = &vec_rand;
@@ -481,12 +495,13 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
                             vec_kwargs, kwargs);
     vec->num_envs = count;
     if (!vec->envs || count < 1) {
-        snprintf(error, PUFFER_ERROR_SIZE, "no-envs: my_vec_init");
+        puffer_refuse(error, PUFFER_NO_ENVS, "my_vec_init made no environment");
+        snprintf(error->name, sizeof error->name, "my_vec_init");
         return false;
     }
     if (count > vec->total_agents) {
-        snprintf(error, PUFFER_ERROR_SIZE, "tiling: my_vec_init made %d envs for %d agents", count,
-                 vec->total_agents);
+        puffer_refuse(error, PUFFER_NOT_WHOLE, "my_vec_init made %d envs for %d agents", count,
+                      vec->total_agents);
         return false;
     }
     for (int e = 0; e < count; e++) {
@@ -500,10 +515,11 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
         vec->first_row[e + 1] = vec->first_row[e] + env->PUFFER_ROWS;
     }
     if (vec->first_row[count] != vec->total_agents) {
-        snprintf(error, PUFFER_ERROR_SIZE,
-                 "tiling: my_vec_init made envs with %d agents in all, "
-                 "total_agents is %d; try: %d",
-                 vec->first_row[count], vec->total_agents, vec->first_row[count]);
+        puffer_refuse(error, PUFFER_NOT_WHOLE,
+                      "my_vec_init made envs with %d agents in all, "
+                      "total_agents is %d",
+                      vec->first_row[count], vec->total_agents);
+        error->a = vec->first_row[count];
         return false;
     }
     for (int b = 0, next = 0; b < vec->view.buffers; b++) {
@@ -512,10 +528,10 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
         bool inside = start == next && envs > 0 && end <= count;
         int rows = inside ? vec->first_row[end] - vec->first_row[start] : 0;
         if (!inside || rows != vec->view.agents_per_buffer) {
-            snprintf(error, PUFFER_ERROR_SIZE,
-                     "tiling: my_vec_init gives buffer %d the envs "
-                     "%d to %d, which must follow on env %d and hold %d agents",
-                     b, start, end - 1, next - 1, vec->view.agents_per_buffer);
+            puffer_refuse(error, PUFFER_NOT_WHOLE,
+                          "my_vec_init gives buffer %d the envs "
+                          "%d to %d, which must follow on env %d and hold %d agents",
+                          b, start, end - 1, next - 1, vec->view.agents_per_buffer);
             return false;
         }
         next = end;
@@ -524,13 +540,13 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
 }
 #else
 static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwargs,
-                               Dict* vec_kwargs, PufferWatch* watch, char* error) {
+                               Dict* vec_kwargs, PufferWatch* watch, PufferError* error) {
     (void)given, (void)vec_kwargs;
     // Room for one env an agent: pages that no env uses are never touched
     vec->envs = (Env*)calloc((size_t)vec->total_agents, sizeof(Env));
     if (!vec->envs) {
-        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for %d envs of %zu bytes",
-                 vec->total_agents, sizeof(Env));
+        puffer_refuse(error, PUFFER_NO_MEMORY, "no room for %d envs of %zu bytes",
+                      vec->total_agents, sizeof(Env));
         return false;
     }
     int per_buffer = vec->view.agents_per_buffer;
@@ -553,10 +569,10 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
         vec->view.buffer_env_counts[b] = vec->num_envs - vec->view.buffer_env_starts[b];
         if (row != begin + per_buffer) {
             int last = vec->envs[vec->num_envs - 1].PUFFER_ROWS;
-            snprintf(error, PUFFER_ERROR_SIZE,
-                     "tiling: buffer %d has room for %d agents, but "
-                     "whole envs (the last has %d agents) fill %d",
-                     b, per_buffer, last, row - begin);
+            puffer_refuse(error, PUFFER_NOT_WHOLE,
+                          "buffer %d has room for %d agents, but "
+                          "whole envs (the last has %d agents) fill %d",
+                          b, per_buffer, last, row - begin);
             bool uniform = true;
             for (int e = 0; e < vec->num_envs; e++) uniform &= vec->envs[e].PUFFER_ROWS == last;
             if (uniform) puffer_suggest(error, vec->total_agents, last * vec->view.buffers);
@@ -586,19 +602,19 @@ static void puffer_destroy(PufferVec* vec, PufferWatch* watch) {
 
 static PufferVec* puffer_create(const PufferSettings* settings, const PufferSettings* vec_settings,
                                 int32_t total_agents, int32_t num_buffers, uint64_t seed,
-                                const uint32_t* env_seeds, PufferWatch* watch, char* error) {
+                                const uint32_t* env_seeds, PufferWatch* watch, PufferError* error) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     if (total_agents < 1 || num_buffers < 1 || total_agents % num_buffers) {
         int32_t agents = puffer_agents_per_env(settings, watch, error);
         if (agents < 1) return NULL;
-        snprintf(error, PUFFER_ERROR_SIZE, "tiling: %d agents cannot be cut into %d equal buffers",
-                 total_agents, num_buffers);
+        puffer_refuse(error, PUFFER_NOT_WHOLE, "%d agents cannot be cut into %d equal buffers",
+                      total_agents, num_buffers);
         puffer_suggest(error, total_agents, agents * (num_buffers < 1 ? 1 : num_buffers));
         return NULL;
     }
     PufferVec* volatile vec = (PufferVec*)calloc(1, sizeof(PufferVec));
     if (!vec) {
-        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for anything");
+        puffer_refuse(error, PUFFER_NO_MEMORY, "no room for anything");
         return NULL;
     }
     size_t rows = (size_t)total_agents;
@@ -627,7 +643,7 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
         || !vec->truncations || !vec->adjacent || !vec->masks || !vec->finals || !vec->has_final
         || !vec->spare_finals || !vec->alive || !vec->spare_alive || !vec->view.buffer_env_starts
         || !vec->view.buffer_env_counts) {
-        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for %d agents", total_agents);
+        puffer_refuse(error, PUFFER_NO_MEMORY, "no room for %d agents", total_agents);
         puffer_free_vec(vec);
         return NULL;
     }
@@ -650,10 +666,10 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
         for (int32_t e = 0; good && e < vec->num_envs; e++) {
             int size = puffer_obs_size(&vec->envs[e]);
             if (size < 1 || size != vec->obs_size) {
-                snprintf(error, PUFFER_ERROR_SIZE,
-                         "sizes: OBS_SIZE is %d by the settings alone "
-                         "and %d in env %d after init",
-                         vec->obs_size, size, e);
+                puffer_refuse(error, PUFFER_BAD_SIZES,
+                              "OBS_SIZE is %d by the settings alone "
+                              "and %d in env %d after init",
+                              vec->obs_size, size, e);
                 good = false;
             }
 #ifdef ACTION_MASK_AT
@@ -661,10 +677,10 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
             int at = (int)(ACTION_MASK_AT);
             (void)env;
             if (at < 0 || at + puffer_mask_size > size) {
-                snprintf(error, PUFFER_ERROR_SIZE,
-                         "sizes: ACTION_MASK_AT is %d, and %d actions from there on do not fit "
-                         "into %d observations",
-                         at, puffer_mask_size, size);
+                puffer_refuse(error, PUFFER_BAD_SIZES,
+                              "ACTION_MASK_AT is %d, and %d actions from there on do not fit "
+                              "into %d observations",
+                              at, puffer_mask_size, size);
                 good = false;
             }
 #endif
@@ -978,9 +994,10 @@ PUFFER_ONCE
 //------------------------------------------------------------------------------------
 #ifdef MY_VEC_INIT
 static int32_t puffer_renew(PufferVec* vec, int32_t e, const PufferSettings* settings,
-                            uint32_t seed, int32_t abandon, PufferWatch* watch, char* error) {
+                            uint32_t seed, int32_t abandon, PufferWatch* watch,
+                            PufferError* error) {
     (void)vec, (void)e, (void)settings, (void)seed, (void)abandon, (void)watch;
-    snprintf(error, PUFFER_ERROR_SIZE, "renew: my_vec_init makes all envs at once");
+    puffer_refuse(error, PUFFER_FAILED, "my_vec_init makes all envs at once");
     return -1;
 }
 #else
@@ -1028,23 +1045,23 @@ static void puffer_close_old(PufferVec* vec, int32_t e, const Env* old, uint32_t
     vec->rand_states[e] = begun;
 }
 
-static bool puffer_fits(PufferVec* vec, int32_t e, char* error) {
+static bool puffer_fits(PufferVec* vec, int32_t e, PufferError* error) {
     Env* env = &vec->envs[e];
     int rows = env->PUFFER_ROWS, wanted = vec->first_row[e + 1] - vec->first_row[e];
     if (rows == wanted && puffer_obs_size(env) == vec->obs_size) return true;
-    snprintf(error, PUFFER_ERROR_SIZE,
-             "renew: env %d has %d agents and %d observations, not %d and %d", e, rows,
-             puffer_obs_size(env), wanted, vec->obs_size);
+    puffer_refuse(error, PUFFER_FAILED, "env %d has %d agents and %d observations, not %d and %d",
+                  e, rows, puffer_obs_size(env), wanted, vec->obs_size);
     return false;
 }
 
 static int32_t puffer_renew(PufferVec* vec, int32_t e, const PufferSettings* settings,
-                            uint32_t seed, int32_t abandon, PufferWatch* watch, char* error) {
+                            uint32_t seed, int32_t abandon, PufferWatch* watch,
+                            PufferError* error) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     Env* env = &vec->envs[e];
     Env* volatile beside = (Env*)malloc(2 * sizeof(Env));    // the old one, and room
     if (!beside) {
-        snprintf(error, PUFFER_ERROR_SIZE, "memory: no room for a second env");
+        puffer_refuse(error, PUFFER_NO_MEMORY, "no room for a second env");
         return -1;
     }
     Dict* volatile kwargs = puffer_dict_from(settings, 8);

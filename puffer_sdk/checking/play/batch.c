@@ -31,11 +31,11 @@ static char* allocate_guarded(int array, int env, size_t bytes, int layout) {
 
 Batch batch_open(int how) {
     Batch b = {.envs = options.envs, .agents = options.agents * options.envs};
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferError error = {0};
     b.vec = api->create(&options.env, &options.vec, b.agents, 1,
-                        options.seed + (uint64_t)options.reseed * 7919u, NULL, &watch, error);
+                        options.seed + (uint64_t)options.reseed * 7919u, NULL, &watch, &error);
     if (!b.vec) {
-        fail(error);
+        refuse(&error);
     }
     b.envs = api->num_envs(b.vec);
     b.first = calloc((size_t)b.envs, sizeof *b.first);

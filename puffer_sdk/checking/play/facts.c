@@ -132,10 +132,17 @@ Stack stack_here(void) {
     return stack;
 }
 
-void fail(const char* text) {
-    fact(failed, .text = text);
+void refuse(const PufferError* error) {
+    fact(failed, .text = error->text, .kind = error->kind, .a = error->a, .b = error->b,
+         .name = error->name);
     finished = true;
     _exit(3);
+}
+
+void fail(const char* text) {
+    PufferError error = {.kind = PUFFER_FAILED};
+    snprintf(error.text, sizeof error.text, "%s", text);
+    refuse(&error);
 }
 
 void finish(void) {

@@ -56,9 +56,10 @@ typedef struct Stack {    // return addresses, innermost first
     fact(kind, .phase = phase_name(watch.phase), .env = watch.env, .step = watch.step,             \
          .seed = watch.seed, .stack = stack_here(), __VA_ARGS__)
 
-extern volatile bool finished;    // the last fact was written
-void fail(const char* text);      // the harness cannot go on: not the env's fault
-void finish(void);                // the last fact; ends the process
-void silence_facts(void);         // in a fork: none of its facts are written
+extern volatile bool finished;            // the last fact was written
+void refuse(const PufferError* error);    // the env cannot be made
+void fail(const char* text);              // the harness cannot go on: not the env's fault
+void finish(void);                        // the last fact; ends the process
+void silence_facts(void);                 // in a fork: none of its facts are written
 const char* phase_name(int phase);
 Stack stack_here(void);

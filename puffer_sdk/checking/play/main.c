@@ -155,9 +155,9 @@ int main(int count, char** words) {
     }
     guard_against_env();
     watch.phase = PUFFER_INIT;
-    char error[PUFFER_ERROR_SIZE] = "";
-    if (api->describe(&options.env, &desc, error) != 0) {
-        fail(error);
+    PufferError error = {0};
+    if (api->describe(&options.env, &desc, &error) != 0) {
+        refuse(&error);
     }
     watch.phase = PUFFER_IDLE;
     for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++) {

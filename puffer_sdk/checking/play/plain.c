@@ -15,11 +15,11 @@ enum { MOST_AGENTS = 256 };    // that are tried for a MY_VEC_INIT
 // A MY_VEC_INIT decides for itself how many agents it takes. The fewest, or those of [vec]: each
 // number is tried in a process of its own, as what a failed try has allocated is not freed
 static int smallest_tiling(void) {
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferError error = {0};
     for (int total = 1; total <= MOST_AGENTS; total++) {
         bool good = false;
         if (in_fork(&good)) {
-            _exit(!api->create(&options.env, &options.vec, total, 1, 0, NULL, &watch, error));
+            _exit(!api->create(&options.env, &options.vec, total, 1, 0, NULL, &watch, &error));
         }
         if (good) {
             return total;
@@ -64,14 +64,14 @@ static int64_t resident_bytes(void) {
 }
 
 void experiment_probe(void) {
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferError error = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);    // what the env prints is shown where it cannot be made
     watch.phase = PUFFER_INIT;
     double init = cpu_seconds();    // the first: it may make what all share
-    int agents = options.seek ? 1 : api->agents_per_env(&options.env, &watch, error);
+    int agents = options.seek ? 1 : api->agents_per_env(&options.env, &watch, &error);
     init = cpu_seconds() - init;
     if (agents < 1) {
-        fail(error);
+        refuse(&error);
     }
     watch.phase = PUFFER_IDLE;
     options.agents = options.seek ? smallest_tiling() : agents;

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 void experiment_setting(void) {
-    char error[PUFFER_ERROR_SIZE] = "";
+    PufferError error = {0};
     watch.phase = PUFFER_INIT;
-    int agents = api->agents_per_env(&options.env, &watch, error);
+    int agents = api->agents_per_env(&options.env, &watch, &error);
     watch.phase = PUFFER_IDLE;
     if (agents < 1) {
-        fail(error);    // the env refuses: that is as it should be
+        refuse(&error);    // the env refuses: that is as it should be
     }
     options.agents = agents > 1 ? agents : options.agents;
     Batch b = batch_open(GUARD_HIGH);
