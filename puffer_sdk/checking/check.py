@@ -129,7 +129,7 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
         if not failed:
             continue
         problem = library.explain_error(
-            library.Refusal(failed.kind, failed.a, failed.b, failed.name, failed.text),
+            library.Refusal(failed.reason, failed.a, failed.b, failed.name, failed.text),
             list(facts.config.env), facts.folder)
         if isinstance(problem, NoEnvs):
             printed = dict.fromkeys(outcome.stderr.splitlines())    # each try may print it

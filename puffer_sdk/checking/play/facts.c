@@ -133,7 +133,7 @@ Stack stack_here(void) {
 }
 
 void refuse(const PufferError* error) {
-    fact(failed, .text = error->text, .kind = error->kind, .a = error->a, .b = error->b,
+    fact(failed, .text = error->text, .reason = error->kind, .a = error->a, .b = error->b,
          .name = error->name);
     finished = true;
     _exit(3);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "puffer_abi.h"
 
 enum { MAX_STACK = 48 };
 

@@ -2,8 +2,8 @@
  *
  *     harness EXPERIMENT library=PATH facts=PATH seed=0 agents=1 envs=8 steps=4096 set.size=11
  *
- * One process runs one experiment on one environment's library. It appends facts
- * (facts.def) to PATH, one JSON object a line; the rules (Python) decide what is a fault. The environment's
+ * One process runs one experiment on one environment's library. It appends facts (facts.def) to
+ * PATH, one JSON object a line; the rules (Python) decide what is a fault. The environment's
  * crashes, exits and hangs end this process and no other. It holds a raylib of zeros, and is
  * compiled once per machine and once more with sanitizers.
  *
