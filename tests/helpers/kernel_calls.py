@@ -66,11 +66,11 @@ def heads_of(sizes):
     heads = ffi().new("Heads*")
     heads.count, heads.outputs = len(sizes), sum(sizes)
     heads.continuous = sum(width == 1 for width in sizes)
-    column = dim = 0
+    column = index = 0
     for number, width in enumerate(sizes):
         heads.width[number], heads.column[number] = width, column
-        heads.dim[number] = dim if width == 1 else -1
-        column, dim = column + width, dim + (width == 1)
+        heads.logstd_index[number] = index if width == 1 else -1
+        column, index = column + width, index + (width == 1)
     return heads
 
 

@@ -457,7 +457,7 @@ def loss_case(kind, S, T, masked, N=9):
              "returns": rollout["returns"][at]}
     repeated = np.array([row in rows[:s] for s, row in enumerate(rows)], np.uint8)
     return sizes, rows, at, out, logstd, mask, batch, {
-        **rollout, "rows": rows, "q": q, "repeated": repeated, "results": results,
+        **rollout, "rows": rows, "importance": q, "repeated": repeated, "results": results,
         "masks": mask, "logstd": logstd, "live": None}
 
 

@@ -217,7 +217,7 @@ def test_ranks_shuffle_and_draw_by_numbers_of_their_own(cuda):
 
 
 @pytest.mark.parametrize("N, S", [(5, 3), (300, 70)])
-def test_minibatches_are_dealt_from_decks(cuda, N, S):
+def test_minibatches_are_dealt_from_orders(cuda, N, S):
     passes = 3
     orders = np.stack([np.random.default_rng(each).permutation(N) for each in range(passes)])
     flat, seen = orders.ravel(), []

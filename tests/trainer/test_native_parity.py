@@ -52,7 +52,7 @@ CASES = {
     "agents that come and go": dict(
         vec=dict(num_agents=17, alive=True, truncate_chance=0.8, finals=True), replay_ratio=2.0,
         num_layers=2, minibatch_size=7 * 6, total_timesteps=17 * 7 * 20),
-    "agents that come and go, masked bytes, decks": dict(
+    "agents that come and go, masked bytes, dealt": dict(
         sizes=(1, 3, 1), vec=dict(num_agents=11, alive=True, mask=True, **BYTES), prio_alpha=0.0,
         replay_ratio=1.7, minibatch_size=7 * 5, total_timesteps=11 * 7 * 20),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
