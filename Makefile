@@ -11,6 +11,7 @@
 #                 docs/data/fuzz.json. Without MINUTES the counts of tools/fuzz.py, hours; Ctrl-C
 #                 ends one kind of files with what there is
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two
+#   make size     lines and bytes of tracked text, by room
 #   make format   clang-format over our C, ruff over our Python
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
 #   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/data/benchmarks-gpu.json
@@ -38,7 +39,7 @@ TORCHRL ?= torchrl==0.14.1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test quick test-long mutants fuzz format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
-        lint clean container-test
+        size lint clean container-test
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -61,6 +62,9 @@ mutants: deps $(VENV)/.dev $(VENV)/.torch
 
 fuzz: deps $(VENV)/.dev
 	@$(BIN)/python tools/fuzz.py $(or $(MINUTES),--full)
+
+size: $(VENV)/.base
+	@$(BIN)/python tools/size.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
