@@ -87,7 +87,7 @@ typedef struct PufferTrainerConfig {
 
     int32_t agents;                         // N, this rank's part
     int32_t horizon;                        // T; 0 makes a trainer that can only act
-    int32_t obs_dtype;                      // PUFFER_U8 or PUFFER_F32
+    int32_t obs_dtype;                      // PUFFER_U8, PUFFER_F32 or PUFFER_I32
     int32_t obs_size;                       // D
     int32_t num_atns;                       // K
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
@@ -187,7 +187,7 @@ typedef struct PufferTrainerTensor {    // memory that stays where it is; CUDA: 
     const char* name;
     void* data;
     int32_t kind;     // PUFFER_WEIGHT, PUFFER_OPTIMIZER or PUFFER_ROLLOUT
-    int32_t dtype;    // PUFFER_U8 or PUFFER_F32
+    int32_t dtype;    // PUFFER_U8, PUFFER_F32 or PUFFER_I32
     int32_t dims;
     int64_t shape[PUFFER_TRAINER_DIMS];
     int64_t strides[PUFFER_TRAINER_DIMS];    // in bytes

@@ -26,6 +26,7 @@ KERNEL_INLINE void note_fault(CudaFault* fault, int t, int row, int kind) {
 }
 
 KERNEL_INLINE float obs_float(const void* obs, int dtype, int64_t at) {
+    if (dtype == CUDA_I32) return (float)((const int32_t*)obs)[at];    // to the nearest float
     return dtype == CUDA_F32 ? ((const float*)obs)[at] : (float)((const uint8_t*)obs)[at];
 }
 

@@ -44,7 +44,7 @@ extern "C" {
 #define CUDA_CHUNK    4096    // weights whose squares are one part
 #define CUDA_TOTALS   3       // numbers that a GPU says of its part of a minibatch
 
-enum { CUDA_U8, CUDA_F32 };    // number formats of observations, as in puffer_trainer.h
+enum { CUDA_U8, CUDA_F32, CUDA_I32 };    // number formats of observations, as in puffer_trainer.h
 enum { CUDA_BAD_OUTPUT = 1, CUDA_BAD_REWARD, CUDA_BAD_MASK, CUDA_BAD_FINAL };
 
 // The kernels, what they take, and what their threads or blocks are spread over

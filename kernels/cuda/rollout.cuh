@@ -24,7 +24,7 @@ CUDA_KERNEL(final_obs_keep, FinalObsKeepArgs) {
         if (slot < 0 || !has_lived(a.live, a.first, row, a.T, t)) continue;
         int64_t agent = (int64_t)slot * a.N + a.first + row, to = agent * a.D + d;
         if (a.obs_dtype == CUDA_U8) ((uint8_t*)a.kept_obs)[to] = ((const uint8_t*)a.final_obs)[i];
-        else ((float*)a.kept_obs)[to] = ((const float*)a.final_obs)[i];
+        else ((uint32_t*)a.kept_obs)[to] = ((const uint32_t*)a.final_obs)[i];
         if (d == 0) a.kept_ticks[agent] = t - 1;
     }
     CUDA_EACH(i, t ? a.rows * a.size : 0) {
@@ -84,7 +84,7 @@ CUDA_KERNEL(tick_begin, TickBeginArgs) {
         if (t == T) continue;
         if (a.obs_dtype == CUDA_U8)
             ((uint8_t*)a.stored_obs)[to] = blind ? (uint8_t)0 : ((const uint8_t*)a.obs)[from];
-        else ((float*)a.stored_obs)[to] = blind ? 0.0f : ((const float*)a.obs)[from];
+        else ((uint32_t*)a.stored_obs)[to] = blind ? 0u : ((const uint32_t*)a.obs)[from];
     }
 }
 

@@ -16,6 +16,12 @@ SCALARS = {
     "long long": (-2**53, 2**53), "unsigned long long": (0, 2**53),
     "float": (-3.4028235e38, 3.4028235e38), "double": (-1.7e308, 1.7e308),
 }
+# how the rows of observations are read -> OBS_TENSOR_T of their pointer
+OBS_TENSORS = {"u8": "ByteTensor", "f32": "FloatTensor", "i32": "IntTensor",
+               "bf16": "PrecisionTensor"}
+OBS_NAMES = {"u8": "uint8", "f32": "float32", "i32": "int32"}       # NumPy's
+OBS_UNITS = {"u8": "bytes", "f32": "floats", "i32": "ints"}
+NARROW = "unsigned short *"         # of observations in 16 bits: bf16
 SEEDED = ("unsigned int", "unsigned long", "unsigned long long")    # states of a generator
 
 
@@ -82,7 +88,7 @@ class Spec:
     fields: tuple[CField, ...]          # of the env struct
     log_fields: tuple[CField, ...]      # of Log
     functions: dict[str, tuple[str, int]]   # c_step -> (file, line)
-    obs_dtype: str                      # "u8" or "f32"
+    obs_dtype: str                      # of a row, as callers have it: "u8", "f32" or "i32"
     obs_size: str | None                # text of OBS_SIZE
     obs_count: int | None               # its value, when it is a constant
     act_sizes: str | None               # text of ACT_SIZES
@@ -118,9 +124,20 @@ class Spec:
         found = [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
                  if getattr(self, f"has_{name}")]
         found += [] if self.has_rng else ["-DPUFFER_NO_RNG"]
+        found += ["-DPUFFER_NARROW"] if self.is_narrow else []
         found += ["-DPUFFER_LOG_READS_STATE"] if self.log_reads_state else []
         return found + ([f"-DPUFFER_MASK_SIZE={self.mask_size}"]
                         if self.mask_at and self.mask_size else [])
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the env writes its observations as bf16; its rows are floats nevertheless."""
+        return any(field.name == "observations" and field.type == NARROW for field in self.fields)
+
+    @property
+    def obs_tensor(self) -> str:
+        """OBS_TENSOR_T of its observations."""
+        return OBS_TENSORS["bf16" if self.is_narrow else self.obs_dtype]
 
     @property
     def has_rng(self) -> bool:

@@ -7,6 +7,7 @@ import click
 
 from ..base import ui
 from ..base.errors import PufferError
+from ..base.spec import OBS_UNITS
 from ..interop.python_envs import env_source
 from ..settings import inifile
 from ..settings.config import sized_for_a_gpu
@@ -135,7 +136,7 @@ def _print_sizes(config: Config, sizes) -> None:
 
 def _print_row(spec, row) -> None:
     """What an agent observes and does, by the names of the author."""
-    kind = "bytes" if spec.obs_dtype == "u8" else "floats"
+    kind = OBS_UNITS[spec.obs_dtype]
     ui.out("\nobservation", style="bold")
     whole = row.whole.described if row.whole else ""
     ui.out(f"  {row.size} {kind}" + (f": {whole}" if whole else ""))

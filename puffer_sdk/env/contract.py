@@ -13,16 +13,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from ..base.spec import NARROW, OBS_TENSORS
+
 FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
-OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
-TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32", "PrecisionTensor": "f32"}  # OBS_TENSOR_T
+OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32", "int *": "i32"}
+PRECISION = "PrecisionTensor"       # of the network's precision: floats, or bf16 in 16 bits
+TENSORS = {"ByteTensor": ("u8",), "FloatTensor": ("f32",), "IntTensor": ("i32",),
+           PRECISION: ("f32", "bf16")}      # OBS_TENSOR_T -> what observations may be
 BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
                   "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT",
                   "MY_USES_PERM", "MY_USES_TAGS")
 MACROS = ("OBS_SIZE", "ACT_SIZES", "NUM_ATNS", "OBS_TENSOR_T", "ACTION_MASK_AT")  # that are read
 REQUIRED = {                        # field -> types that will do, and how to write the first
     "log": ((), "Log log;"),       # the types of Log are looked up
-    "observations": (tuple(OBS_TYPES), "unsigned char* observations;  (or float*)"),
+    "observations": (tuple(OBS_TYPES), "unsigned char* observations;  (or float*, int*)"),
     "actions": (("float *",), "float* actions;"),
     "rewards": (("float *",), "float* rewards;"),
     "terminals": (("float *",), "float* terminals;"),
@@ -79,6 +83,24 @@ def wrong_mask_place(at: int | None, widths: Sequence[int] | None, size: int | N
     if None in (at, widths, size) or 0 <= at <= size - sum(widths):
         return None
     return f"the {sum(widths)} actions of ACTION_MASK_AT lie outside the observation"
+
+
+def wrong_tensor(declared: str, points_to: str) -> tuple[str, str] | None:
+    """What is wrong with OBS_TENSOR_T, and what was expected. points_to: observations' type."""
+    kinds = TENSORS.get(declared)
+    actual = "bf16" if points_to == NARROW else OBS_TYPES.get(points_to)
+    if kinds is None:
+        return f"{declared} is not an observation type here", f"one of {', '.join(TENSORS)}"
+    if actual is None or actual in kinds:
+        return None
+    return "OBS_TENSOR_T is not the type that observations points to", OBS_TENSORS[actual]
+
+
+def why_its_type(name: str, kind: str) -> str:
+    """Why a field of this type will not do."""
+    if name == "observations" and kind == NARROW:
+        return f"16 bits are read as bf16, where a binding.c says OBS_TENSOR_T {PRECISION}"
+    return "other types are not converted: the trainer's buffers have exactly this type"
 
 
 def wrong_coming(types: Mapping[str, str]) -> list[tuple[str, str]]:

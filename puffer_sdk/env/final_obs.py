@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..base import paths
-from ..base.spec import FinalObs
+from ..base.spec import NARROW, FinalObs
 from . import syntax
 from .syntax import Node, Pointers
 
@@ -34,6 +34,8 @@ def wrong_field(types: Mapping[str, str]) -> str | None:
         return None
     if types.get("truncations") != TRUNCATIONS:
         return f"the field '{FIELD}' is for truncated episodes, and there is no field 'truncations'"
+    if types[FIELD] == NARROW:
+        return f"the field '{FIELD}' has 16 bits, and is read as floats"
     if types[FIELD] != types.get("observations"):
         return f"the field '{FIELD}' has another type than observations"
     return None
@@ -49,6 +51,8 @@ def find(functions: Mapping[str, object], struct: str, types: Mapping[str, str]
     """
     if types.get("truncations") != TRUNCATIONS:
         return {}
+    if types.get("observations") == NARROW:
+        return {"no_final_obs": "observations of 16 bits are converted behind c_step"}
     found = FinalObs(None) if FIELD in types else look(functions, struct)
     return {"no_final_obs" if isinstance(found, str) else "final_obs": found}
 

@@ -15,7 +15,7 @@ from ..base.errors import BuildError, NoEnvs, NotWhole, PufferError, RunError, U
 from ..raylib import headers
 from .abi import error_kinds, ffi, new_error, number
 
-DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32)}
+DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32), 2: np.dtype(np.int32)}
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Description:
     """What an environment looks like under given settings."""
 
     name: str
-    obs_dtype: np.dtype         # uint8 or float32
+    obs_dtype: np.dtype         # uint8, float32 or int32
     obs_size: int               # D
     act_sizes: tuple[int, ...]  # head widths, 1 = continuous
     mask_size: int

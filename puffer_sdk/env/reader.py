@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
-from ..base.spec import CField, Remark, Spec
+from ..base.spec import NARROW, OBS_TENSORS, CField, Remark, Spec
 from . import contract, dialects, final_obs, probe
 from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 from .source import Source
@@ -179,6 +179,8 @@ class Reader(Source):
             if unasked.get(name):
                 continue
             good = good or tuple(self.logs) or ("Log", "struct Log")
+            if name == "observations" and "OBS_TENSOR_T" in self.macros:
+                good = (*good, NARROW)      # whether it fits, check_tensor_type says
             if name not in types:
                 self.absent.add(name)
                 self.problem("PUF102", f"{self.struct_title()} has no field '{name}'",
@@ -191,8 +193,7 @@ class Reader(Source):
                     + ": it is that of an older PufferLib" * bool(older),
                     lines[name], expected=how.replace(";", ""), actual=types[name],
                     hint=f"{dialects.upgrade(self.name)} rewrites it, and the lines that use it"
-                    if older else "integers and doubles are not converted: the trainer's "
-                    "buffers have exactly this type")
+                    if older else contract.why_its_type(name, types[name]))
         if types.get("truncations", "float *") != "float *":
             self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
                            lines["truncations"], expected="float* truncations;",
@@ -344,15 +345,8 @@ class Reader(Source):
             self.check_tensor_is_declared(types)
             return
         declared = self.macros["OBS_TENSOR_T"][0]
-        kind = TENSORS.get(declared)
-        actual = OBS_TYPES.get(types.get("observations", ""))
-        place = self.macro_place("OBS_TENSOR_T")
-        if kind is None:
-            self.problem("PUF103", f"{declared} is not an observation type here", place,
-                         expected="ByteTensor or FloatTensor", actual=declared)
-        elif actual and kind != actual:
-            self.problem("PUF103", "OBS_TENSOR_T is not the type that observations points to",
-                         place, expected="ByteTensor" if actual == "u8" else "FloatTensor",
+        if wrong := contract.wrong_tensor(declared, types.get("observations", "")):
+            self.problem("PUF103", wrong[0], self.macro_place("OBS_TENSOR_T"), expected=wrong[1],
                          actual=declared)
 
     def check_tensor_is_declared(self, types: dict[str, str]) -> None:
@@ -360,7 +354,7 @@ class Reader(Source):
         if not self.binding:
             return
         self.absent.add("OBS_TENSOR_T")
-        tensor = "ByteTensor" if OBS_TYPES.get(types.get("observations")) == "u8" else "FloatTensor"
+        tensor = OBS_TENSORS[OBS_TYPES.get(types.get("observations"), "f32")]
         self.problem("PUF103", "the binding does not define OBS_TENSOR_T: it is that of an older "
                      "PufferLib", self.place_of_include() or self.binding.name,
                      expected=f'#define OBS_TENSOR_T {tensor}, above #include "vecenv.h"',

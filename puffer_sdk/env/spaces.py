@@ -134,9 +134,10 @@ def _box(low: np.ndarray, high: np.ndarray, shape: tuple[int, ...], about: Descr
 
 def bounds(about: Description, row: ObsSpec | None) -> tuple[np.ndarray, np.ndarray]:
     """(D,) each, in the row's own type: what is declared, else all that the type holds."""
-    bytes_ = about.obs_dtype == np.uint8
-    low = np.full(about.obs_size, 0 if bytes_ else -np.inf, about.obs_dtype)
-    high = np.full(about.obs_size, 255 if bytes_ else np.inf, about.obs_dtype)
+    kind = about.obs_dtype
+    least, most = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min,
+                                                              np.iinfo(kind).max)
+    low, high = np.full(about.obs_size, least, kind), np.full(about.obs_size, most, kind)
     for part in row.described if row is not None else ():
         if part.limits is not None:
             at = slice(part.first, part.last + 1)

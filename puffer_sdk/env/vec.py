@@ -28,7 +28,7 @@ SEEDS = (-2**63, 2**64 - 1)
 class VecEnv(RowSpaces, Logs):
     """N agents in many copies of one environment, stepped together.
 
-    observations  (N, D) uint8 or float32   what each agent sees; written by reset and step
+    observations  (N, D) uint8, float32, int32   what each agent sees; written by reset and step
     actions       (N, K) float32            fill before step: head ids, or values where width is 1
     rewards       (N,)   float32            of the last step
     terminals     (N,)   float32            1 where the last step ended an episode

@@ -22,12 +22,12 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 8
+#define PUFFER_ABI_VERSION 9
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   128
 #define PUFFER_MAX_LOG     64    // values that my_log may report
 
-enum { PUFFER_U8 = 0, PUFFER_F32 = 1 };    // observation types
+enum { PUFFER_U8 = 0, PUFFER_F32 = 1, PUFFER_I32 = 2 };    // observation types
 
 enum {    // what a worker is doing, for whoever watches it
     PUFFER_IDLE,
@@ -73,7 +73,7 @@ typedef struct PufferSettings {
 
 typedef struct PufferDescription {
     const char* name;                       // the env struct's name
-    int32_t obs_dtype;                      // PUFFER_U8 or PUFFER_F32
+    int32_t obs_dtype;                      // PUFFER_U8, PUFFER_F32 or PUFFER_I32
     int32_t obs_size;                       // D, elements of one agent's observation
     int32_t num_atns;                       // K, heads
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
@@ -87,7 +87,7 @@ typedef struct PufferDescription {
 } PufferDescription;
 
 typedef struct PufferBuffers {     // the first row of one env in each block; rows follow it
-    void* observations;            // (num_agents, D) u8 or f32
+    void* observations;            // (num_agents, D) u8, f32 or i32
     float* actions;                // (num_agents, K) head ids, or values
     float* rewards;                // (num_agents)
     float* terminals;              // (num_agents)   0 or 1

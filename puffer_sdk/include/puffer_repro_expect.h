@@ -365,7 +365,7 @@ REPRO_FN void repro_play(void (*look)(ReproBatch*)) {
 // holds its own filling, nothing was written
 //------------------------------------------------------------------------------------
 REPRO_FN void repro_fill(ReproBatch* b, int array, int twin) {
-    static const uint32_t nans[2] = {0x7FC0A5A5u, 0x7FC05A5Au};
+    static const uint32_t nans[2] = {0x7FC50000u, 0x7FCA0000u};
     size_t bytes = repro_bytes(array) * (size_t)b->count[repro_it.env];
     char* at = (char*)repro_array(b, repro_it.env, array);
     if (array == REPRO_OBS && !repro_desc.obs_dtype) memset(at, twin ? 0xA5 : 0x5A, bytes);

@@ -145,6 +145,7 @@ REPRO_FN bool repro_is_byte(int array) {
 
 REPRO_FN double repro_value(const ReproBatch* b, int env, int array, size_t i) {
     const void* at = repro_array(b, env, array);
+    if (array == REPRO_OBS && repro_desc.obs_dtype == PUFFER_I32) return ((const int32_t*)at)[i];
     return repro_is_byte(array) ? ((const unsigned char*)at)[i] : (double)((const float*)at)[i];
 }
 

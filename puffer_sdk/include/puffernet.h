@@ -21,9 +21,10 @@
  *                                       is damaged or made for other sizes
  *   puffernet_act(net, observations, actions, terminals)
  *                                       one tick of all agents. observations: (agents, obs_size)
- *                                       floats or bytes, the pointer's type decides. terminals: of
- *                                       the step before, or NULL; an agent whose episode ended
- *                                       starts the next one with nothing remembered
+ *                                       floats, bytes, ints or bf16 (uint16_t): the pointer's type
+ *                                       decides. terminals: of the step before, or NULL; an agent
+ *                                       whose episode ended starts the next one with nothing
+ *                                       remembered
  *   puffernet_logits(net)               (agents, A) of the last act, before any mask
  *   puffernet_values(net)               (agents)    of the last act
  *   puffernet_reset(net)                all agents forget everything
@@ -89,7 +90,7 @@
  *        0  u32  version, 1                         -16  u32  CRC-32 of all bytes before this word
  *        4  u32  floats before the trailer          -12  u32  bytes of the trailer, 120 + 4K
  *        8  u32  D, H, L, K                          -8  "PUFFNET1"
- *       24  u32  observations: 0 float, 1 bytes
+ *       24  u32  observations: 0 numbers, 1 bytes
  *       28  u32  1: bytes are divided by 255; 0 in all files written today
  *       32  u64  agent steps trained
  *       40  char env[32]           name, zero at the end
@@ -601,8 +602,20 @@ static inline void puffernet_rest(PufferNet* net, int agent, float* actions) {
     memset(actions + (size_t)agent * net->num_actions, 0, sizeof(float) * (size_t)net->num_actions);
 }
 
-// One tick of all agents; floats or bytes is what the observations are, the other one is NULL
-static inline void puffernet_tick(PufferNet* net, const float* floats, const unsigned char* bytes,
+enum { PUFFERNET_FLOATS, PUFFERNET_BYTES, PUFFERNET_INTS, PUFFERNET_BF16 };    // of observations
+
+static inline float puffernet_number(const void* observations, int kind, size_t at) {
+    if (kind == PUFFERNET_FLOATS) return ((const float*)observations)[at];
+    if (kind == PUFFERNET_BYTES) return (float)((const unsigned char*)observations)[at];
+    if (kind == PUFFERNET_INTS) return (float)((const int*)observations)[at];
+    uint32_t bits = (uint32_t)((const uint16_t*)observations)[at] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+// One tick of all agents
+static inline void puffernet_tick(PufferNet* net, const void* observations, int kind,
                                   float* actions, const unsigned char* mask, const float* terminals,
                                   int draw_continuous) {
     if (!net) return;
@@ -614,7 +627,7 @@ static inline void puffernet_tick(PufferNet* net, const float* floats, const uns
         }
         if (terminals && terminals[agent] != 0) puffernet_forget(net, agent);
         for (int i = 0; i < net->obs_size; i++) {
-            float value = bytes ? (float)bytes[first + i] : floats[first + i];
+            float value = puffernet_number(observations, kind, first + (size_t)i);
             net->input[i] = net->scale ? value / 255.0f : value;
         }
         puffernet_forward_agent(net, agent);
@@ -632,15 +645,31 @@ static inline void puffernet_tick(PufferNet* net, const float* floats, const uns
     net->tick++;
 }
 
-static inline void puffernet_act_floats(PufferNet* net, const float* observations, float* actions,
+static inline void puffernet_act_floats(PufferNet* net, const void* observations, float* actions,
                                         const float* terminals) {
-    if (net) puffernet_tick(net, observations, NULL, actions, net->mask, terminals, !net->greedy);
+    if (net)
+        puffernet_tick(net, observations, PUFFERNET_FLOATS, actions, net->mask, terminals,
+                       !net->greedy);
 }
 
 static inline void puffernet_act_bytes(PufferNet* net, const void* observations, float* actions,
                                        const float* terminals) {
     if (net)
-        puffernet_tick(net, NULL, (const unsigned char*)observations, actions, net->mask, terminals,
+        puffernet_tick(net, observations, PUFFERNET_BYTES, actions, net->mask, terminals,
+                       !net->greedy);
+}
+
+static inline void puffernet_act_ints(PufferNet* net, const void* observations, float* actions,
+                                      const float* terminals) {
+    if (net)
+        puffernet_tick(net, observations, PUFFERNET_INTS, actions, net->mask, terminals,
+                       !net->greedy);
+}
+
+static inline void puffernet_act_bf16(PufferNet* net, const void* observations, float* actions,
+                                      const float* terminals) {
+    if (net)
+        puffernet_tick(net, observations, PUFFERNET_BF16, actions, net->mask, terminals,
                        !net->greedy);
 }
 
@@ -657,6 +686,14 @@ static inline void puffernet_act(PufferNet* net, const char* observations, float
                                  const float* terminals) {
     puffernet_act_bytes(net, observations, actions, terminals);
 }
+static inline void puffernet_act(PufferNet* net, const int* observations, float* actions,
+                                 const float* terminals) {
+    puffernet_act_ints(net, observations, actions, terminals);
+}
+static inline void puffernet_act(PufferNet* net, const uint16_t* observations, float* actions,
+                                 const float* terminals) {
+    puffernet_act_bf16(net, observations, actions, terminals);
+}
 #else
 #define puffernet_act(net, observations, actions, terminals)                                       \
     _Generic((observations) + 0,                                                                   \
@@ -665,17 +702,21 @@ static inline void puffernet_act(PufferNet* net, const char* observations, float
         unsigned char*: puffernet_act_bytes,                                                       \
         const unsigned char*: puffernet_act_bytes,                                                 \
         char*: puffernet_act_bytes,                                                                \
-        const char*: puffernet_act_bytes)(net, observations, actions, terminals)
+        const char*: puffernet_act_bytes,                                                          \
+        int*: puffernet_act_ints,                                                                  \
+        const int*: puffernet_act_ints,                                                            \
+        uint16_t*: puffernet_act_bf16,                                                             \
+        const uint16_t*: puffernet_act_bf16)(net, observations, actions, terminals)
 #endif
 
 static inline void puffernet_forward(PufferNet* net, const float* observations, float* actions,
                                      const unsigned char* mask, const float* terminals) {
-    puffernet_tick(net, observations, NULL, actions, mask, terminals, 0);
+    puffernet_tick(net, observations, PUFFERNET_FLOATS, actions, mask, terminals, 0);
 }
 
 static inline void puffernet_forward_unmasked(PufferNet* net, const float* observations,
                                               float* actions) {
-    puffernet_tick(net, observations, NULL, actions, net ? net->mask : NULL, NULL, 0);
+    puffernet_tick(net, observations, PUFFERNET_FLOATS, actions, net ? net->mask : NULL, NULL, 0);
 }
 
 // forward_puffernet with three arguments, or with five

@@ -5,7 +5,7 @@
  *     Env              the env struct                     #define Env Squared
  *     OBS_SIZE         elements of one observation; may be an expression over `env`
  *     ACT_SIZES        head widths, 1 = continuous        {9, 5}
- *     OBS_TENSOR_T     ByteTensor or FloatTensor
+ *     OBS_TENSOR_T     ByteTensor, FloatTensor, IntTensor or PrecisionTensor
  *     NUM_ATNS         heads; optional, counted from ACT_SIZES when absent
  *
  * and after it two functions:
@@ -179,8 +179,15 @@ typedef struct FloatTensor {
     float* data;
     int64_t shape[8];
 } FloatTensor;
-typedef FloatTensor PrecisionTensor;    // PufferLib's, of fp32
-typedef struct IntTensor_is_not_an_observation_type_here IntTensor;
+typedef struct IntTensor {
+    int* data;
+    int64_t shape[8];
+} IntTensor;
+// PufferLib's, of the network's precision: floats, or bf16 as 16 bits, as the env itself has them
+typedef struct PrecisionTensor {
+    __typeof__(((Env*)0)->observations) data;
+    int64_t shape[8];
+} PrecisionTensor;
 typedef struct LongTensor_is_not_an_observation_type_here LongTensor;
 
 typedef struct StaticVec {    // what a MY_VEC_STEP function is handed
@@ -259,6 +266,19 @@ enum { puffer_mask_size = 0 };
 
 static inline size_t obs_element_size(void) { return sizeof(*((OBS_TENSOR_T*)0)->data); }
 
+// An env of 16 bits has rows of its own, and its callers have floats. A bf16 is the upper half of a
+// float: nothing is lost on the way out, and on the way back the lower half is cut off
+enum {
+    puffer_is_narrow = sizeof(*((OBS_TENSOR_T*)0)->data) == 2,
+    puffer_obs_bytes = puffer_is_narrow ? 4 : (int)sizeof(*((OBS_TENSOR_T*)0)->data),
+};
+
+static inline int32_t puffer_obs_dtype(void) {
+    if (puffer_obs_bytes == 1) return PUFFER_U8;
+    bool whole = (__typeof__(*((OBS_TENSOR_T*)0)->data))0.5f == 0;    // integers cut it off
+    return whole && !puffer_is_narrow ? PUFFER_I32 : PUFFER_F32;
+}
+
 static inline int puffer_obs_size(Env* env) {
     (void)env;
     return (int)(OBS_SIZE);
@@ -286,6 +306,8 @@ struct PufferVec {
     char** spare_finals;                // [num_envs] our own, where the env writes unasked
     unsigned char** alive;              // [num_envs] as bound, or NULLs
     unsigned char** spare_alive;        // [num_envs] our own, where the env writes unasked
+    float** floats;                     // [num_envs] of an env of 16 bits: its rows as bound
+    uint16_t** narrow;                  // [num_envs] and as it has them, or NULLs
     double added[puffer_log_fields];    // sums that add_log brought, not yet collected
     char* adjacent;    // [num_envs + 1] 1 where an env's rows follow its neighbour's
 };
@@ -358,7 +380,7 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
     if (setjmp(escape) == 0) {
         memset(out, 0, sizeof(*out));
         out->name = PUFFER_NAME;
-        out->obs_dtype = obs_element_size() == 1 ? PUFFER_U8 : PUFFER_F32;
+        out->obs_dtype = puffer_obs_dtype();
         out->obs_size = puffer_described_size(kwargs);
         out->num_atns = puffer_num_atns;
         for (int k = 0; k < puffer_num_atns; k++) out->act_sizes[k] = puffer_act_sizes[k];
@@ -455,10 +477,20 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
     return agents;
 }
 
+#if defined(MY_VEC_STEP) || defined(MY_VEC_STEP_RANGE)    // they may go through view.observations
+enum { puffer_in_one = 1 };
+#else
+enum { puffer_in_one = 0 };
+#endif
+
 static void puffer_free_vec(PufferVec* vec) {
     if (!vec) return;
     for (int32_t e = 0; vec->spare_finals && e < vec->total_agents; e++) free(vec->spare_finals[e]);
     for (int32_t e = 0; vec->spare_alive && e < vec->total_agents; e++) free(vec->spare_alive[e]);
+    for (int32_t e = 0; vec->narrow && e < (puffer_in_one ? 1 : vec->total_agents); e++)
+        free(vec->narrow[e]);
+    free(vec->narrow);
+    free(vec->floats);
     free(vec->spare_finals);
     free(vec->masks);
     free(vec->spare_alive);
@@ -633,6 +665,8 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
     vec->spare_finals = (char**)calloc(rows, sizeof(char*));
     vec->alive = (unsigned char**)calloc(rows, sizeof(char*));
     vec->spare_alive = (unsigned char**)calloc(rows, sizeof(char*));
+    vec->floats = (float**)calloc(rows, sizeof(float*));
+    vec->narrow = (uint16_t**)calloc(rows, sizeof(uint16_t*));
     vec->view.buffers = num_buffers;
     vec->view.agents_per_buffer = total_agents / num_buffers;
     vec->view.total_agents = total_agents;
@@ -641,8 +675,8 @@ static PufferVec* puffer_create(const PufferSettings* settings, const PufferSett
 
     if (!vec->first_row || !vec->env_seeds || !vec->rand_states || !vec->rewards || !vec->terminals
         || !vec->truncations || !vec->adjacent || !vec->masks || !vec->finals || !vec->has_final
-        || !vec->spare_finals || !vec->alive || !vec->spare_alive || !vec->view.buffer_env_starts
-        || !vec->view.buffer_env_counts) {
+        || !vec->spare_finals || !vec->alive || !vec->spare_alive || !vec->floats || !vec->narrow
+        || !vec->view.buffer_env_starts || !vec->view.buffer_env_counts) {
         puffer_refuse(error, PUFFER_NO_MEMORY, "no room for %d agents", total_agents);
         puffer_free_vec(vec);
         return NULL;
@@ -741,6 +775,49 @@ static bool puffer_follows(const PufferVec* vec, int32_t e) {
     return true;
 }
 
+static size_t puffer_cells(const PufferVec* vec, int32_t e) {    // elements of an env's rows
+    return (size_t)(vec->first_row[e + 1] - vec->first_row[e]) * (size_t)vec->obs_size;
+}
+
+// The rows of an env of 16 bits: of each env alone, so that tools see where they end; or of all
+static uint16_t* puffer_narrow_rows(PufferVec* vec, int32_t e) {
+    if (puffer_in_one) {
+        size_t cells = (size_t)vec->first_row[vec->num_envs] * (size_t)vec->obs_size;
+        if (!vec->narrow[0]) vec->narrow[0] = (uint16_t*)calloc(cells, sizeof(uint16_t));
+        if (vec->narrow[0])
+            vec->narrow[e] = vec->narrow[0] + (size_t)vec->first_row[e] * (size_t)vec->obs_size;
+    } else if (!vec->narrow[e])
+        vec->narrow[e] = (uint16_t*)calloc(puffer_cells(vec, e), sizeof(uint16_t));
+    return vec->narrow[e];
+}
+
+static void puffer_bind_observations(PufferVec* vec, int32_t e, void* rows) {
+    vec->floats[e] = (float*)rows;
+    if (puffer_is_narrow) rows = puffer_narrow_rows(vec, e);
+    PUFFER_POINT(vec->envs[e].observations, rows);
+}
+
+typedef uint32_t __attribute__((may_alias)) puffer_wide_bits;
+typedef uint16_t __attribute__((may_alias)) puffer_half_bits;
+
+// Before the author's code: an env of 16 bits sees what its caller's rows hold
+static inline void puffer_take_rows(PufferVec* vec, int32_t e) {
+    if (!puffer_is_narrow) return;
+    size_t cells = puffer_cells(vec, e);
+    const puffer_wide_bits* __restrict from = (const puffer_wide_bits*)vec->floats[e];
+    puffer_half_bits* __restrict to = (puffer_half_bits*)vec->narrow[e];
+    for (size_t i = 0; i < cells; i++) to[i] = (uint16_t)(from[i] >> 16);
+}
+
+// And after it, the caller what the env wrote
+static inline void puffer_give_rows(PufferVec* vec, int32_t e) {
+    if (!puffer_is_narrow) return;
+    size_t cells = puffer_cells(vec, e);
+    const puffer_half_bits* __restrict from = (const puffer_half_bits*)vec->narrow[e];
+    puffer_wide_bits* __restrict to = (puffer_wide_bits*)vec->floats[e];
+    for (size_t i = 0; i < cells; i++) to[i] = (uint32_t)from[i] << 16;
+}
+
 // Where the final observations of an env go. One that writes them itself always has a place for it
 static void puffer_bind_finals(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
     (void)vec, (void)e, (void)buffers;
@@ -788,7 +865,7 @@ static void puffer_setup_perm(const PufferVec* vec, Env* env) {
 
 static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
     Env* env = &vec->envs[e];
-    PUFFER_POINT(env->observations, buffers->observations);
+    puffer_bind_observations(vec, e, buffers->observations);
     PUFFER_POINT(env->actions, buffers->actions);
     PUFFER_POINT(env->rewards, buffers->rewards);
     PUFFER_POINT(env->terminals, buffers->terminals);
@@ -809,7 +886,7 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
     for (int32_t next = e; next <= e + 1; next++)    // this env and the one behind it
         if (next > 0 && next < vec->num_envs) vec->adjacent[next] = puffer_follows(vec, next);
     if (e == 0) {
-        vec->view.observations = buffers->observations;
+        vec->view.observations = (void*)env->observations;
         vec->view.actions = buffers->actions;
         vec->view.rewards = buffers->rewards;
         vec->view.terminals = buffers->terminals;
@@ -922,7 +999,9 @@ static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWat
     watch = puffer_enter(watch, &spare, PUFFER_RESET, vec->seed);
     for (int32_t e = first; e < first + count; e++) {
         puffer_at(vec, e, watch);
+        puffer_take_rows(vec, e);
         c_reset(&vec->envs[e]);
+        puffer_give_rows(vec, e);
         puffer_read_mask(vec, e);
         puffer_note_alive(vec, e);
     }
@@ -947,7 +1026,9 @@ static void puffer_step_range(PufferVec* vec, int32_t first, int32_t count, int3
 #endif
 #ifdef MY_VEC_STEP
     puffer_at(vec, 0, watch);
+    for (int32_t e = 0; e < count; e++) puffer_take_rows(vec, e);
     MY_VEC_STEP(&vec->view);
+    for (int32_t e = 0; e < count; e++) puffer_give_rows(vec, e);
     for (int32_t e = 0; e < count; e++) puffer_read_mask(vec, e);
     for (int32_t e = 0; e < count; e++) puffer_note_alive(vec, e);
 #else
@@ -958,11 +1039,13 @@ static void puffer_step_range(PufferVec* vec, int32_t first, int32_t count, int3
         if (waits && waits[e]) continue;
         watch->env = e;
         puffer_rand_state = &rand_states[e];
+        puffer_take_rows(vec, e);
 #ifdef MY_VEC_STEP_RANGE    // an env at a time: rand() must not depend on the range
         MY_VEC_STEP_RANGE(&vec->view, e, 1, 1);
 #else
         c_step(&envs[e]);
 #endif
+        puffer_give_rows(vec, e);
         puffer_read_mask(vec, e);
         puffer_note_alive(vec, e);
     }
@@ -1006,6 +1089,7 @@ static void puffer_inherit(PufferVec* vec, int32_t e, const Env* old) {
     Env* env = &vec->envs[e];
     size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
     memset((void*)old->observations, 0, rows * (size_t)vec->obs_size * obs_element_size());
+    if (puffer_is_narrow) memset(vec->floats[e], 0, puffer_cells(vec, e) * sizeof(float));
     PUFFER_POINT(env->observations, old->observations);
     PUFFER_POINT(env->actions, old->actions);
     PUFFER_POINT(env->rewards, old->rewards);
@@ -1157,7 +1241,7 @@ static unsigned char* puffer_bytes(void* block, int64_t at) {
 }
 
 static void puffer_bind_all(PufferVec* vec, const PufferBuffers* all, int64_t* first_row) {
-    int64_t obs_bytes = (int64_t)vec->obs_size * (int64_t)obs_element_size();
+    int64_t obs_bytes = (int64_t)vec->obs_size * puffer_obs_bytes;
     for (int32_t e = 0; e < vec->num_envs; e++) {
         int64_t row = first_row[e] = vec->first_row[e];
         PufferBuffers own = {

@@ -302,7 +302,7 @@ class Window:
         done = game.history[game.tick - 1][agent] if game.tick else ()
         did = panel.actions(done, self.row, vec.act_sizes) if len(done) else [("action", "-")]
         size = f"{vec.observations.shape[1]} " + (
-            "bytes" if vec.observations.dtype == np.uint8 else "floats")
+            {"uint8": "bytes", "int32": "ints"}.get(vec.observations.dtype.name, "floats"))
         about = self.row.whole.described if self.row.whole else size
         return [f"h{self.job.name}", f"s{state}", "-", *panel.pairs(items),
                 *(["v"] if game.values is not None else []), "-", f"s{who}", *panel.pairs(did),

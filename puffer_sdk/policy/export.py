@@ -26,7 +26,7 @@ import numpy as np
 
 from ..base import extras, files
 from ..base.errors import RunError, UsageError
-from ..base.spec import Spec
+from ..base.spec import OBS_NAMES, Spec
 from ..env import header, obs_spec
 from ..interop.python_envs import env_source, layouts
 from ..settings import torch_class
@@ -48,7 +48,7 @@ class TrainedPolicy:
     name: str                       # of the environment
     step: int                       # agent steps trained
     obs_size: int
-    obs_dtype: str                  # "uint8" or "float32"
+    obs_dtype: str                  # "uint8", "int32" or "float32"
     act_sizes: tuple[int, ...]      # a head of width 1 is continuous
     hidden_size: int
     num_layers: int
@@ -178,7 +178,7 @@ def fitted(policy: TrainedPolicy, spec: Spec, env_settings: Mapping[str, float])
     """
     past = checkpoint.load(policy.path)
     size, env = obs_spec.size_of(spec, env_settings), {**past.facts["env"], "name": spec.name}
-    env["obs_dtype"] = {"u8": "uint8"}.get(spec.obs_dtype, "float32")
+    env["obs_dtype"] = OBS_NAMES[spec.obs_dtype]
     env["obs_size"] = env["obs_size"] if size is None else size
     env["act_sizes"] = list(spec.act_widths or env["act_sizes"])
     checkpoint.check_fits(past, env, env_settings)
@@ -310,7 +310,8 @@ def to_onnx(policy: TrainedPolicy) -> bytes:
     network = OnnxNodes()
     add_network(network, policy)
     hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
-    observed = TensorProto.UINT8 if policy.obs_dtype == "uint8" else TensorProto.FLOAT
+    observed = {"uint8": TensorProto.UINT8, "int32": TensorProto.INT32}.get(
+        policy.obs_dtype, TensorProto.FLOAT)
     state = ["n", policy.num_layers, hidden]
     value_info = helper.make_tensor_value_info
     graph = helper.make_graph(
@@ -354,7 +355,7 @@ def to_torch(policy: TrainedPolicy) -> bytes:
                        in_bytes=policy.obs_dtype == "uint8", layout=policy.layout).eval()
     load_weights(net, policy.weights)
     net.requires_grad_(False)
-    kind = torch.uint8 if policy.obs_dtype == "uint8" else torch.float32
+    kind = getattr(torch, policy.obs_dtype)
     state = net.initial_state(2)
     example = torch.zeros((2, policy.obs_size), dtype=kind), state
     n = torch.export.Dim("n")

@@ -21,7 +21,8 @@ COMPARISONS = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
 CALLS = {"int": int, "float": float, "ceil": math.ceil, "len": len, "max": max, "min": min,
          "sum": sum}
 KINDS = {"list": list, "int": int, "float": float}
-TENSORS = {"float32": "FloatTensor", "uint8": "ByteTensor", "int8": "ByteTensor"}
+TENSORS = {"float32": "FloatTensor", "uint8": "ByteTensor", "int8": "ByteTensor",
+           "int32": "IntTensor"}
 
 
 @dataclass
@@ -30,7 +31,7 @@ class PythonEnv:
 
     path: Path
     obs_size: int | None = None
-    obs_type: str | None = None                 # FloatTensor, ByteTensor
+    obs_type: str | None = None                 # FloatTensor, ByteTensor, IntTensor
     act_sizes: tuple[int, ...] | None = None    # 1 = continuous
     agents: int | str | None = None             # of one env: a number, or the setting that says it
     defaults: dict[str, float] = field(default_factory=dict)    # of the constructor

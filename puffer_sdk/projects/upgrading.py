@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ..base import files, paths
 from ..base.errors import BuildError, PufferError, UsageError
+from ..base.spec import OBS_TENSORS
 from ..env import header
 from ..env.source import hide
 from ..settings.config import find_ini
@@ -26,7 +27,7 @@ from . import c_sizes, floats, python_env
 
 # What an early 4.0 called the type of an observation
 EARLY_TYPES = {"float": "FloatTensor", "unsigned char": "ByteTensor", "char": "ByteTensor",
-               "unsigned_char": "ByteTensor", "uint8_t": "ByteTensor"}
+               "unsigned_char": "ByteTensor", "uint8_t": "ByteTensor", "int": "IntTensor"}
 ARRAYS = ("actions", "terminals", "rewards")
 SHOWN = 8               # widths of heads that a note names
 # binding.c of PufferLib 3 -> of 4.0
@@ -176,8 +177,8 @@ def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> s
         if kind:
             text = text.replace(tensor[0], _line(tensor[0], f"#define OBS_TENSOR_T {kind}"))
         else:
-            done.notes.append(f"OBS_TYPE {tensor[1]}: observations are floats or bytes in 4.0; "
-                              "change the field, and define OBS_TENSOR_T")
+            done.notes.append(f"OBS_TYPE {tensor[1]}: observations are floats, bytes or ints in "
+                              "4.0; change the field, and define OBS_TENSOR_T")
     text = re.sub(r"(?m)^[ \t]*#\s*define\s+ACT_TYPE\b.*\n", "", text)
     text = re.sub(r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "vecenv.h"', text)
     if known is None:
@@ -270,7 +271,7 @@ def _sizes(text: str, known: python_env.PythonEnv, done: Upgraded) -> str:
                               f"binding.c, such as {example}")
         else:
             lines.append(f"#define {macro} {value}\n")
-    if lines and known.obs_type in ("FloatTensor", "ByteTensor"):
+    if lines and known.obs_type in OBS_TENSORS.values():
         lines.append(f"#define OBS_TENSOR_T {known.obs_type}\n")
     return "".join(lines) + "\n" * bool(lines)
 

@@ -271,6 +271,6 @@ def step_work(job: EnvJob, link: Link) -> dict:
             steps += vec.num_agents
         seconds = time.perf_counter() - began
         about = vec.description
-        kind = "u8" if about.obs_dtype.itemsize == 1 else "f32"
+        kind = {"uint8": "u8", "int32": "i32"}.get(about.obs_dtype.name, "f32")
         return {"obs": f"{about.obs_size} {kind}", "rate": steps / seconds, "agents": agents,
                 "actions": "x".join(map(str, about.act_sizes))}

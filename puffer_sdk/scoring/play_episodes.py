@@ -169,7 +169,7 @@ class Play:
         vec, entries = self.vec, self.entries
         for name, rows, there in (("rewards", vec.rewards, entries.lived),
                                   ("observations", vec.observations, living(vec))):
-            if rows.dtype == np.uint8 or np.isfinite(rows.sum()):
+            if rows.dtype.kind != "f" or np.isfinite(rows.sum()):
                 continue
             bad = [place for place in np.argwhere(~np.isfinite(rows)) if there[place[0]]]
             if bad:

@@ -37,6 +37,7 @@ def game(**experiments: list) -> Facts:
         literal_stores=set, assigned_logs=list, cleared_logs=list, computed_logs=set)
     facts.spec = SimpleNamespace(functions={}, macro_lines={}, struct="Dock", log_fields=(),
                                  has_max_agents=False, binding=None, act_widths=None,
+                                 is_narrow=False,
                                  header=SimpleNamespace(name="dock.h"))
     facts.config = SimpleNamespace(train=SimpleNamespace(horizon=64), env={})
     facts.shape.dtype, facts.shape.mask = "u8", 5
@@ -167,9 +168,9 @@ def circle(distinct: int) -> Facts:
     return facts
 
 
-def scale(largest: float) -> Facts:
+def scale(largest: float, dtype: str = "f32") -> Facts:
     facts = game(run=[fact("obs_scale", value=largest, largest=largest)])
-    facts.shape.dtype = "f32"
+    facts.shape.dtype = dtype
     return facts
 
 
@@ -274,6 +275,10 @@ TABLE = {
     ("observations/constant/still", "NUMBERS"): (
         "PUF305/still", lambda n: slots(count=5, stride=n), 1, 4),
     ("observations/observations", "HUGE"): ("PUF304/obs-scale", scale, 1000.0, 999.0),
+    ("observations/observations", "INT_HUGE"): (
+        "PUF304/obs-scale", lambda n: scale(n, "i32"), 16_777_216, 16_777_215),
+    ("observations/observations", "TINY"): (
+        "PUF304/obs-scale", lambda n: sampled(np.array([[0.0], [n]])), 1e-38, 2e-38),
     ("observations/stale/behind_the_state", "STUCK"): (
         "PUF302/behind-the-state", lambda n: game(poison=[], mirror=[
             fact("mirror", seen=900, frozen=30, stuck=n)]), 4, 3),

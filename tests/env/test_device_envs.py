@@ -24,7 +24,7 @@ pytest_plugins = ["helpers.cuda_places"]
 
 OCEAN, OWN = SPECIMENS / "ocean", SPECIMENS / "device_envs"
 TOGETHER = ("ants", "rain", "warren")           # MY_VEC_*: all envs at once
-REFUSED = ("ints", "perms")
+REFUSED = ("halves", "perms")
 FIXTURES = sorted(path.parent.name for path in OCEAN.glob("*/binding.c")
                   if path.parent.name not in (*TOGETHER, *REFUSED))
 ENVS = ["dialect", "inn", "mover", "slang", *(f"ocean/{name}" for name in FIXTURES),
@@ -434,6 +434,14 @@ def test_all_envs_at_once_stay_on_the_cpu(ocean, name, macro):
     with pytest.raises(BuildError, match=f"{macro} cannot be compiled for a GPU") as caught:
         compile_program(ocean / name, "90")
     assert caught.value.where == f"{ocean / name / 'binding.c'}:{number}"
+    assert "--vec.device cpu" in caught.value.hint
+
+
+def test_rows_of_16_bits_stay_on_the_cpu(ocean):
+    with pytest.raises(BuildError, match="PrecisionTensor cannot be compiled for a GPU: its rows "
+                                         "of 16 bits") as caught:
+        compile_program(ocean / "halves", "90")
+    assert caught.value.where == f"{ocean / 'halves' / 'binding.c'}:5"
     assert "--vec.device cpu" in caught.value.hint
 
 

@@ -201,7 +201,42 @@ def test_a_tensor_of_another_type(probe):
     assert (problem.expected, problem.actual) == ("FloatTensor", "ByteTensor")
 
 
-@pytest.mark.parametrize("tensor", ["IntTensor", "LongTensor", "DoubleTensor"])
+@pytest.mark.parametrize("kind, tensor, wanted", [
+    ("float", "IntTensor", "FloatTensor"), ("int", "FloatTensor", "IntTensor"),
+    ("int", "PrecisionTensor", "IntTensor"), ("unsigned short", "FloatTensor", "PrecisionTensor"),
+    ("unsigned char", "PrecisionTensor", "ByteTensor"), ("int", "IntTensor", None),
+    ("unsigned short", "PrecisionTensor", None), ("float", "PrecisionTensor", None)])
+def test_the_tensor_of_each_type(probe, kind, tensor, wanted):
+    text = BINDING.replace("ByteTensor", tensor)
+    text = text.replace("#define OBS_SIZE_HERE\n", "")
+    folder = probe(("float* observations", f"{kind}* observations"), binding_c=text)
+    if wanted is None:
+        spec = header.read(folder)
+        assert (spec.obs_tensor, spec.is_narrow) == ("FloatTensor" if kind == "float" else tensor,
+                                                     kind == "unsigned short")
+        return
+    problem = only(folder)
+    assert (problem.code, problem.expected, problem.actual) == ("PUF103", wanted, tensor)
+
+
+@pytest.mark.parametrize("kind", ["unsigned short", "short", "unsigned int", "double", "_Float16"])
+def test_types_of_observations_that_are_refused(probe, kind):
+    folder = probe(("float* observations", f"{kind}* observations"))
+    problem = only(folder)
+    assert problem.code == "PUF102" and problem.where == line_of(folder, "* observations")
+    assert ("bf16" in problem.hint) == (kind == "unsigned short")
+
+
+def test_final_observations_of_16_bits_are_refused(probe):
+    folder = probe(("float* observations;", "unsigned short* observations;\n"
+                    "    unsigned short* final_observations;\n    float* truncations;"),
+                   binding_c=BINDING.replace("ByteTensor", "PrecisionTensor").replace(
+                       "#define OBS_SIZE_HERE\n", ""))
+    problem = only(folder)
+    assert problem.code == "PUF102" and "16 bits" in problem.message
+
+
+@pytest.mark.parametrize("tensor", ["LongTensor", "DoubleTensor"])
 def test_a_tensor_that_is_refused(probe, tensor):
     problem = only(probe(binding_c=BINDING.replace("ByteTensor", tensor)))
     assert problem.code == "PUF103" and problem.actual == tensor

@@ -65,6 +65,8 @@ class Made:
         if self.dtype == np.uint8:
             high = 3 if self.config.train.obs_scale == "1" else 256
             observations = draw.integers(0, high, shape).astype(np.uint8)
+        elif self.dtype == np.int32:
+            observations = draw.integers(-3, 4, shape).astype(np.int32)
         else:
             observations = draw.normal(size=shape).astype(np.float32)
         masks = None
@@ -122,6 +124,7 @@ CASES = {
     "masked mixed": dict(act_sizes=(4, 1, 3), masked=True, agents=2, hidden=9),
     "bytes": dict(obs_size=121, dtype=np.uint8, hidden=32, gain=1.0, agents=2),
     "scaled bytes": dict(obs_size=50, dtype=np.uint8, scale=True, hidden=19, layers=2),
+    "ints": dict(act_sizes=(4,), dtype=np.int32, agents=3),
     "no layers": dict(act_sizes=(3, 1), layers=0, hidden=5, agents=2),
     "large": dict(act_sizes=(3,), obs_size=118, hidden=128, layers=4, gain=1.0),
 }

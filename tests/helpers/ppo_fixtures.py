@@ -86,7 +86,8 @@ class FakeVec:
             if self.density < 1:
                 self.observations[self.random.random(shape) >= self.density] = 0
         else:
-            self.observations[:] = self.random.normal(size=shape)
+            large = 1 if self.observations.dtype.kind == "f" else 40
+            self.observations[:] = self.random.normal(size=shape) * large
         if self.action_mask is not None:
             self.action_mask[:] = self.random.random(self.action_mask.shape) < 0.5
             first = 0
@@ -95,7 +96,7 @@ class FakeVec:
                 first += width
         if self.alive is not None:              # what stands in empty rows does not matter
             empty = self.alive == 0
-            self.observations[empty] = 77 if self.observations.dtype == np.uint8 else np.nan
+            self.observations[empty] = 77 if self.observations.dtype.kind != "f" else np.nan
             self.rewards[empty & (self.random.random(self.num_agents) < 0.5)] += 50
             if self.action_mask is not None:
                 self.action_mask[empty] = 0

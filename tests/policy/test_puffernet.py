@@ -30,6 +30,7 @@ COMPILERS = {"gcc": ["gcc", "-std=c11", "-O2"], "clang": ["clang", "-std=c11", "
              "clang++": ["clang++", "-x", "c++", "-std=c++17", "-O1"],
              "emcc": ["emcc", "-std=c11", "-O2", "-sNODERAWFS=1", "-sSINGLE_FILE=1",
                       "-sALLOW_MEMORY_GROWTH=1"]}
+KINDS = {"float32": 0, "uint8": 1, "int32": 2, "bf16": 3}         # driver.c's
 SANITIZE = ["gcc", "-std=c11", "-g", "-O1", "-fsanitize=address,undefined",
             "-fno-sanitize-recover=all"]
 
@@ -60,12 +61,13 @@ def programs(tmp_path_factory):
 @pytest.fixture
 def play(programs, tmp_path):
     """play(made, script) -> actions (T, n, K), logits (T, n, A), values (T, n) of puffernet.h."""
-    def go(made, script, *, compiler="gcc", call="act", greedy=0, seed=1, file=None):
+    def go(made, script, *, compiler="gcc", call="act", greedy=0, seed=1, file=None, kind=None):
         ticks, n, outputs, heads = len(script.ended), made.agents, sum(made.act_sizes), \
             len(made.act_sizes)
         file = file or made.export("c", tmp_path / "policy.bin")
         with (tmp_path / "script").open("wb") as out:
-            out.write(np.int32([n, made.obs_size, made.dtype == np.uint8, made.masked, heads,
+            out.write(np.int32([n, made.obs_size, KINDS[made.dtype.name] if kind is None else kind,
+                                made.masked, heads,
                                 made.config.policy.hidden_size, made.config.policy.num_layers,
                                 ticks, greedy, seed, *made.act_sizes]).tobytes())
             for tick in range(ticks):
@@ -80,6 +82,18 @@ def play(programs, tmp_path):
                 values.reshape(ticks, n))
 
     return go
+
+
+def test_16_bits_are_bf16(play, tmp_path):
+    made = make_policy(tmp_path, **CASES["multi-discrete"])
+    script = made.script(ticks=9)
+    halves = (script.observations.view(np.uint32) >> 16).astype(np.uint16)
+    floats = (halves.astype(np.uint32) << 16).view(np.float32)
+    assert (floats != script.observations).any()
+    wanted = play(made, replace(script, observations=floats))
+    got = play(made, replace(script, observations=halves), kind=KINDS["bf16"])
+    for one, other in zip(got, wanted, strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
 def assert_close(got, want):

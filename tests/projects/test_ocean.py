@@ -77,9 +77,9 @@ def test_there_is_one_for_each_idiom():
     for idiom in (*contract.BINDING_MACROS, "rand()", "random()", "GetRandomValue", "exit(0)",
                   "IsWindowReady()", "struct Client", "char* observations",
                   "uint8_t* observations", "} Env;", "raymath.h", "dict_get_unsafe",
-                  "rlgl.h", "IntTensor", "float hits["):
+                  "rlgl.h", "IntTensor", "PrecisionTensor", "float hits["):
         assert idiom in sources, idiom
-    assert len(ENVS) == 13
+    assert len(ENVS) == 15
 
 
 def test_plays_the_same_game_whenever_it_should(env):
@@ -281,10 +281,12 @@ def test_names_reach_envs_in_upstreams_layout(ocean, monkeypatch):
         assert vec.obs_size == 2
 
 
-def test_what_is_refused_is_named(ocean):
-    with pytest.raises(BuildError, match="IntTensor") as caught:
-        puffer_sdk.make(ocean / "ints")
+def test_what_is_refused_is_named(ocean, tmp_path):
+    longs = edited(ocean / "ints", tmp_path, binding_c=("IntTensor", "LongTensor"))
+    with pytest.raises(BuildError, match="LongTensor") as caught:
+        puffer_sdk.make(longs)
     assert caught.value.where == "binding.c:5"
+    assert caught.value.expected == "one of ByteTensor, FloatTensor, IntTensor, PrecisionTensor"
 
 
 def test_a_binding_says_which_header_it_is(ocean, tmp_path):

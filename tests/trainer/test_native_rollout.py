@@ -5,6 +5,7 @@ import torch
 from helpers.native_fixtures import (
     PATHS,
     VARIANTS,
+    as_bytes,
     cut_off,
     distance,
     make_native,
@@ -305,6 +306,30 @@ def test_numbers_follow_the_tick():
     late.rollout()
     np.testing.assert_array_equal(late.rollout_tensors["actions"], both[:, 16:])
     assert (both[:, :16] != both[:, 16:]).mean() > 0.4
+
+
+class Whole(FakeVec):
+    """Whole numbers, of which floats do not hold those beyond 2^24."""
+
+    def observe(self):
+        super().observe()
+        self.observations[:] = self.random.integers(-2**26, 2**26, self.observations.shape)
+        if self.final_observations is not None:
+            self.final_observations[:] = self.observations[::-1]
+
+
+@every_path
+def test_ints_train_as_the_nearest_floats(path):
+    trained = []
+    for dtype in (np.int32, np.float32):
+        native = make_native(vec=Whole(dtype=dtype, seed=5, finals=True), path=path,
+                             obs_scale="0.00000001", num_layers=2)
+        run(native, 2)
+        trained.append((as_bytes(native), native.rollout_tensors["obs"].copy()))
+    (ints, seen), (floats, seen_as_floats) = trained
+    assert seen.dtype == np.int32 and (np.abs(seen) > 2**24).any()
+    assert seen.astype(np.float32).tobytes() == seen_as_floats.tobytes()
+    assert ints == floats
 
 
 # ---- heads ------------------------------------------------------------------------------------

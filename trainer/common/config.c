@@ -54,7 +54,7 @@ int32_t config_check(const PufferTrainerConfig* config, Error* error) {
                   {"threads", config->threads, 1, 1024},
                   {"total_epochs", config->total_epochs, 1, INT64_MAX},
                   {"seed", (int64_t)config->seed, 0, ((int64_t)1 << 56) - 1},
-                  {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_F32},
+                  {"obs_dtype", config->obs_dtype, PUFFER_U8, PUFFER_I32},
                   {"ranks", config->ranks, 1, 1 << 16},
                   {"rank", config->rank, 0, config->ranks - 1}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)

@@ -18,7 +18,7 @@
 #define MAX_TENSORS (3 * (MAX_LAYERS + 3) + 16)
 
 typedef struct Rollout {    // (N, T, ...) a row holds what belongs to one agent and tick
-    void* obs;              // (N, T, D) u8 or f32
+    void* obs;              // (N, T, D) u8, f32 or i32
     float* actions;         // (N, T, K)
     float* logprobs;        // (N, T)
     float* values;          // (N, T) V when it was acted

@@ -81,7 +81,7 @@ typedef struct Policy {
     Heads heads;
     int32_t D, H, L, K, A, dtype;
     int32_t H_padded, A_padded;           // padded
-    int32_t ldx, ldg, ldw;                // of activations, of gates, of widened bytes
+    int32_t ldx, ldg, ldw;                // of activations, of gates, of widened rows
     Matrix* matrices;                     // [L + 2] encoder, layers, decoder
     float* logstd;                        // [heads.continuous]
     float* encoder_panels;                // panels(D, H_padded)
@@ -100,7 +100,7 @@ typedef struct Workspace {            // scratch memory of one worker
     int32_t* where;                   // (rows, D) places of bytes that are not 0
     float* what;                      // (rows, D) those bytes
     int32_t* starts;                  // [rows + 1] of each row in the two above
-    float* wide_obs;                  // (rows, ldw) widened bytes
+    float* wide_obs;                  // (rows, ldw) widened bytes or ints
     float* x[MAX_LAYERS + 1];         // (rows, ldx)
     float* gates[MAX_LAYERS];         // (rows, ldg)
     float* h[MAX_LAYERS];             // (rows, H_padded)

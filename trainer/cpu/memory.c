@@ -97,7 +97,7 @@ static void plan_rollout(PufferTrainer* trainer) {
     Rollout* out = &trainer->rollout;
     ARENA_ADD(buffers, trainer->state, N * policy->L * policy->H_padded);
     if (!rows) return;
-    arena_add(buffers, &out->obs, (size_t)(rows * policy->D) * (config->obs_dtype ? 4 : 1));
+    arena_add(buffers, &out->obs, (size_t)(rows * obs_row_size(policy)));
     ARENA_ADD(buffers, out->actions, rows * policy->K);
     float** by_row[] = {&out->logprobs,  &out->values,     &out->rewards,
                         &out->ended,     &out->truncated,  &out->values_now,
@@ -139,8 +139,8 @@ static void plan_work(PufferTrainer* trainer) {
             ARENA_ADD(arena, work->where, rows * policy->D);
             ARENA_ADD(arena, work->what, rows * policy->D);
             ARENA_ADD(arena, work->starts, rows + 1);
-            ARENA_ADD(arena, work->wide_obs, rows * policy->ldw);
         }
+        if (policy->dtype != PUFFER_F32) ARENA_ADD(arena, work->wide_obs, rows * policy->ldw);
         for (int l = 0; l <= (policy->L > 1 && train ? policy->L : 1); l++)
             ARENA_ADD(arena, work->x[l], rows * policy->ldx);
         for (int l = 0; l < policy->L && train; l++) {

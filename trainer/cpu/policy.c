@@ -164,6 +164,17 @@ int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first
     return (int64_t)(end - begin) * 4 < (int64_t)rows * D;
 }
 
+// Of bytes or ints; an int beyond 2^24 becomes the nearest float
+static void widen_rows(const Policy* policy, int rows, const void* obs, float* out) {
+    if (policy->dtype == PUFFER_U8) {
+        policy->kernels->widen(rows, policy->D, obs, out, policy->ldw);
+        return;
+    }
+    const int32_t* from = obs;
+    for (int r = 0; r < rows; r++, from += policy->D, out += policy->ldw)
+        for (int d = 0; d < policy->D; d++) out[d] = (float)from[d];
+}
+
 void policy_encode(const Policy* policy, Workspace* work, int rows, const void* obs, float* x,
                    int sparse, int first_row) {
     const Kernels* kernels = policy->kernels;
@@ -178,9 +189,9 @@ void policy_encode(const Policy* policy, Workspace* work, int rows, const void* 
     }
     const float* wide = obs;
     int ld = policy->D;
-    if (policy->dtype == PUFFER_U8) {
+    if (policy->dtype != PUFFER_F32) {
         float* out = work->wide_obs + (int64_t)first_row * policy->ldw;
-        kernels->widen(rows, policy->D, obs, out, policy->ldw);
+        widen_rows(policy, rows, obs, out);
         wide = out;
         ld = policy->ldw;
     }

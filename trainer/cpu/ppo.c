@@ -156,7 +156,7 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
         }
         const float* obs = segment_obs(trainer, trainer->picker.rows[first + s]);
         int ld = policy->D;
-        if (policy->dtype == PUFFER_U8) {
+        if (policy->dtype != PUFFER_F32) {
             obs = work->wide_obs + (int64_t)s * T * policy->ldw;
             ld = policy->ldw;
         }

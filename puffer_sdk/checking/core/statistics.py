@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...base.spec import OBS_NAMES
 from ...env.obs_spec import ObsField
 from .kinds import Fact
 
@@ -66,7 +67,7 @@ def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, parts: Sequen
     kept = next((f for f in facts if f.kind == "kept"), None)
     if kept is None or not path.is_file():
         return None
-    kind = np.dtype(np.float32 if dtype == "f32" else np.uint8)
+    kind = np.dtype(OBS_NAMES[dtype])
     D, S = obs_size, kept.rows
     data = path.read_bytes()
     owners = 8 * D + S * D * kind.itemsize

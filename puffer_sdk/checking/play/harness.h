@@ -140,8 +140,9 @@ bool fence_fault(const void* at, FenceFault* fault);
 size_t row_bytes(int array);    // of one agent; 0 = the env has no such array
 // Element i of rows of observations
 static inline double element_of(const void* rows, size_t i) {
-    return desc.obs_dtype == PUFFER_U8 ? (double)((const unsigned char*)rows)[i]
-                                       : (double)((const float*)rows)[i];
+    return desc.obs_dtype == PUFFER_U8    ? (double)((const unsigned char*)rows)[i]
+           : desc.obs_dtype == PUFFER_I32 ? (double)((const int32_t*)rows)[i]
+                                          : (double)((const float*)rows)[i];
 }
 void* array_of(const PufferBuffers* rows, int array);
 char* env_struct(const Batch* batch, int env);

@@ -82,10 +82,11 @@ void experiment_probe(void) {
     int envs = api->num_envs(b.vec);
     int agents_0, first_0;
     api->rows(b.vec, 0, &first_0, &agents_0);
-    fact(shape, .dtype = desc.obs_dtype == PUFFER_F32 ? "f32" : "u8", .obs_size = desc.obs_size,
-         .heads = desc.num_atns, .mask = desc.mask_size, .truncations = desc.has_truncations,
-         .alive = desc.has_alive, .whole_steps = desc.whole_steps, .agents = options.agents,
-         .envs = envs, .env_agents = agents_0);
+    static const char* const dtypes[] = {"u8", "f32", "i32"};
+    fact(shape, .dtype = dtypes[desc.obs_dtype], .obs_size = desc.obs_size, .heads = desc.num_atns,
+         .mask = desc.mask_size, .truncations = desc.has_truncations, .alive = desc.has_alive,
+         .whole_steps = desc.whole_steps, .agents = options.agents, .envs = envs,
+         .env_agents = agents_0);
     for (int h = 0; h < desc.num_atns; h++) {
         fact(head, .head = h, .width = desc.act_sizes[h]);
     }

@@ -6,7 +6,7 @@ const char* const array_names[NUM_ARRAYS] = {"observations", "actions",     "rew
 
 size_t row_bytes(int array) {
     switch (array) {
-    case OBSERVATIONS: return (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_F32 ? 4 : 1);
+    case OBSERVATIONS: return (size_t)desc.obs_size * (desc.obs_dtype == PUFFER_U8 ? 1 : 4);
     case ACTIONS: return (size_t)desc.num_atns * 4;
     case TRUNCATIONS: return desc.has_truncations ? 4 : 0;
     case MASK: return (size_t)desc.mask_size;

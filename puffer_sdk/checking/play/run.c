@@ -65,6 +65,8 @@ typedef struct Seen {     // of the observations; D elements each
     float *low, *high;    // range over all rows (floats), or
     unsigned char *low_byte, *high_byte;
     float *least, *most;    // declared bounds, or NULL
+    float* widened;         // a row of ints as floats
+    float usual;            // what is no large number: ints count as far as bytes do
     Sighting *odd, *wide, *outside;
     char* kept;         // (rows, D) a sample
     int32_t* owners;    // (rows) the agents whose rows they are
@@ -93,6 +95,8 @@ static Seen seen_open(void) {
               .outside = calloc(D, sizeof *s.outside)};
     s.low = malloc(D * sizeof *s.low);
     s.high = malloc(D * sizeof *s.high);
+    s.usual = desc.obs_dtype == PUFFER_I32 ? 255.0f : 5.0f;
+    s.widened = malloc(D * sizeof *s.widened);
     s.low_byte = malloc(D);
     s.high_byte = calloc(D, 1);
     memset(s.low_byte, 255, D);
@@ -113,11 +117,11 @@ static Seen seen_open(void) {
 static void look_at_floats(Seen* s, const float* row, int env, int agent) {
     int size = desc.obs_size;
     widen_floats(s->low, s->high, row, size);
-    if (!within(row, size, 5.0f)) {
+    if (!within(row, size, s->usual)) {
         for (int i = 0; i < size; i++) {
             if (!isfinite(row[i])) {
                 sight(&s->odd[i], env, agent, row[i]);
-            } else if (fabsf(row[i]) > 5.0f) {
+            } else if (fabsf(row[i]) > s->usual) {
                 sight(&s->wide[i], env, agent, row[i]);
             }
         }
@@ -143,6 +147,14 @@ static void look_at_bytes(Seen* s, const unsigned char* row, int env, int agent)
     }
 }
 
+// As floats, which is what a network gets
+static void look_at_ints(Seen* s, const int32_t* row, int env, int agent) {
+    for (int i = 0; i < desc.obs_size; i++) {
+        s->widened[i] = (float)row[i];
+    }
+    look_at_floats(s, s->widened, env, agent);
+}
+
 static void look_at_observations(Seen* s, const Batch* b, int64_t t) {
     size_t bytes = row_bytes(OBSERVATIONS);
     for (int e = 0; e < b->envs; e++) {
@@ -153,6 +165,8 @@ static void look_at_observations(Seen* s, const Batch* b, int64_t t) {
             }
             if (desc.obs_dtype == PUFFER_F32) {
                 look_at_floats(s, (const float*)row, e, agent);
+            } else if (desc.obs_dtype == PUFFER_I32) {
+                look_at_ints(s, (const int32_t*)row, e, agent);
             } else {
                 look_at_bytes(s, (const unsigned char*)row, e, agent);
             }
@@ -191,6 +205,7 @@ static void seen_close(Seen* s, FILE* file) {
     free(s->least);
     free(s->low);
     free(s->high);
+    free(s->widened);
     free(s->low_byte);
     free(s->high_byte);
     free(s->odd);

@@ -139,11 +139,12 @@ def _not_read(error: BuildError, spec: Spec) -> BuildError:
         name, where = refused[1], spec.binding or spec.header
         with suppress(OSError):
             for number, line in enumerate(paths.text(where).splitlines(), 1):
-                if re.match(rf"\s*#\s*define\s+{name}\b", line):
+                if re.match(rf"\s*#\s*define\s+(OBS_TENSOR_T\s+)?{name}\b", line):
                     where = f"{paths.shown(where)}:{number}"
                     break
-        return BuildError(f"{name} cannot be compiled for a GPU: there each env is a thread, and "
-                          "none sees the others", where=where,
+        reason = "its rows of 16 bits are converted on the CPU" if name == "PrecisionTensor" else \
+            "there each env is a thread, and none sees the others"
+        return BuildError(f"{name} cannot be compiled for a GPU: {reason}", where=where,
                           hint="train with the environments on the CPU: --vec.device cpu")
     missing = re.search(r"fatal error: (\S+): No such file", error.detail or "")
     if missing:

@@ -58,6 +58,14 @@ typedef struct FloatTensor {
     float* data;
     int64_t shape[8];
 } FloatTensor;
+typedef struct IntTensor {
+    int* data;
+    int64_t shape[8];
+} IntTensor;
+typedef FloatTensor PrecisionTensor;
+#ifdef PUFFER_NARROW    // who reads its rows here wants floats
+#error "PUFFER_REFUSED PrecisionTensor"
+#endif
 typedef struct StaticVec StaticVec;
 
 void puffer_stop(int what);       // this thread's env has failed: no line after it runs

@@ -10,7 +10,7 @@ from ...base.errors import UsageError
 from ...env import abi
 from ...env.library import Settings
 from ...env.vec import VecEnv
-from .handle import Handle
+from .handle import OBS_TYPES, Handle
 
 OPTIONAL = ("action_mask", "final_observations", "has_final", "alive")  # None, or not there at all
 C_TYPES = {"observations": "void*", "final_observations": "void*", "action_mask": "unsigned char*",
@@ -55,7 +55,7 @@ def check_arrays(vec) -> dict[str, np.ndarray | None]:
     arrays = {}
     obs = (n, vec.obs_size)
     for name, shape, dtypes in (
-            ("observations", obs, (np.uint8, np.float32)),
+            ("observations", obs, OBS_TYPES),
             ("actions", (n, len(vec.act_sizes)), f32), ("rewards", (n,), f32),
             ("terminals", (n,), f32), ("truncations", (n,), f32),
             ("action_mask", (n, sum(vec.act_sizes)), (np.uint8, np.bool_)),

@@ -15,6 +15,8 @@ from ..schedules import check_tensors
 from .trainer_errors import failure, refusal
 from .trainer_library import PATHS, PRECISIONS, library
 
+OBS_TYPES = (np.uint8, np.float32, np.int32)        # PUFFER_U8, PUFFER_F32, PUFFER_I32
+
 PATH_VARIABLE = "PUFFER_TRAINER_PATH"       # forces an instruction set, for tests and reports
 MAX_THREADS = 64                            # watches on the page that a parent reads
 
@@ -86,7 +88,7 @@ class Memory:
         order = "<" if sys.byteorder == "little" else ">"
         dims = tensor.dims
         self.__array_interface__ = {
-            "version": 3, "typestr": f"{order}f4" if tensor.dtype else "|u1",
+            "version": 3, "typestr": ("|u1", f"{order}f4", f"{order}i4")[tensor.dtype],
             "shape": tuple(tensor.shape[0:dims]), "strides": tuple(tensor.strides[0:dims]),
             "data": (int(handle.ffi.cast("intptr_t", tensor.data)), False)}
 
@@ -117,7 +119,7 @@ def network_fields(config, obs_dtype, obs_size: int, act_sizes: Sequence[int],
     if config.policy.torch_class:
         raise UsageError("a network of your own needs the PyTorch trainer",
                          where=config.policy.torch_class, hint="use --train.backend torch")
-    return {"agents": agents, "obs_dtype": 0 if np.dtype(obs_dtype) == np.uint8 else 1,
+    return {"agents": agents, "obs_dtype": OBS_TYPES.index(np.dtype(obs_dtype)),
             "obs_size": obs_size, "num_atns": len(act_sizes), "act_sizes": tuple(act_sizes),
             "hidden_size": config.policy.hidden_size, "num_layers": config.policy.num_layers,
             "precision": PRECISIONS.index(getattr(config.train, "precision", "fp32")),

@@ -91,7 +91,7 @@ class Policy(nn.Module):
         sequence(obs, state0, ended) -> logits (S, T, A), values (S, T)     the same as step() gives
         logstd                       nn.Parameter, one per head of width 1; only if there are any
 
-    obs is (n, D) or (S, T, D), uint8 or float32; state0 is (S, ...), the state before each
+    obs is (n, D) or (S, T, D), uint8, int32 or float32; state0 is (S, ...), the state before each
     segment's first tick; ended (S, T) is 1 where an episode ended, so the state after that tick is
     zero. A head of width w > 1 has w logits; a head of width 1 is continuous and has its mean.
 

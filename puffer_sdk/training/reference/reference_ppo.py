@@ -85,7 +85,7 @@ class TorchPPO(Schedules):
         def buffer(*shape: int, dtype=torch.float32, device=self.device) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
 
-        kind = torch.uint8 if vec.observations.dtype == np.uint8 else torch.float32
+        kind = torch.from_numpy(vec.observations[:0]).dtype
         self.obs = buffer(n, t, vec.obs_size, dtype=kind)       # (N, T, D), the env's own type
         self.actions = buffer(n, t, len(vec.act_sizes))         # (N, T, K) ids, or values
         self.log_probs = buffer(n, t)                           # (N, T) the rollout's
@@ -178,7 +178,7 @@ class TorchPPO(Schedules):
         obs, empty = self._env["observations"].to(self.device, copy=True), self._empty()
         if empty is not None:
             obs[torch.from_numpy(empty)] = 0
-        if self.obs.dtype != torch.uint8:
+        if self.obs.dtype.is_floating_point:
             self._check_input("observations", obs.numpy() if empty is not None
                               else self.vec.observations)
         return obs

@@ -1,7 +1,7 @@
 // Plays a policy over a script of observations.  policy.bin + script + call -> what came out
 //
-//     script   int32: agents, obs_size, bytes (0 or 1), masked, K, hidden, layers, ticks, greedy,
-//              seed, act_sizes[K]; then per tick observations, (masks,) the last tick's terminals
+//     script   int32: agents, obs_size, kind, masked, K, hidden, layers, ticks, greedy,
+//              seed, act_sizes[K]. kind: 0 floats, 1 bytes, 2 ints, 3 bf16; then per tick observations, (masks,) the last tick's terminals
 //     output   float32 per tick: actions (agents, K), logits (agents, A), values (agents)
 //     call     act: puffernet_load and puffernet_act. five, three: Ocean's calls
 #include "puffernet.h"
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     int32_t head[10], sizes[64];
     if (!script || !output) return 2;
     take(head, sizeof(int32_t), 10, script);
-    int agents = head[0], D = head[1], bytes = head[2], masked = head[3], K = head[4], A = 0;
+    int agents = head[0], D = head[1], kind = head[2], masked = head[3], K = head[4], A = 0;
     take(sizes, sizeof(int32_t), (size_t)K, script);
     for (int i = 0; i < K; i++) A += sizes[i];
 
@@ -38,22 +38,31 @@ int main(int argc, char** argv) {
     size_t rows = (size_t)agents;
     float* floats = (float*)calloc(rows * (size_t)D, sizeof(float));
     unsigned char* raw = (unsigned char*)calloc(rows, (size_t)D);
+    int* ints = (int*)calloc(rows * (size_t)D, sizeof(int));
+    uint16_t* halves = (uint16_t*)calloc(rows * (size_t)D, sizeof(uint16_t));
     unsigned char* mask = (unsigned char*)calloc(rows, (size_t)A);
     float* terminals = (float*)calloc(rows, sizeof(float));
     float* actions = (float*)calloc(rows * (size_t)K, sizeof(float));
     for (int tick = 0; tick < head[7]; tick++) {
-        if (bytes) take(raw, 1, rows * (size_t)D, script);
+        if (kind == 1) take(raw, 1, rows * (size_t)D, script);
+        else if (kind == 2) take(ints, sizeof(int), rows * (size_t)D, script);
+        else if (kind == 3) take(halves, sizeof(uint16_t), rows * (size_t)D, script);
         else take(floats, sizeof(float), rows * (size_t)D, script);
         if (masked) take(mask, 1, rows * (size_t)A, script);
         take(terminals, sizeof(float), rows, script);
-        for (size_t i = 0; bytes && i < rows * (size_t)D; i++) net->obs[i] = floats[i] = raw[i];
+        for (size_t i = 0; kind && i < rows * (size_t)D; i++)
+            net->obs[i] = floats[i] = kind == 1 ? (float)raw[i] : (float)ints[i];
         net->mask = masked ? mask : NULL;
         if (!strcmp(call, "five")) {
             forward_puffernet(net, floats, actions, masked ? mask : NULL, terminals);
         } else if (!strcmp(call, "three")) {
-            forward_puffernet(net, bytes ? net->obs : floats, actions);
-        } else if (bytes) {
+            forward_puffernet(net, kind ? net->obs : floats, actions);
+        } else if (kind == 1) {
             puffernet_act(net, raw, actions, tick ? terminals : NULL);
+        } else if (kind == 2) {
+            puffernet_act(net, ints, actions, tick ? terminals : NULL);
+        } else if (kind == 3) {
+            puffernet_act(net, halves, actions, tick ? terminals : NULL);
         } else {
             const float* observations = floats;
             puffernet_act(net, observations, actions, tick ? terminals : NULL);
@@ -66,6 +75,8 @@ int main(int argc, char** argv) {
     free(weights);
     free(floats);
     free(raw);
+    free(ints);
+    free(halves);
     free(mask);
     free(terminals);
     free(actions);

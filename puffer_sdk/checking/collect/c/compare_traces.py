@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ....base.spec import OBS_NAMES
 from ...core.facts import Difference
 from .driver import EXACT, FAST
 
@@ -93,15 +94,15 @@ class Traces:
         shape = self.facts.shape
         if dumps[0].size != dumps[1].size or np.array_equal(*dumps):
             return Difference(env, step, "rows", 0, None, "one value", "another")
-        width = 4 if shape.dtype == "f32" else 1
-        per_agent = {"observations": shape.obs_size * width, "rewards": 4, "terminals": 4,
-                     "truncations": 4 * shape.truncations, "action_mask": shape.mask,
-                     "alive": shape.alive}
+        observed = np.dtype(OBS_NAMES[shape.dtype])
+        per_agent = {"observations": shape.obs_size * observed.itemsize, "rewards": 4,
+                     "terminals": 4, "truncations": 4 * shape.truncations,
+                     "action_mask": shape.mask, "alive": shape.alive}
         agents = dumps[0].size // sum(per_agent.values())
         begin = 0
         for array, size in per_agent.items():
-            kind = np.uint8 if array in ("action_mask", "alive") or (
-                array == "observations" and width == 1) else np.float32
+            kind = np.uint8 if array in ("action_mask", "alive") else \
+                observed if array == "observations" else np.float32
             one, other = (dump[begin:begin + size * agents] for dump in dumps)
             begin += size * agents
             differs = np.flatnonzero(one != other)

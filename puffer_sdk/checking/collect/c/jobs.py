@@ -53,7 +53,7 @@ class Jobs:
         if not probe.ended:
             return []
         s, whole = self.sizes, self.facts.shape.whole_steps
-        scanned = 0.3 if self.facts.shape.dtype == "f32" else 0.1
+        scanned = 0.1 if self.facts.shape.dtype == "u8" else 0.3
         wide = max(4, min(64, 256 // self.facts.shape.env_agents))
         envs = s.envs(wide, 1 << 18)
         jobs = [Job("run", FAST, "run", dict(

@@ -148,7 +148,7 @@ class Plan:
             self.facts.row = obs_spec.read(self.spec, shape.obs_size,
                                       settings=self.facts.config.env)
         cells = shape.obs_size * shape.env_agents
-        self.sizes = Sizes(shape.agents, cells, cells * (4 if shape.dtype == "f32" else 1),
+        self.sizes = Sizes(shape.agents, cells, cells * (1 if shape.dtype == "u8" else 4),
                            cost_class(cost, "seconds"), cost_class(cost, "reset"),
                            cost_class(cost, "init"), self.budget)
 

@@ -59,9 +59,10 @@ static int first_difference(const Batch* a, const Batch* b, int env, int* row) {
 
 static void report_difference(const Batch* a, const Batch* b, int env, int array, int row,
                               int64_t step) {
-    bool is_float = array != MASK && array != ALIVE
-                    && (array != OBSERVATIONS || desc.obs_dtype == PUFFER_F32);
-    size_t width = is_float ? 4 : 1, each = row_bytes(array) / width, i = each * (size_t)row;
+    bool is_byte = array == MASK || array == ALIVE
+                   || (array == OBSERVATIONS && desc.obs_dtype == PUFFER_U8);
+    bool is_int = array == OBSERVATIONS && desc.obs_dtype == PUFFER_I32;
+    size_t width = is_byte ? 1 : 4, each = row_bytes(array) / width, i = each * (size_t)row;
     const char* x = array_of(&a->rows[env], array);
     const char* y = array_of(&b->rows[env], array);
     while (memcmp(x + width * i, y + width * i, width) == 0) {
@@ -70,11 +71,10 @@ static void report_difference(const Batch* a, const Batch* b, int env, int array
     char values[2][32];
     for (int k = 0; k < 2; k++) {
         const char* at = (k ? y : x) + width * i;
-        float value = *(const unsigned char*)at;
-        if (width == 4) {
-            memcpy(&value, at, 4);
-        }
-        snprintf(values[k], sizeof values[k], "%g", (double)value);
+        double value = is_byte  ? *(const unsigned char*)at
+                       : is_int ? (double)*(const int32_t*)at
+                                : (double)*(const float*)at;
+        snprintf(values[k], sizeof values[k], "%g", value);
     }
     fact(not_fresh, .env = env, .array = array_names[array], .agent = (int64_t)(i / each),
          .element = (int64_t)(i % each), .after = step, .step = watch.step, .played = values[0],

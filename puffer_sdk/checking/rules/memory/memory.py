@@ -325,7 +325,8 @@ def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
     width = 1 if array in ("action_mask", "alive") or (
         array == "observations" and shape.dtype == "u8") else 4
     agents = fact.bytes // width
-    unit = "bytes" if width == 1 else "floats"
+    unit = "bytes" if width == 1 else "ints" if (array, shape.dtype) == ("observations", "i32") \
+        else "floats"
     if past >= 0:
         distance, actual = past // width + 1, f"a write to number {agents + past // width + 1}"
         message = f"{distance} beyond the end" if distance > 1 else "just beyond the end"

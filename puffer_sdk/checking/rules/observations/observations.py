@@ -3,15 +3,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...core.facts import Facts, as_one, gathered
-from ...core.finding import Finding
+import numpy as np
+
+from ...core.facts import Facts, as_one, gathered, ranges
+from ...core.finding import Finding, span
 from ...core.registry import need, rule
-from ...core.repro_spec import Proof
+from ...core.repro_spec import Proof, Shows
 from ..memory.origins import origin
 from .groups import grouped, whole
 from .unwritten import unwritten
 
 HUGE = 1000         # an observation that drowns all others: an error
+INT_HUGE = 16_777_216   # 2^24: from here on not each int is a float, which the network gets
+TINY = 1.2e-38          # what is smaller has lost bits, and is 0 for a network
 
 
 @rule("PUF301", "obs-never-written", proof=Proof("determined", "observations"))
@@ -93,9 +97,11 @@ def obs_not_finite(facts: Facts):
                       seen_in="run")
 
 
-@rule("PUF304", "obs-scale", "warning", proof=Proof("within", "observations", low=-5.0, high=5.0))
+@rule("PUF304", "obs-scale", "warning", proof=Proof("within", "observations"))
 def obs_scale(facts: Facts):
-    """A float observation lies outside [-5, 5]; beyond 1000 it is an error.
+    """A float observation lies outside [-5, 5]; beyond 1000 it is an error. An int lies outside
+    [-255, 255]; beyond 2^24 it is an error: as a float it becomes one of its neighbours. Or an
+    element is never larger than 1e-38: the bits of an int, read as a float or as bf16.
 
     Why it ruins training: a network's weights start out for inputs of about unit size. A
     position in pixels drowns every other input, saturates the first layer, and learning
@@ -114,13 +120,33 @@ def obs_scale(facts: Facts):
     if facts.shape.dtype == "u8":
         return
     need(facts, "run")
+    ints = facts.shape.dtype == "i32"
+    usual, huge = (255, INT_HUGE) if ints else (5, HUGE)        # as in run.c
     broken = {fact.element for fact in facts.all("run", "obs_bounds")}   # PUF306 says more
     for element, fact, found in _sightings(facts, "obs_scale", without=broken):
         largest = max((each.largest for each in found), key=abs)
         yield Finding("PUF304", f"{facts.called(element)} of the observation "
                                 f"reach{'es' if len(found) == 1 else ''} {largest:g}",
                       **facts.at("c_step"), env=fact.env, agent=fact.agent,
-                      step=fact.step, element=element, expected="within [-5, 5]",
+                      step=fact.step, element=element, expected=f"within [{-usual}, {usual}]",
                       actual=fact.value, seed=facts.seed, seen_in="run",
-                      severity="error" if abs(largest) >= HUGE else "warning",
-                      hint="divide by the largest value that it can take")
+                      severity="error" if abs(largest) >= huge else "warning",
+                      hint="divide by the largest value that it can take"
+                      + ", as a float" * ints, shows=Shows(low=-usual, high=usual))
+    yield from _tiny(facts)
+
+
+def _tiny(facts: Facts):
+    """Elements without a number that a network can tell from 0."""
+    if facts.statistics is None:
+        return
+    most = np.maximum(np.abs(facts.statistics.low), np.abs(facts.statistics.high))
+    for first, last in ranges(np.flatnonzero((most > 0) & (most < TINY)).tolist()):
+        element, largest = span(first, last), most[first:last + 1].max()
+        yield Finding("PUF304", f"{facts.called(element)} of the observation "
+                                f"reach{'es' if first == last else ''} {largest:g} at most",
+                      **facts.at("c_step"), element=element, seed=facts.seed,
+                      expected="numbers that a network can tell from 0", actual=f"{largest:g}",
+                      hint="rows of 16 bits hold bf16, the upper half of a float's bits: an int "
+                      "that is stored there is next to nothing" if facts.spec.is_narrow else
+                      "the bits of an int may have been stored in a float")

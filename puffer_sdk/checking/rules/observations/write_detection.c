@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const uint32_t float_pattern[2] = {0x7FC0A5A5u, 0x7FC05A5Au};    // NaNs with a payload
+static const uint32_t float_pattern[2] = {0x7FC50000u, 0x7FCA0000u};    // NaNs, also as bf16
 static const unsigned char byte_pattern[2] = {0x5A, 0xA5};
 
 enum { WRITTEN, UNTOUCHED, DERIVED };
 
-static void fill(void* memory, size_t bytes, bool is_float, int twin) {
-    if (!is_float) {
+static void fill(void* memory, size_t bytes, bool is_word, int twin) {
+    if (!is_word) {
         memset(memory, byte_pattern[twin], bytes);
         return;
     }
@@ -27,11 +27,11 @@ static void fill(void* memory, size_t bytes, bool is_float, int twin) {
 
 static void fill_observations(Batch* b, int env, int twin) {
     fill(b->rows[env].observations, row_bytes(OBSERVATIONS) * (size_t)b->count[env],
-         desc.obs_dtype == PUFFER_F32, twin);
+         desc.obs_dtype != PUFFER_U8, twin);
 }
 
-static int state_of(const void* x, const void* y, size_t i, bool is_float) {
-    if (!is_float) {
+static int state_of(const void* x, const void* y, size_t i, bool is_word) {
+    if (!is_word) {
         unsigned char a = ((const unsigned char*)x)[i], b = ((const unsigned char*)y)[i];
         return a == b                                         ? WRITTEN
                : a == byte_pattern[0] && b == byte_pattern[1] ? UNTOUCHED
@@ -45,7 +45,7 @@ static int state_of(const void* x, const void* y, size_t i, bool is_float) {
 
 static int obs_state(const Batch* x, const Batch* y, int env, size_t i) {
     return state_of(x->rows[env].observations, y->rows[env].observations, i,
-                    desc.obs_dtype == PUFFER_F32);
+                    desc.obs_dtype != PUFFER_U8);
 }
 
 static size_t cells_of(const Batch* b) {    // agents of the largest env x D

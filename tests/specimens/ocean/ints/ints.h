@@ -1,4 +1,4 @@
-// Play back a rhythm. Refused: observations of int, which are neither bytes nor floats.
+// Play back a rhythm. Observations of int.
 #include <stdint.h>
 #include <stdlib.h>
 #include "raylib.h"

@@ -89,7 +89,7 @@ static int alike(const Choice* c, int value) {
 
 // Where the values lead to different elements, this one leaves all of them as they were
 static bool is_still(const Choice* c, int value) {
-    size_t bytes = row_bytes(OBSERVATIONS), each = desc.obs_dtype == PUFFER_F32 ? 4 : 1;
+    size_t bytes = row_bytes(OBSERVATIONS), each = desc.obs_dtype == PUFFER_U8 ? 1 : 4;
     const unsigned char *before = row_of(c), *after = seen + bytes * (size_t)value;
     for (size_t at = 0; at < bytes; at += each) {
         if (memcmp(before + at, after + at, each) == 0) {

@@ -133,8 +133,8 @@ static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
             Mirror m = {w, is_float != 0, 0.0, 0.0};
             for (int try = 0; try < 12; try++) {
                 if (!fit(s, cell, &m, try + 12 * cell)
-                    || (desc.obs_dtype == PUFFER_U8 && fabs(m.a) != 1.0)) {
-                    continue;    // bytes are coarse: any few values lie on some line
+                    || (desc.obs_dtype != PUFFER_F32 && fabs(m.a) != 1.0)) {
+                    continue;    // whole numbers are coarse: any few values lie on some line
                 }
                 Fit few = try_fit(s, cell, &m, usual, stride);
                 if (2 * few.matches < few.telling) {
