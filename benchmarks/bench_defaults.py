@@ -72,7 +72,7 @@ def by_chance(env: str) -> float:
     import numpy as np
 
     import puffer_sdk
-    from puffer_sdk.policy.players import random_actions
+    from puffer_sdk.env.agent_slots import random_actions
 
     rng, total, count = np.random.default_rng(0), 0.0, 0.0
     with puffer_sdk.wrap(env, 4, workers=0, step_timeout=60) as envs:

@@ -88,7 +88,7 @@ def main() -> None:
 
     import puffer_sdk
     from puffer_sdk.interop.python_envs.makers import VECTOR, read_name
-    from puffer_sdk.policy.players import random_actions
+    from puffer_sdk.env.agent_slots import random_actions
 
     name, copies, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     name = name.replace(f"{FILE}:", f"{HERE / 'makers.py'}:")

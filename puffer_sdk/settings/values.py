@@ -104,6 +104,8 @@ class Config:
             values = {}
             for name, value in tree.get(section, {}).items():
                 key = KEYS.get(f"{section}.{name}")
+                if key and key.status == table.ALIAS:       # its name when they were saved
+                    key = KEYS[key.target]
                 try:
                     values[key.field if key else name] = (table.parse(key, show(value))
                                                           if key else None)

@@ -1,9 +1,8 @@
 """Training in a child process.  job -> checkpoints, and events for the parent: metrics, goal
 
-The envs start anew now and then: at epochs that settings and logs alone decide (action_log.py). A
-checkpoint in between holds the learner, what the agents carry, and how many of the recorded
-actions belong to it. A resumed run repeats these in envs of the same seeds and goes on where it
-was: it ends with the same bytes as one that ran through, wherever it was stopped.
+The envs restart at epochs that settings and logs alone decide (action_log.py). A checkpoint in
+between holds the learner, the recurrent state, and how many of the recorded actions belong to it. A
+resumed run repeats these: it ends with the same bytes as a run that was never stopped.
 
 Several processes can share the run (rank_sync.py): each plays and learns its part, rank 0 writes.
 """
@@ -154,8 +153,8 @@ class _Worker:
             self.start = replay["epoch"]
             self.restarts.load(replay["restarts"])
             with past.named():
-                self.trainer.resume_mid_episode(self.vec,
-                                                self.joint.part(past.tensors, self.vec.num_agents))
+                self.trainer.resume_mid_episode(
+                    self.vec, self.joint.part(past.tensors, self.vec.num_agents))
             return
         self.link.emit("note", text=f"the environments start anew: {problem}")
         self.endings.begin()

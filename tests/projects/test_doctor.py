@@ -184,7 +184,7 @@ def test_the_trainer(monkeypatch):
     monkeypatch.setattr(probes, "ask", lambda *command: None)
     assert probes.probe_trainer() == Finding(
         "trainer", "missing", f"{made} does not open", "delete it, and it is compiled again")
-    monkeypatch.setattr(trainer_library.sources, "for_cpu", lambda: (_ for _ in ()).throw(
+    monkeypatch.setattr(trainer_library.trainer_sources, "for_cpu", lambda: (_ for _ in ()).throw(
         BuildError("the sources are not there", where="trainer", hint="install again")))
     assert probes.probe_trainer().status == "missing"
     monkeypatch.setenv("PATH", "")

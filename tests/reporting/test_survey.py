@@ -183,7 +183,7 @@ def test_a_failed_training_has_a_page(tmp_path):
                      training=[{"settings": "its ini", "problem": "the env died"}])
     survey.judge(row)
     assert row.verdict == "training failed"
-    html = survey.page.template("survey.html.jinja").render(rows=[row], passed=0, source="x")
+    html = survey.report_page.template("survey.html.jinja").render(rows=[row], passed=0, source="x")
     assert "the env died" in html
 
 
@@ -277,7 +277,7 @@ def test_an_ini_that_asks_for_ten_thousand_games_makes_no_trial_longer(monkeypat
     monkeypatch.setattr(survey.build, "build", mock.Mock())
     monkeypatch.setattr(survey.EnvJob, "of", mock.Mock())
     monkeypatch.setattr(survey.config, "resolve", mock.Mock())
-    monkeypatch.setattr(survey.child, "run", lambda *args, **options: dict.fromkeys(
+    monkeypatch.setattr(survey.child_process, "run", lambda *args, **options: dict.fromkeys(
         ("obs", "actions", "agents", "rate")))
     monkeypatch.setattr(survey.check, "check", lambda *args, **options: mock.Mock(findings=[]))
     with pytest.raises(KeyError):

@@ -154,10 +154,10 @@ def test_a_program_brings_its_own_final_observations(make, folders):
     """The host's are not used; but the trainer has to expect some."""
     envs = without_finals(make_envs(folders["cartpole"]))
     with make("cartpole") as trainer, make("cartpole", plays=False) as other:
-        trainer.barrier(envs)
+        trainer.restart_envs(envs)
         run(trainer, 1)
         assert (trainer.rollout_tensors["truncated"] == 2).any()
-        other.barrier(without_finals(make_envs(folders["cartpole"])))
+        other.restart_envs(without_finals(make_envs(folders["cartpole"])))
         assert refused(other).message == "the envs have no final observations"
     with make_native(vec=envs, path="cuda", program=build_program(folders["cartpole"]),
                      **SMALL) as trainer:
@@ -178,7 +178,7 @@ def test_a_program_says_itself_which_agents_live(make, folders):
         run(trainer, 1)
         assert 0 < trainer.rollout_tensors["live"].mean() < 1
         with pytest.raises(UsageError, match="row of who lives"):
-            other.barrier(envs)
+            other.restart_envs(envs)
         without_alive(other.vec)
         assert refused(other).message == "the envs do not say which agents live"
     with make_native(vec=envs, path="cuda", program=build_program(folders["inn"]),
@@ -212,7 +212,7 @@ def test_behind_a_barrier_envs_are_closed_and_started_afresh(make, folders, mode
             resumed.load_state_tensors(first.state_tensors())
             resumed.load_counters(first.counters)
             for trainer in first, resumed:
-                trainer.barrier(make_envs(folders["target"], 64, seed=9))
+                trainer.restart_envs(make_envs(folders["target"], 64, seed=9))
             told.append((before, story(first, 3), story(resumed, 3)))
     (_, want, _), (_, got, again) = told
     check(got, want)
@@ -230,7 +230,7 @@ def test_the_host_waits_once_a_rollout_and_nothing_is_allocated(make, folders):
         made = {name: now - before[name] for name, now in count().items()}
         assert made.pop("replays") >= 2 * (4 * (ticks + 1) + minibatches)
         assert made == {"allocations": 0, "waits": 2 * (gpus + gpus)}       # and for the update
-        trainer.barrier(make_envs(folders["target"], 64, 4, seed=9))
+        trainer.restart_envs(make_envs(folders["target"], 64, 4, seed=9))
         run(trainer, 3)                             # graphs are made anew, memory is not
         assert trainer.stats()["allocations"] == taken
 
@@ -347,7 +347,7 @@ def test_a_fault_names_the_first_env_that_has_it(fail, number, said, faulty, mon
         assert error.where == f"env {first}, seed {seeds.mix_seed(0, first)}, {when}"
         assert error.hint and trainer.global_step == 0
         assert refused(trainer).message == error.message        # it stays so,
-        trainer.barrier(faulty_envs(faulty, 0))
+        trainer.restart_envs(faulty_envs(faulty, 0))
         run(trainer, 2)                                         # until other envs come
 
 
@@ -395,7 +395,7 @@ def test_a_program_of_another_environment_is_refused(make, folders):
         run(trainer, 1)
         assert trainer.gpu()["envs_on_gpu"]
         trainer.program = None
-        trainer.barrier(make_envs(folders["pendulum"]))
+        trainer.restart_envs(make_envs(folders["pendulum"]))
         run(trainer, 1)                             # and on the CPU again
         assert not trainer.gpu()["envs_on_gpu"]
 
@@ -407,7 +407,7 @@ def test_more_envs_than_before_get_more_room(faulty):
         with make_native(vec=faulty_envs(faulty, 0, agents=2), path="cuda", program=program,
                          **{**SMALL, "horizon": HORIZON, "minibatch_size": 12}) as trainer:
             for agents in 2, 4, 2, 1, 2:            # of an env
-                trainer.barrier(faulty_envs(faulty, 0, agents))
+                trainer.restart_envs(faulty_envs(faulty, 0, agents))
                 told.append(story(trainer, 2))
                 allocations.append(trainer.stats()["allocations"])
     for want, got in zip(told[:5], told[5:], strict=True):

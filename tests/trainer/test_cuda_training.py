@@ -123,8 +123,8 @@ def test_overlap_starts_anew_with_fresh_envs_and_with_loaded_weights():
     run(gpu, 3)
     twin.load_state_tensors(gpu.state_tensors())
     twin.load_counters(gpu.counters)
-    gpu.barrier(FakeVec((3,), 9, 5, seed=4))
-    twin.barrier(FakeVec((3,), 9, 5, seed=4))
+    gpu.restart_envs(FakeVec((3,), 9, 5, seed=4))
+    twin.restart_envs(FakeVec((3,), 9, 5, seed=4))
     for native in (gpu, twin):
         run(native, 2)
     assert as_bytes(gpu) == as_bytes(twin)
@@ -334,10 +334,10 @@ def test_bad_final_observations_are_told_as_the_cpus_are():
 def test_envs_without_final_observations_are_refused():
     gpu = make_native(vec=FinalVec((3,), 9, 5), path="cuda")
     run(gpu, 1)
-    gpu.barrier(FakeVec((3,), 9, 5))
+    gpu.restart_envs(FakeVec((3,), 9, 5))
     with pytest.raises(RunError, match="the envs have no final observations"):
         gpu.rollout()
-    gpu.barrier(FinalVec((3,), 9, 5))
+    gpu.restart_envs(FinalVec((3,), 9, 5))
     run(gpu, 2)
 
 

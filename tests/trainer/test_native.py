@@ -155,7 +155,7 @@ def test_a_trainer_after_an_exception_is_as_one_with_fresh_envs(envs, settings):
         vec.step = lambda: 1 / 0
         with pytest.raises(ZeroDivisionError):
             one.rollout()
-        one.barrier(envs())
+        one.restart_envs(envs())
         learn(one, 2)
         learn(other, 2)
         assert same(one.state_tensors(), other.state_tensors()) and one.counters == other.counters
@@ -185,8 +185,8 @@ def test_state_tensors_and_counters_make_another_trainer_the_same(envs, settings
         learn(one, 2)
         other.load_state_tensors(one.state_tensors())
         other.load_counters(one.counters)
-        one.barrier(envs(seed=9))
-        other.barrier(envs(seed=9))
+        one.restart_envs(envs(seed=9))
+        other.restart_envs(envs(seed=9))
         learn(one, 2)
         learn(other, 2)
         assert same(one.state_tensors(), other.state_tensors()) and one.counters == other.counters
@@ -266,7 +266,7 @@ def test_sizes_that_do_not_fit(envs, settings):
     ({"env_settings": {"size": 5}}, "another observation size")])
 def test_other_envs_must_fit(envs, settings, options, message):
     with NativePPO(envs(), settings()) as trainer, pytest.raises(UsageError, match=message):
-        trainer.barrier(envs(**options))
+        trainer.restart_envs(envs(**options))
 
 
 def test_settings_that_only_the_referee_has(envs, settings):
@@ -365,7 +365,7 @@ def test_arrays_that_changed_since_are_looked_at_again(envs, settings):
     vec, other = Plain(envs()), Plain(envs())
     with NativePPO(vec, settings()) as trainer:
         other.rewards = np.zeros(32)
-        trainer.barrier(other)
+        trainer.restart_envs(other)
         with pytest.raises(UsageError, match="rewards have another type"):
             trainer.rollout()
 
@@ -432,7 +432,7 @@ def actor(envs, settings):
 
 def test_an_actor_repeats_the_rollout(actor, envs):
     trainer, make = actor
-    trainer.barrier(envs(seed=5))
+    trainer.restart_envs(envs(seed=5))
     one = make()
     one.tick = trainer.global_step // 32
     trainer.rollout()

@@ -130,13 +130,13 @@ def test_a_resumed_run_is_the_same_run(squared, alpha):
     straight, _ = train(squared, 3, **changes)
     saved, counters = straight.state_tensors(), json.dumps(straight.counters)
     assert json.loads(counters)["minibatch_carry"] > 0
-    straight.barrier(make_envs(squared, seed=77))
+    straight.restart_envs(make_envs(squared, seed=77))
     run(straight, 3)
 
     resumed, _ = train(squared, 0, threads=2, block_agents=3, **changes)
     resumed.load_state_tensors(saved)
     resumed.load_counters(json.loads(counters))
-    resumed.barrier(make_envs(squared, seed=77))
+    resumed.restart_envs(make_envs(squared, seed=77))
     run(resumed, 3)
     assert differing(everything(resumed), everything(straight)) == []
     assert straight.finished and resumed.finished
@@ -151,7 +151,7 @@ def test_adams_state_is_resumed():
     run(straight, 3)
     saved, counters = straight.state_tensors(), straight.counters
     resumed = make(5)
-    straight.barrier(FakeVec((3, 1), 9, 5, seed=5))
+    straight.restart_envs(FakeVec((3, 1), 9, 5, seed=5))
     resumed.load_state_tensors(saved)
     resumed.load_counters(counters)
     for trainer in (straight, resumed):

@@ -45,7 +45,7 @@ def test_the_kind_decides_and_not_the_words():
     words = b"memory threads bf16 went bad, overflow on the GPU: no legal action in head 1\there"
     for number, kind in kinds().items():
         error = ffi.new("PufferTrainerError*", {"kind": number, "head": 1, "text": words})
-        made, refused = failure(error, (2, 7), plays=False), refusal(error)
+        made, refused = failure(error, (2, 7), envs_on_gpu=False), refusal(error)
         assert (made.message, made.where) == tuple(words.decode().split("\t"))
         assert made.hint == refused.hint == HINTS[kind]
         assert type(refused) is (RunError if kind == "NO_THREADS" else UsageError)

@@ -199,13 +199,13 @@ def test_a_resumed_run_is_the_same_run(alpha):
     straight = make_reference(vec=envs(0), **changes)
     run_epochs(straight, 3)
     saved, counters = straight.state_tensors(), json.dumps(straight.counters)
-    straight.barrier(envs(3))
+    straight.restart_envs(envs(3))
     run_epochs(straight, 3)
 
     resumed = make_reference(vec=envs(3), **changes)
     resumed.load_state_tensors(saved)
     resumed.load_counters(json.loads(counters))
-    resumed.barrier(resumed.vec)
+    resumed.restart_envs(resumed.vec)
     assert resumed.vec.resets == 0
     run_epochs(resumed, 3)
     assert resumed.vec.resets == 1
@@ -230,7 +230,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_whole():
                                    | {"muon.decoder": np.zeros((2, 2), np.float32)})
     assert all(np.array_equal(before[k], v) for k, v in trainer.state_tensors().items())
     with pytest.raises(UsageError, match="another number of agents"):
-        trainer.barrier(FakeVec(num_agents=9))
+        trainer.restart_envs(FakeVec(num_agents=9))
 
 
 def test_weights_alone_are_enough_to_act():

@@ -324,7 +324,7 @@ class PythonSpec:
     name: str
     facts: Facts
     no_final_obs = ""
-    has_truncations, finals = True, "handed over by the environment"
+    has_truncations, final_obs = True, "handed over by the environment"
     log_names, open_log = ("episode_return", "episode_length"), True
 
     obs_dtype = property(lambda self: "u8" if self.facts.observations.dtype.itemsize == 1
@@ -338,9 +338,8 @@ class PythonSpec:
         plan = self.facts.observations
         parts = tuple(_part(leaf, plan.raw) for leaf in plan.leaves)
         heads = tuple(leaf.name if len(leaf.widths) == 1 else f"{leaf.name}[{number}]"
-                      for leaf in self.facts.actions.leaves
-                      for number in range(leaf.count if leaf.kind == "Box"
-                                          else len(leaf.widths)))
+                      for leaf in self.facts.actions.leaves for number in
+                      range(leaf.count if leaf.kind == "Box" else len(leaf.widths)))
         heads = heads if all(heads) and len(heads) > 1 else ()
         if len(parts) == 1 and not parts[0].name:
             return ObsSpec(plan.size, whole=parts[0], heads=heads)

@@ -54,7 +54,7 @@ class Opened:
         return self.agents == 1 and finals is not None and finals.function is not None
 
     @cached_property
-    def obs_spec(self) -> obs_spec.ObsSpec | None:
+    def row(self) -> obs_spec.ObsSpec | None:
         return obs_spec.read(self._spec, self.about.obs_size, self.about.act_sizes, self.settings)
 
     def vec(self, seeds: Sequence[int], *, threads: int = 1, last: VecEnv | None = None):
