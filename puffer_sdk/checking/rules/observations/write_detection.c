@@ -92,6 +92,26 @@ static void report_left(size_t cells, const unsigned char* left, const unsigned 
     }
 }
 
+// Elements of one env that still wait for a step that writes them
+static size_t settle(const Batch* x, const Batch* y, int e, unsigned char* pending,
+                     unsigned char* touched, size_t agents) {
+    size_t D = (size_t)desc.obs_size, waiting = 0;
+    for (int agent = 0; agent < x->count[e]; agent++) {
+        bool there = has_agent(x, e, agent);
+        for (size_t i = D * (size_t)agent; i < D * (size_t)(agent + 1); i++) {
+            if (!pending[i]) {
+                continue;
+            }
+            if (there && obs_state(x, y, e, i) != UNTOUCHED) {
+                pending[i] = 0;
+                touched[told_as(i, agents)] = 1;
+            }
+            waiting += pending[i];
+        }
+    }
+    return waiting;
+}
+
 void experiment_poison(void) {
     Batch x = batch_open(PACKED), y = batch_open(PACKED);
     size_t cells = cells_of(&x), D = (size_t)desc.obs_size, agents = cells / D;
@@ -113,8 +133,10 @@ void experiment_poison(void) {
         size_t waiting = 0;
         memset(pending, 0, cells * (size_t)x.envs);
         for (int e = 0; e < x.envs; e++) {
+            bool there = false;
             for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
-                if (!has_agent(&x, e, (int)(i / D))) {
+                there = i % D == 0 ? has_agent(&x, e, (int)(i / D)) : there;
+                if (!there) {
                     continue;
                 }
                 int state = obs_state(&x, &y, e, i);
@@ -136,18 +158,11 @@ void experiment_poison(void) {
             step_twins(&x, &y, round * options.steps + t, 0);
             waiting = 0;
             for (int e = 0; e < x.envs; e++) {
-                for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
-                    unsigned char* p = &pending[cells * (size_t)e + i];
-                    if (*p && has_agent(&x, e, (int)(i / D))
-                        && obs_state(&x, &y, e, i) != UNTOUCHED) {
-                        *p = 0;
-                        touched[told_as(i, agents)] = 1;
-                    }
-                    waiting += *p;
-                }
+                waiting += settle(&x, &y, e, pending + cells * (size_t)e, touched, agents);
             }
         }
-        for (int64_t t = 1; t <= 40; t++) {    // the next reset comes mid-episode
+        // The next reset comes mid-episode; a slow env has fewer steps in all
+        for (int64_t t = 1; t <= (options.steps < 40 ? options.steps : 40); t++) {
             step_twins(&x, &y, (round + 1) * options.steps + t, 0);
         }
     }
