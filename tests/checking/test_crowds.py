@@ -117,7 +117,8 @@ def test_a_play_is_ended_by_what_it_computes_not_by_the_clock(monkeypatch, tmp_p
     """With twice as many sheep, c_reset does not return: the play gets BRIEF seconds."""
     folder = tmp_path / "flock"
     folder.mkdir()
-    (folder / "flock.h").write_text(FLOCK.replace("int tick, place", "int full, tick, place").replace(
+    text = FLOCK.replace("int tick, place", "int full, tick, place")
+    (folder / "flock.h").write_text(text.replace(
         "    f->tick = 0;\n", "    while (f->full > 5) f->rng++;\n    f->tick = 0;\n"))
     (folder / "flock.ini").write_text("[env]\nfull = 4\n")
     ended = {}
