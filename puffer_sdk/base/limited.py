@@ -112,7 +112,7 @@ def _read(child: subprocess.Popen) -> tuple[bytes, str | None]:
                 return bytes(said), None
             said += chunk
             since = time.monotonic()
-        used = _cpu_seconds(child.pid)
+        used = cpu_seconds(child.pid)
         if used is None or used > seen:
             seen, since = used or 0.0, since if used is None else time.monotonic()
         limit = IDLE if used is not None else 10 * IDLE
@@ -121,7 +121,7 @@ def _read(child: subprocess.Popen) -> tuple[bytes, str | None]:
     return b"", "its answer does not end"
 
 
-def _cpu_seconds(pid: int) -> float | None:
+def cpu_seconds(pid: int) -> float | None:
     """Those that a process took so far; None where the system does not say."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from puffer_sdk.checking.check import check
+from puffer_sdk.checking.collect.c import driver, variants
 from puffer_sdk.checking.collect.c.driver import TOGETHER, Runner
 from puffer_sdk.checking.collect.c.sizes import FEWEST, Sizes
 from puffer_sdk.checking.core import facts
@@ -76,6 +77,63 @@ def test_of_a_crowd_few_agents_are_told_and_the_same_is_found(monkeypatch, tmp_p
     assert found == {("PUF301", 2, "error"), ("PUF302", 1, "error")}
     never = next(one for one in result.findings if one.code == "PUF301")
     assert never.agent is None                  # of every agent
+
+
+TWINS = ("poison", "stale", "columns", "rewrite", "fresh")
+WOLF = FLOCK.replace("    f->tick = 0;\n", "")      # an episode depends on those before it
+
+
+def told_by_twins(folder, monkeypatch):
+    """What experiments on two batches find, and how many processes they were."""
+    seen = {}
+    run = Runner.run
+
+    def watched(self, name, *words, **options):
+        outcome = run(self, name, *words, **options)
+        if name in TWINS:
+            seen[name] = [str(fact) for fact in outcome.facts if fact.kind != "loaded"]
+            assert outcome.ended
+        return outcome
+
+    monkeypatch.setattr(Runner, "run", watched)
+    result = check(folder, prove=False, budget=0.05)
+    monkeypatch.setattr(Runner, "run", run)
+    assert set(seen) == set(TWINS)
+    return seen, [(one.code, one.element, one.line, one.message) for one in result.findings]
+
+
+@pytest.mark.parametrize("text", [FLOCK, WOLF], ids=["flock", "wolf"])
+def test_twins_that_share_large_tables_tell_the_same(monkeypatch, tmp_path, text):
+    """Where an env holds much, the second batch is a fork of the first one."""
+    folder = tmp_path / "flock"
+    folder.mkdir()
+    (folder / "flock.h").write_text(text)
+    apart = told_by_twins(folder, monkeypatch)
+    monkeypatch.setattr(driver, "TABLES", -1)
+    assert told_by_twins(folder, monkeypatch) == apart
+
+
+def test_a_play_is_ended_by_what_it_computes_not_by_the_clock(monkeypatch, tmp_path):
+    """With twice as many sheep, c_reset does not return: the play gets BRIEF seconds."""
+    folder = tmp_path / "flock"
+    folder.mkdir()
+    text = FLOCK.replace("int tick, place", "int full, tick, place")
+    (folder / "flock.h").write_text(text.replace(
+        "    f->tick = 0;\n", "    while (f->full > 5) f->rng++;\n    f->tick = 0;\n"))
+    (folder / "flock.ini").write_text("[env]\nfull = 4\n")
+    ended = {}
+    run = Runner.run
+
+    def watched(self, name, *words, **options):
+        outcome = run(self, name, *words, **options)
+        ended[name] = outcome
+        return outcome
+
+    monkeypatch.setattr(Runner, "run", watched)
+    check(folder, prove=False, budget=0.05)
+    over = [one for name, one in ended.items() if "-full-" in name and one.timed_out]
+    assert over and all(variants.BRIEF <= one.computed < 2 * variants.BRIEF for one in over)
+    assert not any(one.timed_out for name, one in ended.items() if "-full-" not in name)
 
 
 def test_the_least_number_of_steps_has_a_limit():

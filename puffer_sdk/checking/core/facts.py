@@ -38,7 +38,7 @@ class Outcome:
     ended: bool                 # it reached its end
     signal: int = 0             # that killed it before the harness could write a fact
     timed_out: bool = False
-    seconds: float = 0.0
+    computed: float = 0.0       # seconds; the last tenth may be missing
     exceeded: bool = False      # it was ended because of its memory
     stderr: str = ""
     sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote

@@ -11,6 +11,7 @@ the ones that it calls; experiments that one family of rules needs lie in rules/
     outside.c           what the env asks of the machine
     rows.c agents.c     where rows lie; which of them have an agent
     batch.c state.c     envs and their rows; the words of their state
+    twins.c             a second batch, in a process of its own where tables are large
     probes.c            counts what goes through places of the source
     columns.c           how log entries are made; which words of the struct are random
     stores.c            which instructions store to which elements

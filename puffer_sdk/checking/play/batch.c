@@ -92,9 +92,13 @@ Batch batch_open(int how) {
 }
 
 void batch_close(Batch* b) {
-    const char* structs = env_struct(b, 0);
-    api->destroy(b->vec, &watch);
-    loan_remove(structs);
+    if (b->twin) {
+        b->twin->close(b);
+    } else {
+        const char* structs = env_struct(b, 0);
+        api->destroy(b->vec, &watch);
+        loan_remove(structs);
+    }
     for (int a = 0; a < NUM_ARRAYS; a++) {
         if (b->block[a]) {
             loan_remove(b->block[a]);
@@ -128,16 +132,31 @@ static void check_initialized(const Batch* b, int env) {
 }
 
 void batch_reset(Batch* b, int env) {
+    if (b->twin) {
+        b->twin->reset(b, env);
+        note_agents(b, env);
+        return;
+    }
     api->reset(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, &watch);
     close_guards();
     note_agents(b, env);
     check_initialized(b, env);
 }
 
-void batch_seed(Batch* b, int env, uint32_t seed) { set_seed(b->vec, env, seed); }
+void batch_seed(Batch* b, int env, uint32_t seed) {
+    if (b->twin) {
+        b->twin->seed(b, env, seed);
+    } else {
+        set_seed(b->vec, env, seed);
+    }
+}
 
 void batch_step(Batch* b, int env, int flags) {
     note_agents(b, env);
+    if (b->twin) {
+        b->twin->step(b, env, flags);
+        return;
+    }
     api->step(b->vec, env < 0 ? 0 : env, env < 0 ? b->envs : 1, flags, &watch);
     close_guards();
     check_initialized(b, env);

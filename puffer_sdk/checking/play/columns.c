@@ -26,7 +26,7 @@ static void fill_log(const Batch* b, int env, float value) {
 }
 
 void experiment_columns(void) {
-    Batch x = batch_open(PACKED), y = batch_open(PACKED);
+    Batch x = batch_open(PACKED), y = batch_twin(&x);
     size_t columns = layout.log_size / 4, n = (layout.log_n - layout.log) / 4;
     int64_t *above = calloc(columns, 8), *below = calloc(columns, 8), *zero = calloc(columns, 8);
     int64_t entries = 0;

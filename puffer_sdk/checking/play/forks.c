@@ -19,6 +19,38 @@ void* shared(size_t bytes) {
     return memory;
 }
 
+enum { MAX_SHARED = 64 };
+static struct {
+    void* start;
+    size_t bytes;
+} rows[MAX_SHARED];
+static int num_rows;
+
+void* shared_rows(size_t bytes) {
+    if (num_rows == MAX_SHARED) {
+        return NULL;
+    }
+    rows[num_rows].bytes = bytes;
+    return rows[num_rows++].start = shared(bytes);
+}
+
+// In a fork: from now on, what it writes there is its own
+static void part_rows(void) {
+    for (; num_rows > 0; num_rows--) {
+        void* start = rows[num_rows - 1].start;
+        size_t bytes = rows[num_rows - 1].bytes;
+        void* copy = malloc(bytes);
+        memcpy(copy, start, bytes);
+        if (mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                 0)
+            == MAP_FAILED) {
+            _exit(1);
+        }
+        memcpy(start, copy, bytes);
+        free(copy);
+    }
+}
+
 int wait_for(pid_t child) {
     int status = 1;
     TEMP_FAILURE_RETRY(waitpid(child, &status, 0));    // our own watchdog's ticks interrupt it
@@ -30,6 +62,7 @@ bool in_fork(bool* good) {
     if (child == 0) {
         silence_facts();
         start_watchdog();
+        part_rows();
         return true;
     }
     int status = child > 0 ? wait_for(child) : 1;

@@ -56,13 +56,26 @@ typedef struct Options {    // what the command line asked for
     int fences;                // 1: heap blocks between unmapped pages (fences.c)
     int uneven;                // 1: actions that are seldom even: batch.c
     int told;                  // agents whose elements are reported one by one; 0 = all
+    int twins;                 // 1: twins are forks, as envs hold large tables: twins.c
     int ahead;                 // steps that follow each fork of `effect`; 0 = its own number
     const char* hung;          // path: if the file exists, another process has hung
     int parent;                // the process that started this one: it ends with that
     PufferSettings env, vec;
 } Options;
 
-typedef struct Batch {    // E envs and the rows they write
+typedef struct Batch Batch;
+
+typedef struct Twin {    // the envs of a batch that has a process of its own: twins.c
+    char* structs;       // (E) as they were after the last call
+    size_t bytes;        // of one
+    void (*step)(Batch* batch, int env, int flags);
+    void (*reset)(Batch* batch, int env);
+    void (*seed)(Batch* batch, int env, uint32_t seed);
+    void (*close)(Batch* batch);
+    struct Process* process;
+} Twin;
+
+struct Batch {    // E envs and the rows they write
     PufferVec* vec;
     int envs;                    // E
     int agents;                  // all rows of all envs
@@ -72,7 +85,8 @@ typedef struct Batch {    // E envs and the rows they write
     PufferBuffers* rows;         // (E) what each env is bound to
     void* block[NUM_ARRAYS];     // packed layouts: one block each, padded on both sides
     size_t bytes[NUM_ARRAYS];    // of the block, padding included
-} Batch;
+    Twin* twin;                  // NULL: the envs are in this process
+};
 
 typedef struct Layout {    // bytes of the env struct: its size, and where fields lie
     size_t size, log, log_size, log_n, rng, rng_size, pointers[4], agents,
@@ -171,6 +185,11 @@ void batch_act(Batch* batch, int env, int64_t step);
 bool plays_at_random(int env, int64_t step);    // not holding one action
 void copy_actions(const Batch* from, Batch* to);
 
+// twins.c
+Batch batch_twin(const Batch* of);    // another one, before the first is reset
+void batch_call(Batch* batch, void (*call)(Batch* batch, int env),
+                int env);    // where its envs are
+
 // state.c
 bool is_state(size_t word);    // of the struct: not log, rng or a buffer's pointer
 State state_open(const Batch* batch, int env);
@@ -195,8 +214,10 @@ void words_report(void);
 
 // forks.c
 void* shared(size_t bytes);    // zeroed; what a fork writes there, we read
-bool in_fork(bool* good);      // true in the fork; then false, and how it ended
-int wait_for(pid_t child);     // its status
+void* shared_rows(
+    size_t bytes);            // the same, but of forks from in_fork nobody reads it; NULL: full
+bool in_fork(bool* good);     // true in the fork; then false, and how it ended
+int wait_for(pid_t child);    // its status
 // plain.c: traces
 uint64_t hash_env(const Batch* batch, int env);    // of all its rows but the actions
 void write_rows(const Batch* batch, int env);      // to options.dump

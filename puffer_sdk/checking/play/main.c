@@ -91,6 +91,7 @@ static void parse(int count, char** words) {
         else if (IS("fences")) options.fences = atoi(value);
         else if (IS("uneven")) options.uneven = atoi(value);
         else if (IS("told")) options.told = atoi(value);
+        else if (IS("twins")) options.twins = atoi(value);
         else if (IS("ahead")) options.ahead = atoi(value);
         else if (IS("hung")) options.hung = value;
         else if (IS("parent")) options.parent = atoi(value);

@@ -27,4 +27,6 @@ void* array_of(const PufferBuffers* rows, int array) {
     }
 }
 
-char* env_struct(const Batch* b, int env) { return api->env_struct(b->vec, env); }
+char* env_struct(const Batch* b, int env) {
+    return b->twin ? b->twin->structs + b->twin->bytes * (size_t)env : api->env_struct(b->vec, env);
+}

@@ -104,8 +104,6 @@ class _Workshop:
                 os.killpg(child.pid, signal.SIGKILL)
 
     def program(self, flags: tuple[str, ...]) -> Path:
-        # With sanitizers, -O0 compiles in a third of the time
-        flags = (*flags, "-O0") if set(repro.SANITIZERS) <= set(flags) else flags
         with self._building:
             if flags not in self.programs:
                 source = self.lab.folder / f"trial-{len(self.programs)}.c"

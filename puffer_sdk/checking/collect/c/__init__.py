@@ -2,6 +2,7 @@
 
     source/             the author's C, read with libclang
     driver              compiles the programs of play/ and the environment; runs experiments
+    frames              addresses of a process as functions and lines
     probing             a copy of the header that counts what goes through some expressions
     line_coverage       which lines of the author's files were reached
     hidden              memory that experiments treat apart: private fields, generators

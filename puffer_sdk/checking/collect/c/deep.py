@@ -26,7 +26,8 @@ from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.memory_bound import Bound
 from . import driver
-from .driver import Frame, Kind, Runner, own_frame
+from .driver import Kind, Runner
+from .frames import Frame, own_frame
 from .jobs import GUARD_HIGH
 from .sizes import cost_class
 

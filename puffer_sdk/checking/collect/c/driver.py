@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import threading
@@ -18,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ....base import files, paths
+from ....base import files, limited, paths
 from ....base.errors import BuildError
 from ....base.spec import Spec
 from ....env import binding, build
@@ -37,7 +36,9 @@ SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-omit-fra
 SHADOWED = ("sanitized", "msan", "valgrind")    # libraries that need much address space
 SLOWER = {"sanitized": 6, "msan": 6, "debug": 20, "valgrind": 100}      # than optimised, roughly
 TOGETHER = 400 << 20        # bytes that experiments which run at once may hold together
+TABLES = 96 << 20           # bytes that one holds, from which on its twins are forks: play/twins.c
 SPACE = 2                   # times the bound: address space of an experiment without sanitizers
+LIMIT, LOADED = 600.0, 20   # seconds of an experiment; by the clock, where the machine is busy
 MOST_OVER = 4               # experiments that exceed the bound, until no other begins
 
 _FOOTER = """
@@ -223,12 +224,16 @@ class Runner:
     bound: Bound = field(default_factory=Bound)     # on the memory of all of them together
     children: set = field(default_factory=set)
     over: set = field(default_factory=set)          # children that exceeded it
+    computed: dict = field(default_factory=dict)    # child -> seconds
     stopped: bool = False
+    twins: bool = False
     room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(64))
 
     def leave_room(self, held: int) -> None:
         """From now on as many experiments run at once as fit into TOGETHER, one at least, where
-        each holds so many bytes. Call it while none runs."""
+        each holds so many bytes; pages that no one writes are not copied for a twin. Call it while
+        none runs."""
+        self.twins = held > TABLES
         self.room = threading.Semaphore(max(1, TOGETHER // max(held, 1)))
 
     def stop(self) -> None:
@@ -238,7 +243,7 @@ class Runner:
             _kill_group(child)
 
     def run(self, name: str, program: Path, library: Path, experiment: str,
-            limit: float = 600.0, wrapper: tuple[str, ...] = (), **options) -> Outcome:
+            limit: float = LIMIT, wrapper: tuple[str, ...] = (), **options) -> Outcome:
         """One experiment in one process; it always returns.
 
         wrapper: words before the program, such as valgrind and its options.
@@ -258,7 +263,7 @@ class Runner:
         hung = self.folder / "hung"
         command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]
         command += [f"set.{key}={value!r}" for key, value in settings.items()]
-        command.append(f"hung={hung}")
+        command += [f"hung={hung}", f"twins={int(self.twins)}"]
         command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
         if library.stem not in SHADOWED:        # a sanitizer's shadow needs terabytes of it
             command.append(f"memory={SPACE * self.bound.limit}")
@@ -273,7 +278,7 @@ class Runner:
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=prints, stderr=stream, env=environment,
                 cwd=paths.working_dir(self.spec.folder), start_new_session=True)
-            timed_out, began = False, time.monotonic()
+            timed_out = False
             self.children.add(child)
             try:
                 if self.stopped:
@@ -284,19 +289,21 @@ class Runner:
                 _end_group(child)
                 self.children.discard(child)
         outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
-        outcome.exceeded, outcome.seconds = child in self.over, time.monotonic() - began
+        outcome.exceeded, outcome.computed = child in self.over, self.computed.pop(child, 0.0)
         if outcome.first("hang") and experiment not in ("setting", *STRANGE):
             files.write(hung, "")               # the others need not wait as long
         return outcome
 
     def _await(self, child: subprocess.Popen, limit: float) -> bool:
-        """Waits for its end; False if it has not come after `limit` seconds. Meanwhile, ends the
-        largest of all experiments when together they exceed the bound."""
-        until = time.monotonic() + limit
-        while time.monotonic() < until:
+        """Waits for its end; False if it has not come after `limit` seconds of computing, or many
+        times as many of a busy machine's. Meanwhile, ends the largest of all experiments when
+        together they exceed the bound."""
+        until = time.monotonic() + max(LIMIT, LOADED * limit)
+        while time.monotonic() < until and self.computed.get(child, 0.0) < limit:
             with suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=min(PERIOD, until - time.monotonic()))
                 return True
+            self.computed[child] = limited.cpu_seconds(child.pid) or 0.0
             children = {each.pid: each for each in list(self.children)}
             largest = self.bound.exceeded_by(children)
             if largest:
@@ -351,48 +358,3 @@ def _sanitizer_options(reports: Path, most: int) -> dict[str, str]:
             "MSAN_OPTIONS": f"halt_on_error=1:exitcode=96:log_path={reports}:symbolize=0:"
                             f"{own_signals}",
             "LC_ALL": "C"}
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A line of a stack."""
-
-    function: str
-    file: str
-    line: int
-
-
-def symbolize(library: Path, base: int, stack: list[int], pc: int | None) -> list[Frame]:
-    """Addresses of a harness process as functions and lines of the environment."""
-    end = base + 64 * library.stat().st_size
-    offsets = []
-    for address in stack:
-        if base <= address < end:       # a return address points after the call
-            exact = address == pc
-            offsets.append(hex(address - base - (0 if exact else 1)))
-    if pc is not None and offsets and base <= pc < end:
-        fault = hex(pc - base)     # the unwinder may list it too, or start after it
-        offsets = [fault, *(offset for offset in offsets if offset != fault)]
-    if not offsets:
-        return []
-    try:
-        done = subprocess.run(["addr2line", "-f", "-i", "-e", str(library), *offsets],
-                              capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    lines = done.stdout.splitlines()
-    frames = []
-    for function, place in zip(lines[::2], lines[1::2], strict=False):
-        match = re.match(r"(.*):(\d+)", place)
-        if match and match[1] != "??":
-            frames.append(Frame(function, match[1], int(match[2])))
-    return frames
-
-
-def own_frame(frames: list[Frame], folder: Path) -> Frame | None:
-    """The innermost frame in the author's files, as a path relative to the folder."""
-    for frame in frames:
-        path = Path(os.path.normpath(frame.file))
-        if folder in path.parents and "build" not in path.relative_to(folder).parts:
-            return Frame(frame.function, str(path.relative_to(folder)), frame.line)
-    return None

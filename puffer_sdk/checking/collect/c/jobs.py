@@ -22,6 +22,7 @@ DEBUG_SLOWER = 20
 SLOW_INIT = 1.0         # seconds of computing, from which on -O0 would take too long
 SLOW_RESET = 0.02       # seconds, from which on `audit` learns from FEW of them, else from SOME
 SOME, FEW = 16, 8
+ROUNDS = 3              # of `again`, where a reset is slow
 AHEAD = 48              # steps that follow each fork of `effect`
 MOST_FED = 16           # elements of an array that a field of Log adds: more make a slow run
 FEW_AHEAD = 8           # those of `crossed`
@@ -82,7 +83,8 @@ class Jobs:
                 hang=min(1.0, self.hang))),
             Job("memory", FAST, "memory", dict(
                 envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
-            Job("again", FAST, "again", dict(envs=few)),
+            Job("again", FAST, "again", dict(
+                envs=few, **({} if s.reset_seconds < SLOW_RESET else {"repeat": ROUNDS}))),
         ]
         if self.facts.spec.writes_final_obs:
             long = dict(envs=few, steps=s.steps(few, 8192, 0.3))

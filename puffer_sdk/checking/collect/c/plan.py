@@ -30,6 +30,7 @@ from .driver import (
     build_library,
     build_program,
 )
+from .frames import own_frame, symbolize
 from .jobs import Job, Jobs
 from .sizes import Sizes, cost_class
 from .source import beginnings, sites
@@ -215,8 +216,6 @@ class Plan:
 
     def resolved(self, name: str, fact: Fact) -> Fact:
         """A fact with the frames of its stack, if it has one."""
-        from .driver import own_frame, symbolize
-
         if not hasattr(fact, "stack"):
             return fact
         frames = symbolize(self.libraries[name], self.runner.base.get(name, 0), fact.stack,

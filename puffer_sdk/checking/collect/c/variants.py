@@ -25,7 +25,7 @@ LONG = 16               # times as many steps for a key that seems to change not
 SLOW = 0.03             # seconds of an init and a reset, from which on there is one env, of one
 #                         other value for each key
 PATIENCE = 10           # times the seconds of the ini's own values, and
-BRIEF, LONGEST = 3.0, 30.0      # what no play is denied, and what none is given
+BRIEF, LONGEST = 1.5, 30.0      # of computing: what no play is denied, and what none is given
 _FLOATS = ("float", "double")
 
 
@@ -70,7 +70,7 @@ class Variants:
         envs = 8 if "MY_VEC_INIT" in self.known.binding else 1 if self.slow else 2
         limit = LONGEST
         if key:                         # its base began before
-            own = self.bases[kind.name, steps].result().outcome.seconds
+            own = self.bases[kind.name, steps].result().outcome.computed
             limit = min(max(PATIENCE * own, BRIEF), LONGEST)
         outcome = plan.runner.run(name, program, library, "setting", envs=envs, limit=limit,
                                   agents=self.facts.agents, steps=steps,

@@ -26,7 +26,7 @@ void experiment_again(void) {
     int64_t tests = 0, same = 0, by_seed = 0, t = 0;
     uint64_t* games = calloc((size_t)b.envs, sizeof *games);
     bool* moves = calloc((size_t)b.envs, sizeof *moves);    // its games are not all alike
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < (options.repeat ? options.repeat : ROUNDS); round++) {
         for (int k = 0; k < BETWEEN; k++) {
             watch.step = ++t;
             batch_act(&b, -1, t);

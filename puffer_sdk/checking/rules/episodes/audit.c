@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORDS = 1 << 12 };
+enum { MAX_WORDS = 1 << 12, OFTEN = 16 };    // OFTEN: options.repeat where a reset is no slow one
 
 static size_t element_count(const Batch* b, int env) {
     size_t count = (size_t)desc.obs_size * (size_t)b->count[env];
@@ -134,12 +134,27 @@ static void step_audited(Batch* b, int env) {
     batch_step(b, env, 0);
 }
 
+// By what c_reset has just shown
+static void widen_ranges(const Batch* b, int e, Range* ranges, size_t elements) {
+    for (size_t i = 0; i < elements && i < element_count(b, e); i++) {
+        if (is_empty(b, e, i)) {
+            continue;
+        }
+        double value = seen_value(b, e, i);
+        ranges[i].low = value < ranges[i].low ? value : ranges[i].low;
+        ranges[i].high = value > ranges[i].high ? value : ranges[i].high;
+    }
+}
+
 static int64_t learn_home(Batch* b, int e, Home* home, Words* w, Audit* a) {
     int64_t t = 0;
     for (int r = 0; r < options.repeat; r++) {
         uint64_t before = rng_of(b, e);
         watch.step = t;
         reset_audited(b, e);
+        if (options.repeat < OFTEN) {
+            widen_ranges(b, e, a->ranges, a->elements);
+        }
         a->resets++;
         a->draws += rng_of(b, e) != before;
         read_words(b, e, w);
@@ -378,17 +393,12 @@ static void learn_ranges(Batch* b, Range* ranges, size_t elements) {
     for (size_t i = 0; i < elements; i++) {
         ranges[i] = (Range){1e300, -1e300, 0, 0};
     }
-    for (int r = 0; r < 2 * options.repeat; r++) {
+    // Where a reset is slow, those of learn_home have to do for the rest
+    int rounds = options.repeat >= OFTEN ? 2 * options.repeat : options.repeat;
+    for (int r = 0; r < rounds; r++) {
         reset_audited(b, -1);
         for (int e = 0; e < b->envs; e++) {
-            for (size_t i = 0; i < elements && i < element_count(b, e); i++) {
-                if (is_empty(b, e, i)) {
-                    continue;
-                }
-                double value = seen_value(b, e, i);
-                ranges[i].low = value < ranges[i].low ? value : ranges[i].low;
-                ranges[i].high = value > ranges[i].high ? value : ranges[i].high;
-            }
+            widen_ranges(b, e, ranges, elements);
         }
     }
 }

@@ -233,7 +233,85 @@ static void report_cause(pid_t child, int wake, int env, int64_t first, int64_t 
     fact(old_words, .words = text, .known = search->known);
 }
 
+static void make_old(Batch* a, int64_t* t, int round) {
+    int64_t length = options.steps >> (ROUNDS - 1 - round);
+    for (int64_t end = *t + length; *t < end;) {
+        watch.step = ++*t;
+        batch_act(a, -1, *t);
+        batch_step(a, -1, 0);
+    }
+}
+
+static void seed_alike(Batch* a, Batch* b, int round) {
+    for (int e = 0; e < a->envs; e++) {
+        size_t agents = (size_t)a->count[e];
+        memset(a->rows[e].observations, 0, row_bytes(OBSERVATIONS) * agents);
+        memset(a->rows[e].rewards, 0, row_bytes(REWARDS) * agents);    // one may be shown
+        uint32_t seed = (uint32_t)mix((uint64_t)(round * a->envs + e));
+        batch_seed(a, e, seed);
+        batch_seed(b, e, seed);
+        copy_generators(a, b, e);
+    }
+}
+
+typedef struct Apart {    // where two batches differ first
+    int env, row, array;
+    int64_t after;
+} Apart;
+
+// Both are reset and play on from t. False: they do not differ
+static bool play_episode(Batch* a, Batch* b, int64_t t, Apart* apart) {
+    batch_reset(a, -1);
+    batch_reset(b, -1);
+    for (int64_t k = 0; k <= EPISODE; k++) {
+        if (k > 0) {
+            watch.step = t + k;
+            batch_act(a, -1, t + k);
+            copy_actions(a, b);
+            batch_step(a, -1, 0);
+            batch_step(b, -1, 0);
+        }
+        for (int e = 0; e < a->envs; e++) {
+            int row, array = first_difference(a, b, e, &row);
+            if (array >= 0) {
+                *apart = (Apart){e, row, array, k};
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// The same with forks for the new batches, which share an env's tables: what the cause of a
+// difference is cannot be found out there
+static bool are_alike_as_forks(void) {
+    bool good = false;
+    if (in_fork(&good)) {
+        Batch a = batch_open(PACKED), b[ROUNDS];
+        for (int round = 0; round < ROUNDS; round++) {
+            b[round] = batch_twin(&a);
+        }
+        batch_reset(&a, -1);
+        int64_t t = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            Apart apart;
+            make_old(&a, &t, round);
+            seed_alike(&a, &b[round], round);
+            if (play_episode(&a, &b[round], t, &apart)) {
+                _exit(1);
+            }
+            t += EPISODE;
+        }
+        _exit(0);
+    }
+    return good;
+}
+
 void experiment_fresh(void) {
+    if (options.twins && are_alike_as_forks()) {
+        fact(freshened, .rounds = ROUNDS);
+        return;
+    }
     Batch a = batch_open(PACKED);
     batch_reset(&a, -1);
     State* states = calloc((size_t)a.envs, sizeof *states);
@@ -243,42 +321,16 @@ void experiment_fresh(void) {
     search = shared(sizeof *search);
     int64_t t = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        int64_t length = options.steps >> (ROUNDS - 1 - round);
-        for (int64_t end = t + length; t < end;) {
-            watch.step = ++t;
-            batch_act(&a, -1, t);
-            batch_step(&a, -1, 0);
-        }
+        make_old(&a, &t, round);
         Batch b = batch_open(PACKED);
-        for (int e = 0; e < a.envs; e++) {
-            size_t agents = (size_t)a.count[e];
-            memset(a.rows[e].observations, 0, row_bytes(OBSERVATIONS) * agents);
-            memset(a.rows[e].rewards, 0, row_bytes(REWARDS) * agents);    // one may be shown
-            uint32_t seed = (uint32_t)mix((uint64_t)(round * a.envs + e));
-            batch_seed(&a, e, seed);
-            batch_seed(&b, e, seed);
-            copy_generators(&a, &b, e);
-        }
+        seed_alike(&a, &b, round);
         int wake = -1;
         pid_t child = stay(&a, &b, states, &wake);
-        batch_reset(&a, -1);
-        batch_reset(&b, -1);
-        for (int64_t k = 0; k <= EPISODE; k++) {
-            if (k > 0) {
-                watch.step = t + k;
-                batch_act(&a, -1, t + k);
-                copy_actions(&a, &b);
-                batch_step(&a, -1, 0);
-                batch_step(&b, -1, 0);
-            }
-            for (int e = 0; e < a.envs; e++) {
-                int row, array = first_difference(&a, &b, e, &row);
-                if (array >= 0) {
-                    report_difference(&a, &b, e, array, row, k);
-                    report_cause(child, wake, e, t, k);
-                    finish();
-                }
-            }
+        Apart apart;
+        if (play_episode(&a, &b, t, &apart)) {
+            report_difference(&a, &b, apart.env, apart.array, apart.row, apart.after);
+            report_cause(child, wake, apart.env, t, apart.after);
+            finish();
         }
         close(wake);    // the other process ends
         if (child > 0) {

@@ -92,8 +92,28 @@ static void report_left(size_t cells, const unsigned char* left, const unsigned 
     }
 }
 
+// Elements of one env that still wait for a step that writes them
+static size_t settle(const Batch* x, const Batch* y, int e, unsigned char* pending,
+                     unsigned char* touched, size_t agents) {
+    size_t D = (size_t)desc.obs_size, waiting = 0;
+    for (int agent = 0; agent < x->count[e]; agent++) {
+        bool there = has_agent(x, e, agent);
+        for (size_t i = D * (size_t)agent; i < D * (size_t)(agent + 1); i++) {
+            if (!pending[i]) {
+                continue;
+            }
+            if (there && obs_state(x, y, e, i) != UNTOUCHED) {
+                pending[i] = 0;
+                touched[told_as(i, agents)] = 1;
+            }
+            waiting += pending[i];
+        }
+    }
+    return waiting;
+}
+
 void experiment_poison(void) {
-    Batch x = batch_open(PACKED), y = batch_open(PACKED);
+    Batch x = batch_open(PACKED), y = batch_twin(&x);
     size_t cells = cells_of(&x), D = (size_t)desc.obs_size, agents = cells / D;
     size_t told = told_agents(agents) * D;
     unsigned char* left = calloc(told, 1);       // by c_reset, in some env and round
@@ -113,8 +133,10 @@ void experiment_poison(void) {
         size_t waiting = 0;
         memset(pending, 0, cells * (size_t)x.envs);
         for (int e = 0; e < x.envs; e++) {
+            bool there = false;
             for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
-                if (!has_agent(&x, e, (int)(i / D))) {
+                there = i % D == 0 ? has_agent(&x, e, (int)(i / D)) : there;
+                if (!there) {
                     continue;
                 }
                 int state = obs_state(&x, &y, e, i);
@@ -136,18 +158,11 @@ void experiment_poison(void) {
             step_twins(&x, &y, round * options.steps + t, 0);
             waiting = 0;
             for (int e = 0; e < x.envs; e++) {
-                for (size_t i = 0; i < D * (size_t)x.count[e]; i++) {
-                    unsigned char* p = &pending[cells * (size_t)e + i];
-                    if (*p && has_agent(&x, e, (int)(i / D))
-                        && obs_state(&x, &y, e, i) != UNTOUCHED) {
-                        *p = 0;
-                        touched[told_as(i, agents)] = 1;
-                    }
-                    waiting += *p;
-                }
+                waiting += settle(&x, &y, e, pending + cells * (size_t)e, touched, agents);
             }
         }
-        for (int64_t t = 1; t <= 40; t++) {    // the next reset comes mid-episode
+        // The next reset comes mid-episode; a slow env has fewer steps in all
+        for (int64_t t = 1; t <= (options.steps < 40 ? options.steps : 40); t++) {
             step_twins(&x, &y, (round + 1) * options.steps + t, 0);
         }
     }
@@ -166,7 +181,7 @@ typedef struct Stale {
 } Stale;
 
 void experiment_stale(void) {
-    Batch x = batch_open(PACKED), y = batch_open(PACKED);
+    Batch x = batch_open(PACKED), y = batch_twin(&x);
     const int arrays[] = {REWARDS, TERMINALS, TRUNCATIONS};
     Stale stale[NUM_ARRAYS] = {0};
     batch_reset(&x, -1);
@@ -415,7 +430,10 @@ typedef struct Anew {
     char *first, *openings;    // rows of all envs, as the first c_reset left them; as each
     char *before, *answer;     // episode began. Rows of one env, before and after
     int env, tries;            // that is tried on this step, -1 = none; how often one was
+    bool good;                 // the step came to its end
 } Anew;
+
+static Anew* anew;    // of the third batch, whose process it is shared with
 
 static size_t rows_bytes(const Batch* z, int e) {
     return row_bytes(OBSERVATIONS) * (size_t)z->count[e];
@@ -425,13 +443,27 @@ static char* rows_of(char* rows, const Batch* z, int e) {
     return rows + row_bytes(OBSERVATIONS) * (size_t)z->first[e];
 }
 
-static Anew anew_open(const Batch* z) {
-    size_t bytes = row_bytes(OBSERVATIONS) * (size_t)z->agents;
-    Anew a = {calloc(bytes, 1), calloc(bytes, 1), calloc(bytes, 1), shared(bytes), -1, 0};
+static void anew_make(int agents) {    // before that batch is opened
+    size_t bytes = row_bytes(OBSERVATIONS) * (size_t)agents;
+    anew = shared(sizeof *anew);
+    *anew = (Anew){calloc(bytes, 1), shared(bytes), calloc(bytes, 1), shared(bytes), -1, 0, false};
+}
+
+static void anew_open(const Batch* z) {    // once it was reset
     for (int e = 0; e < z->envs; e++) {
-        memcpy(rows_of(a.first, z, e), z->rows[e].observations, rows_bytes(z, e));
+        memcpy(rows_of(anew->first, z, e), z->rows[e].observations, rows_bytes(z, e));
     }
-    return a;
+}
+
+static void step_anew(Batch* z, int e) {
+    bool good = false;
+    if (in_fork(&good)) {
+        memcpy(z->rows[e].observations, rows_of(anew->openings, z, e), rows_bytes(z, e));
+        batch_step(z, e, 0);
+        memcpy(anew->answer, z->rows[e].observations, rows_bytes(z, e));
+        _exit(0);
+    }
+    anew->good = good;
 }
 
 // Before the third batch's step t, which its actions are ready for
@@ -446,15 +478,9 @@ static void try_anew(Anew* a, Batch* z, int64_t t, const RowCount* rows) {
         return;
     }
     int e = a->tries++ % z->envs;
-    bool good = false;
     memcpy(a->before, z->rows[e].observations, rows_bytes(z, e));
-    if (in_fork(&good)) {
-        memcpy(z->rows[e].observations, rows_of(a->openings, z, e), rows_bytes(z, e));
-        batch_step(z, e, 0);
-        memcpy(a->answer, z->rows[e].observations, rows_bytes(z, e));
-        _exit(0);
-    }
-    a->env = good ? e : -1;
+    batch_call(z, step_anew, e);
+    a->env = a->good ? e : -1;
 }
 
 // After it
@@ -559,7 +585,10 @@ static void follow_rows(const Batch* z, int e, bool fresh, Cell* cells, Past* pa
 }
 
 void experiment_rewrite(void) {
-    Batch x = batch_open(PACKED), y = batch_open(PACKED), z = batch_open(PACKED);
+    bool* counts = learn_counters();
+    Batch x = batch_open(PACKED), y = batch_twin(&x);
+    anew_make(x.agents);
+    Batch z = batch_twin(&x);
     size_t count = cells_of(&x), D = (size_t)desc.obs_size, agents = count / D;
     Cell* cells = calloc(told_agents(agents) * D, sizeof *cells);
     Past* past = calloc(count * (size_t)x.envs, sizeof *past);
@@ -567,7 +596,6 @@ void experiment_rewrite(void) {
     State* states = calloc((size_t)x.envs, sizeof *states);
     uint32_t** old = calloc((size_t)x.envs, sizeof *old);
     bool* fresh = calloc((size_t)x.envs, 1);
-    bool* counts = learn_counters();
     char* held = calloc((size_t)z.agents, row_bytes(OBSERVATIONS));
     bool* after = calloc((size_t)x.agents, sizeof *after);
     batch_reset(&x, -1);
@@ -583,12 +611,12 @@ void experiment_rewrite(void) {
     memset(fresh, 1, (size_t)x.envs);
     uint64_t* answers = shared(2 * sizeof *answers);
     int64_t blank = 0;
-    Anew anew = anew_open(&z);
+    anew_open(&z);
     for (int64_t t = 0; t <= options.steps; t++) {
         for (int e = 0; e < z.envs; e++) {
             follow_rows(&z, e, fresh[e], cells, past + count * (size_t)e, agents);
             if (fresh[e]) {
-                memcpy(rows_of(anew.openings, &z, e), z.rows[e].observations, rows_bytes(&z, e));
+                memcpy(rows_of(anew->openings, &z, e), z.rows[e].observations, rows_bytes(&z, e));
             }
         }
         if (t == options.steps) {
@@ -605,9 +633,9 @@ void experiment_rewrite(void) {
         copy_actions(&z, &y);
         batch_step(&x, -1, 0);
         batch_step(&y, -1, 0);
-        try_anew(&anew, &z, t + 1, rows);
+        try_anew(anew, &z, t + 1, rows);
         batch_step(&z, -1, 0);
-        compare_anew(&anew, &z, cells, agents);
+        compare_anew(anew, &z, cells, agents);
         for (int e = 0; e < x.envs; e++) {
             bool any = any_ended(&x, e) || any_ended(&z, e);
             fresh[e] = env_ended(&z, e);

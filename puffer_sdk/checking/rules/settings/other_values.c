@@ -3,12 +3,34 @@
  */
 #include "harness.h"
 #include <stdlib.h>
+#include <unistd.h>
+
+// Where envs hold large tables, in a fork: what a my_vec_init makes there, nobody frees
+static int agents_per_env(PufferError* error) {
+    typedef struct Asked {
+        int agents;
+        PufferError error;
+    } Asked;
+    Asked* asked = options.twins ? shared(sizeof *asked) : NULL;
+    bool good = false;
+    if (asked && in_fork(&good)) {
+        watch.phase = PUFFER_INIT;
+        asked->agents = api->agents_per_env(&options.env, &watch, &asked->error);
+        _exit(0);
+    }
+    if (good) {
+        *error = asked->error;
+        return asked->agents;
+    }
+    watch.phase = PUFFER_INIT;
+    int agents = api->agents_per_env(&options.env, &watch, error);
+    watch.phase = PUFFER_IDLE;
+    return agents;
+}
 
 void experiment_setting(void) {
     PufferError error = {0};
-    watch.phase = PUFFER_INIT;
-    int agents = api->agents_per_env(&options.env, &watch, &error);
-    watch.phase = PUFFER_IDLE;
+    int agents = agents_per_env(&error);
     if (agents < 1) {
         refuse(&error);    // the env refuses: that is as it should be
     }
