@@ -1,13 +1,12 @@
-"""check on a variable number of agents: empty rows are nobody's, and such envs' faults are found."""
+"""check with a variable number of agents: empty rows are nobody's, such envs' faults are found."""
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 from helpers import check_fixtures
-from helpers.places import ROOT, SPECIMENS, broken
+from helpers.places import SPECIMENS, broken
 
 from puffer_sdk.base.errors import FINDINGS
 from puffer_sdk.checking.check import check
