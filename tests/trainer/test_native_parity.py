@@ -55,7 +55,7 @@ CASES = {
     "variable number of agents, masked bytes, dealt": dict(
         sizes=(1, 3, 1), vec=dict(num_agents=11, alive=True, mask=True, **BYTES), prio_alpha=0.0,
         replay_ratio=1.7, minibatch_size=7 * 5, total_timesteps=11 * 7 * 20),
-    "ints, final observations of agents that come and go": dict(
+    "ints, final observations, variable number of agents": dict(
         vec=dict(num_agents=17, dtype=np.int32, alive=True, truncate_chance=0.8, finals=True),
         num_layers=2, minibatch_size=7 * 6, total_timesteps=17 * 7 * 20, obs_scale="0.02"),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
