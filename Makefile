@@ -7,7 +7,7 @@
 #                 others' test suites on what we give out: docs/data/suites.json.
 #                 GYMNASIUM=../Gymnasium and CLEANRL=../cleanrl are checkouts of theirs; without
 #                 them, what needs them is reported as not run
-#   make fuzz MINUTES=10   files that nobody meant, against what is promised of them; writes
+#   make fuzz MINUTES=10   damaged and hostile files against the guarantees for them; writes
 #                 docs/data/fuzz.json. Without MINUTES the counts of tools/fuzz.py, hours; Ctrl-C
 #                 ends one kind of files with what there is
 #   make mutants  break the project's code in 100 places and run the tests; an hour or two

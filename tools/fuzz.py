@@ -1,4 +1,4 @@
-"""`make fuzz MINUTES=10`: files that nobody meant.  a seed -> a file -> what came of it
+"""`make fuzz MINUTES=10`: damaged and hostile files.  a seed -> a file -> what came of it
 
     python tools/fuzz.py 10                     ten minutes, all kinds; writes docs/data/fuzz.json
     python tools/fuzz.py --full                 the counts of FULL, hours

@@ -93,7 +93,7 @@ typedef struct PufferTrainerConfig {
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
     int32_t has_masks;                      // 1 if envs come with action masks of A bytes an agent
     int32_t has_final_obs;                  // 1 if they come with final observations
-    int32_t has_alive;                      // 1 if agents come and go
+    int32_t has_alive;                      // 1: variable number of agents
     int32_t hidden_size;                    // H
     int32_t num_layers;                     // L
     int32_t minibatch_size;                 // S * T, this rank's part

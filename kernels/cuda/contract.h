@@ -91,7 +91,7 @@ typedef struct CudaTick {    // comes with the observations of a tick
 typedef struct CudaSchedule {    // comes before a minibatch; all of it is made on the host
     uint64_t seed, epoch;
     int32_t number;      // of the minibatch in its epoch
-    int32_t segments;    // to pick from, where agents come and go
+    int32_t segments;    // to pick from, with a variable number of agents
     float ent_coef;
     double learning_rate;
     double prio_beta;
@@ -261,8 +261,8 @@ typedef struct AdvantagesComputeArgs {
     double* weights;                                           // (N) (sum |A|)^alpha + 1e-6
 } AdvantagesComputeArgs;
 
-// Laps of an epoch, all segments in each, in an order of their own: the CPU trainer's. Where agents
-// come and go the passes are shorter, and more of them fit
+// Laps of an epoch, all segments in each, in an order of their own: the CPU trainer's. With a
+// variable number of agents the passes are shorter, and more of them fit
 typedef struct SegmentsShuffleArgs {
     const CudaSchedule* schedule;
     int32_t N, passes;

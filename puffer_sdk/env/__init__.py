@@ -11,7 +11,7 @@
     abi         our C headers as cffi knows them
     library     the library, opened
     vec         many environments behind NumPy arrays
-    living      agents that come and go
+    agent_slots variable number of agents
     opening     the public build, configure, load and make
     job         what a child process needs to open an environment
     page        the memory that parent and child share

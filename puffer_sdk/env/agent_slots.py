@@ -1,4 +1,4 @@
-"""Agents that come and go.  a VecEnv after reset or step -> who lives, whose episode has ended
+"""Variable number of agents.  a VecEnv after reset or step -> who lives, whose episode has ended
 
 What stands in a row without an agent means nothing, but for the reward and the ending of the step
 in which its agent died.

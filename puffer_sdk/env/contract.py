@@ -42,7 +42,7 @@ MOST_BYTES = 8 << 20                # of a file of the author's
 MOST_FIELDS = 1 << 12               # of the env struct
 MOST_LINES = 10_000_000             # what #line may give
 MOST_NAMES = 1 << 12                # enumerators of one enum that may name elements
-COMING = {"max_agents": "int", "alive": "unsigned char *"}     # optional: agents that come and go
+COMING = {"max_agents": "int", "alive": "unsigned char *"}     # optional: variable number of agents
 UNSET = "-Wuninitialized"
 WARNINGS = {                        # of clang that are faults (PUF117), and what to do
     "-Wabsolute-value": "fabsf() is for floats",

@@ -29,7 +29,7 @@ class Description:
     mask_size: int
     has_truncations: bool
     has_final_obs: bool
-    has_alive: bool             # agents come and go
+    has_alive: bool             # variable number of agents
     whole_steps: bool           # every step takes all envs
     log_names: tuple[str, ...]
     layout: object | None = None    # of rows that a space describes: space_rows.Observations

@@ -80,7 +80,7 @@ typedef struct PufferDescription {
     int32_t mask_size;                      // bytes of one agent's action mask; 0 = none
     int32_t has_truncations;                // 1 if the env writes truncations
     int32_t has_final_obs;                  // 1 if final observations are there
-    int32_t has_alive;                      // 1 if agents come and go: rows may be empty
+    int32_t has_alive;                      // 1: variable number of agents, rows may be empty
     int32_t whole_steps;                    // 1 if step takes all envs or none (MY_VEC_STEP)
     int32_t num_logs;
     const char* log_names[PUFFER_MAX_LOG];    // [num_logs]

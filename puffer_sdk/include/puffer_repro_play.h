@@ -214,7 +214,7 @@ REPRO_FN void repro_free(ReproBatch* b) {    // without closing the envs
     free(b->count);
 }
 
-// Where agents come and go: the observation behind a step belongs to those that are there now
+// With a variable number of agents, the observation after a step belongs to the active ones
 REPRO_FN bool repro_has(const ReproBatch* b, int env, int agent) {
     const unsigned char* alive = b->rows[env].alive;
     return agent < ((const Env*)repro_api->env_struct(b->vec, env))->num_agents
@@ -307,8 +307,8 @@ REPRO_FN bool repro_agent_ended(const ReproBatch* b, int env, int agent) {
            && (b->rows[env].terminals[agent] != 0.0f || !repro_has(b, env, agent));
 }
 
-// For every agent of the env. Where agents come and go, rows that ended have one again: the last
-// one may leave and nothing begins anew
+// For every agent of the env. With a variable number of agents, rows that ended have an agent again,
+// because the last agent may leave without a reset
 REPRO_FN bool repro_ended(const ReproBatch* b, int env) {
     int had = 0, has = 0, ended = 0, stayed = 0, rows = b->count[env];
     for (int i = 0; i < rows; i++) {

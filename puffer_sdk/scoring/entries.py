@@ -5,8 +5,8 @@ ending (terminals, truncations) beside it or without one: many environments log 
 time limit ended and set no terminal.
 
 Every agent has the same quota. Collecting what ends first would favour short episodes, so an
-agent's episodes beyond its quota do not count while others still play theirs. Where agents come
-and go, death is an ending, and rows in which nobody has lived yet have no quota.
+agent's episodes beyond its quota do not count while others still play theirs. With a variable
+number of agents, death is an ending, and rows that have had no agent yet have no quota.
 
 What comes in 1000 ticks is measured over the first `span` ticks of every env, whatever ends in
 them: an env that is stopped once it has ended enough shows little of one that does not end. Where

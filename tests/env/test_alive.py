@@ -1,4 +1,4 @@
-"""Agents that come and go: rows without an agent, in the library, in training, play and exports."""
+"""Variable number of agents: inactive rows in the library, in training, play and exports."""
 from __future__ import annotations
 
 import subprocess

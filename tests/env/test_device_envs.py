@@ -186,7 +186,7 @@ def test_final_observations_of_several_agents(probe, changes, function):
     assert compile_program(env, "90").is_file()
 
 
-# ---- agents that come and go ------------------------------------------------------------------
+# ---- variable number of agents ------------------------------------------------------------------
 
 ROOM = ("    int tick;\n} Probe;", "    int tick;\n    int max_agents;\n} Probe;")
 SAID = ("    int tick;\n} Probe;", "    int tick;\n    unsigned char* alive;\n} Probe;")

@@ -1,4 +1,4 @@
-"""`herd`, an environment whose agents come and go: with max_agents, with `alive`, or with both.
+"""`herd`, a variable number of agents: with max_agents, with `alive`, or with both.
 
     folder = write_herd(tmp_path, KINDS["both"])
     with open_vec(folder) as vec: ...

@@ -1,4 +1,4 @@
-"""The first inputs of `make fuzz`: files that nobody meant, against what is promised of them."""
+"""The first inputs of `make fuzz`: damaged and hostile files against the guarantees for them."""
 from __future__ import annotations
 
 import os

@@ -34,7 +34,7 @@ GAMES = {                               # agents in 4 slices, and what is specia
     "pendulum": (32, dict(reward_clip=0.5, horizon=210, minibatch_size=210 * 8)),   # truncations
     "nim": (64, dict(reset_state=1)),                               # action masks, rand()
     "cartpole": (32, dict(norm_adv=0)),                             # ended by the clock, mostly
-    "inn": (32, dict(replay_ratio=1.5)),                            # agents that come and go
+    "inn": (32, dict(replay_ratio=1.5)),                            # variable number of agents
 }
 CHANGED = {"cartpole": dict(max_steps=9)}
 

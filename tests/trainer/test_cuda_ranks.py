@@ -27,7 +27,7 @@ CASES = {                               # agents in 4 slices, and what is specia
     "target": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),         # two heads, agents together
     "pendulum": (32, dict(prio_alpha=0.0, norm_adv=0, reward_clip=0.5)),    # continuous, truncated
     "nim": (64, dict(prio_alpha=0.8, obs_scale="0.25", reset_state=1)),  # bytes, masks
-    "inn": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),            # agents that come and go
+    "inn": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),            # variable number of agents
 }
 
 

@@ -40,10 +40,10 @@ CASES = {
     "final observations in bytes": dict(
         sizes=(2, 1), vec=dict(end_chance=0.3, truncate_chance=0.8, finals=True, **BYTES),
         obs_scale="0.25"),
-    "agents that come and go": dict(
+    "variable number of agents": dict(
         sizes=(3, 1), vec=dict(num_agents=67, alive=True, end_chance=0.2, truncate_chance=0.6,
                                finals=True), minibatch_size=67 * 7, num_layers=2),
-    "agents that come and go, masked bytes": dict(
+    "variable number of agents, masked bytes": dict(
         sizes=(2, 2), vec=dict(alive=True, mask=True, **BYTES)),
     "wide": dict(sizes=(33,), vec=dict(obs_size=195), hidden_size=70, num_layers=3),
 }

@@ -544,7 +544,7 @@ def test_the_reference_page_lists_the_keys_of_a_real_run(finished):
     windows = {f"window/{name}" for name in means}
     windows |= {f"{kind}/{name}{of}" for kind in ("eval", "claim") for of in ("", "_interval")
                 for name in means if name != "n"}
-    # of environments whose agents come and go, of those in Python, of several processes
+    # of environments with a variable number of agents, of those in Python, of several processes
     elsewhere = {key for key in {*documented, *windows} if key.startswith("eval/")}
     elsewhere |= {"train/alive", "train/restarts", "time/exchange", "time/waited_for",
                  "train/lacking"}

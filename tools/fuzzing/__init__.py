@@ -1,4 +1,4 @@
-"""What `make fuzz` is made of: files that nobody meant, and what the commands make of them.
+"""What `make fuzz` is made of: damaged and hostile files, and the commands on them.
 
     changes     one file -> another
     box         the folder that an input works in, and who watches what lies beside it

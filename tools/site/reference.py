@@ -167,8 +167,8 @@ def settings() -> str:
             "`puffer-sdk config my_env` shows the value that holds and where it came from. "
             "`[env]` goes to the environment: its keys are fields of the env struct. "
             "`[sweep]` is read by `puffer-sdk sweep`, where its keys are options, too. "
-            "`[build]` names [headers and libraries of others]"
-            "(../tutorials/ocean.md#libraries-of-others)."), ""]
+            "`[build]` names [headers and libraries]"
+            "(../tutorials/ocean.md#third-party-libraries)."), ""]
     for section, cls in table.SECTIONS.items():
         rows = table.used_keys(section)
         if not rows:

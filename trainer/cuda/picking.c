@@ -20,7 +20,7 @@ static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollou
            .sums = rank->picker.sums, .weights = rank->picker.weights);
 }
 
-// ---- agents that come and go ------------------------------------------------------------------
+// ---- variable number of agents ------------------------------------------------------------------
 
 static void list_segments(Rank* rank, Living* out) {
     Picker* picker = &rank->picker;

@@ -51,8 +51,8 @@ bool any_ended(const Batch* b, int env) {
     return false;
 }
 
-// Where agents come and go, the last one may leave and nothing begins anew: only where rows that
-// ended have an agent again it was the env's episode that ended, not theirs alone
+// With a variable number of agents, the last agent may leave without a reset: the env's episode ended
+// only if rows that ended have an agent again
 bool env_ended(const Batch* b, int env) {
     int had = 0, has = 0, ended = 0, stayed = 0, rows = b->count[env];
     for (int agent = 0; agent < rows; agent++) {

@@ -37,7 +37,7 @@ class PufferVector(VectorEnv):
 
     reset(seed=s) begins in env i what PufferEnv begins with seed s + i; a list has one for each.
     Infos: action_mask; final_obs and final_info (what the environment logs of an episode) with
-    "same_step", the log's names alone otherwise; `alive` where agents come and go.
+    "same_step", the log's names alone otherwise; `alive` with a variable number of agents.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": USUAL_FPS}

@@ -49,8 +49,8 @@ def never_ends(facts: Facts):
     How it is seen: the silence lasts to the end of the run, through a thousand steps and more
     of random play, and is 8 times as long as the longest that ever came to an end, of any
     agent; or nothing ever ends, and rewards all but cease in the second half of the run.
-    Agents whose last event was a terminal wait for the others, which is fine. Where agents come
-    and go, an env in which nobody ever lives is an error.
+    Agents whose last event was a terminal wait for the others, which is fine. With a
+    variable number of agents, an env without any active agent is an error.
     """
     need(facts, "run")
     if is_not_reset(facts):

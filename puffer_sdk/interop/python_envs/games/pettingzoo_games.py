@@ -1,4 +1,4 @@
-"""Environments of PettingZoo: agents come and go, and each has a row of its own."""
+"""Environments of PettingZoo: a variable number of agents, each with its own row."""
 from __future__ import annotations
 
 from ....base.errors import UsageError
@@ -8,7 +8,7 @@ from .base import NEXT_STEP, SAME_STEP, Lane, Part
 
 
 class ParallelLane(Lane):
-    """Environments of PettingZoo: agents come and go, and each has a row of its own."""
+    """Environments of PettingZoo: a variable number of agents, each with its own row."""
 
     def __init__(self, part: Part, block: Block):
         self.agents: list[list] = []

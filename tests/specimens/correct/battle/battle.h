@@ -1,4 +1,4 @@
-// Fighters in a round arena. Agents that come and go, and are right: who has no health left is
+// Fighters in a round arena. Correct, with a variable number of agents: who has no health left is
 // gone (alive 0) and back after some ticks at a place of his own, with another's view in between.
 // The rows of the dead hold garbage: nobody may look. A battle ends for all who live at its last
 // tick, and the dead are back with the next one.

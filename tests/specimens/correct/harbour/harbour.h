@@ -1,4 +1,4 @@
-// Ships that cross a harbour. Agents that come and go, and are right: a ship that has reached its
+// Ships that cross a harbour. Correct, with a variable number of agents: a ship that has reached its
 // quay or has waited too long leaves, and others arrive as long as there are berths, so that
 // num_agents changes within 0 and max_agents. The last ship takes the row of the one that leaves,
 // which has a terminal, and its own row is empty without one. Nothing ever begins anew.
