@@ -87,8 +87,8 @@ def main() -> None:
     import numpy as np
 
     import puffer_sdk
-    from puffer_sdk.interop.python_envs.makers import VECTOR, read_name
     from puffer_sdk.env.agent_slots import random_actions
+    from puffer_sdk.interop.python_envs.makers import VECTOR, read_name
 
     name, copies, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     name = name.replace(f"{FILE}:", f"{HERE / 'makers.py'}:")
