@@ -16,7 +16,8 @@ SCALARS = {
     "long long": (-2**53, 2**53), "unsigned long long": (0, 2**53),
     "float": (-3.4028235e38, 3.4028235e38), "double": (-1.7e308, 1.7e308),
 }
-SEEDED = ("unsigned int", "unsigned long", "unsigned long long")    # states of a generator
+# types of a generator's state
+SEEDED = ("unsigned int", "unsigned long", "unsigned long long", "int", "long", "long long")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 FUNCTIONS = ("c_reset", "c_step", "c_render", "c_close")
 OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32"}
 TENSORS = {"ByteTensor": "u8", "FloatTensor": "f32", "PrecisionTensor": "f32"}  # OBS_TENSOR_T
+UNTYPED = "void *"                  # observations of which a hand-written binding says the type
 BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
                   "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT",
                   "MY_USES_PERM", "MY_USES_TAGS")

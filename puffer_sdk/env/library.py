@@ -166,6 +166,11 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
                           actual=", ".join(keys) or f"no [{section}] keys",
                           hint=f"rename {close} to {key}" if close
                           else f"add to [{section}]{'' if ini else f' of {where}'}: {key} = ...")
+    if kind == "LOG_FULL":
+        most = number("PUFFER_MAX_LOG")
+        return UsageError("my_log reports too many values", code="PUF104",
+                          expected=f"at most {most}", actual=f"{key} is number {most + 1}",
+                          hint="report a sum or a mean of several")
     if kind == "NO_ENVS":
         return NoEnvs(f"{key} made no environment",
                       hint="files that it reads may be missing, or vec.total_agents is too "
