@@ -49,6 +49,15 @@ def test_an_environment_is_built_and_checked_with_a_library(lucky, library, tmp_
     assert made.is_file()
 
 
+def test_an_environment_is_trained_with_a_stand_in_of_its_library(lucky, tmp_path):
+    write(lucky, "include = vendor/luck/include\nlibrary = vendor/luck, luck")
+    made = puffer_sdk.train(lucky, {
+        "vec.total_agents": 16, "train.horizon": 8, "train.minibatch_size": 64,
+        "train.total_timesteps": 256, "policy.hidden_size": 8, "policy.num_layers": 1},
+        runs_dir=tmp_path / "runs")
+    assert made.steps == 256 and made.reached["perf"] == 1
+
+
 def test_a_library_that_changed_is_linked_anew(lucky):
     write(lucky, "include = vendor/luck/include\nlibrary = vendor/luck/libfixed.a")
     first = build.build(lucky)
