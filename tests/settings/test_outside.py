@@ -67,6 +67,16 @@ def test_a_library_that_changed_is_linked_anew(lucky):
     assert build.build(lucky).library != first.library
 
 
+@pytest.mark.parametrize("kind", [driver.FAST, driver.DEBUG])
+def test_check_links_the_library_of_openmp(tmp_path, kind):
+    """Also where it compiles and links in two steps."""
+    folder = changed(SPECIMENS / "correct/bandit", tmp_path,
+                     ("#pragma once", "#pragma once\n#include <omp.h>"),
+                     ("int win = ", "int win = omp_get_max_threads() < 0 || "))
+    made = driver.build_library(build.build(folder).spec, kind, tmp_path)
+    assert b"libgomp" in made.read_bytes() or b"libomp" in made.read_bytes()
+
+
 @pytest.mark.parametrize("text, message, actual", [
     ("include = -O0", "include takes no flags", "-O0"),
     ("library = -Wl,-z", "library takes no flags", "-Wl"),
