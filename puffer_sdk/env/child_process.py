@@ -154,6 +154,8 @@ class Child:
         """What the target raised, with what the env printed where that says why."""
         error = getattr(errors, payload["kind"])(**payload["parts"])
         error.quiet, error.told = payload["quiet"], True
+        if isinstance(error, errors.NotWhole):
+            error.fits = payload["fits"]
         if error.printed and not error.detail:
             error.detail = self._tail()
         return error
