@@ -354,6 +354,12 @@ def test_a_missing_key_is_named_with_file_line_and_neighbour(ocean, tmp_path):
     assert error.message == "the binding reads [env] street, which couriers.ini does not give"
     assert error.where.endswith("couriers.ini:6") and error.hint == "rename streets to street"
 
+    header = copy / "couriers.h"        # a key that something reads is no other one misspelt
+    header.write_text(header.read_text() + 'static const char* const also = "streets";\n')
+    with pytest.raises(UsageError) as caught:
+        puffer_sdk.make(copy)
+    assert caught.value.hint == "add to [env]: street = ..."
+
     ini.write_text("[env]\nnum_agents = 4\n")
     with pytest.raises(UsageError) as caught:
         puffer_sdk.make(copy)
