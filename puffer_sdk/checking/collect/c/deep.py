@@ -125,12 +125,12 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
                                                       purpose="build products"))
     unit = runner.folder / "msan.c"
     files.write(unit, f'#include "{source}"\n{driver._FOOTER}')
+    needed = outside_libraries.read(facts.spec.folder).link_flags
     try:
         compilers.run_compiler([*clang.command, *build.library_flags(facts.spec),
                                 *build.openmp_flags(facts.spec, clang), *MSAN_FLAGS,
                                 "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),
-                                "-o", str(library), *outside_libraries.read(facts.spec.folder).link_flags,
-                                "-lm"], source=facts.spec.header,
+                                "-o", str(library), *needed, "-lm"], source=facts.spec.header,
                                what=facts.spec.header.name, verbose=verbose)
     except BuildError as error:
         return f"not run: clang refuses {facts.spec.header.name} ({error.where})"
