@@ -52,9 +52,9 @@ def missing_function(facts: Facts):
         void c_render(Dock* env) { ... }
         void c_close(Dock* env) { (void)env; }
 
-    Fix: define the function in the header, even if its body is empty. A `MY_` macro of a binding that
-    neither puffer-sdk nor the vecenv.h of its checkout reads is a warning: what it names is called
-    by nobody.
+    Fix: define the function in the header, even if its body is empty. A `MY_` macro of a binding
+    that neither puffer-sdk nor the vecenv.h of its checkout reads is a warning: what it names is
+    called by nobody.
     """
     yield from _reported(facts, "PUF101")
 
