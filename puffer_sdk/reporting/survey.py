@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import DialectError, Interrupted, NotAnEnv, PufferError, UsageError
+from ..base.errors import Interrupted, NotAnEnv, PufferError, UsageError
 from ..checking import check
 from ..env import build, child_process, dialects
 from ..env.child_pipe import Link
@@ -197,7 +197,7 @@ def why_not_built(error: PufferError, folder: Path) -> str:
         return f"{error.where} includes {header}, which is " + (
             f"in {home}; [build] include = {home} of the ini finds it there" if home else
             "not in the checkout; [build] include of the ini names the folder that has it")
-    if isinstance(error, DialectError) and dialects.upgrade(name) in (error.hint or ""):
+    if dialects.upgrade(name) in (error.hint or ""):
         return f"{error.message}; {dialects.upgrade(name)} rewrites it"
     if isinstance(error, NotAnEnv):
         return f"it needs {error.expected}, and has {error.actual}"
