@@ -147,6 +147,14 @@ def checkout_includes(env_folder: Path) -> list[Path]:
     return [tree, *found] if found and env_folder.parent.name == "ocean" else []
 
 
+def home_of_header(name: str, env_folder: Path) -> Path | None:
+    """The folder of an environment's checkout from where #include "NAME" would be found."""
+    tree, parts = env_folder.parent.parent, Path(name).parts
+    found = [path for path in (all_below(tree) if checkout_includes(env_folder) else ())
+             if path.parts[-len(parts):] == parts and path.is_file()]
+    return min(found).parents[len(parts) - 1].relative_to(tree) if found else None
+
+
 def runs_dir(env_folder: Path, runs: Path | None = None) -> Path:
     """runs/NAME at the project root, or under --runs-dir; the current folder's for examples."""
     return follow(runs_root(runs_home(env_folder), runs) / env_folder.name)
@@ -263,18 +271,21 @@ def all_below(folder: Path) -> Iterator[Path]:
 
 
 def header_of(folder: Path) -> Path:
-    """NAME/NAME.h; where there is none, the first header of the folder that binding.c includes."""
+    """NAME/NAME.h; where there is none, the first file of the folder that binding.c includes: a
+    header, or C. Else binding.c itself, if it is PufferLib 4.0's: it has the environment's C, or
+    includes it from elsewhere."""
     header, binding = folder / f"{folder.name}.h", folder / "binding.c"
-    if not header.is_file() and binding.is_file():
-        for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"/\\]+\.h)"', text(binding), re.M):
-            if (folder / name).is_file():
-                return folder / name
-    return header
+    if header.is_file() or not binding.is_file():
+        return header
+    included = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"/\\]+)"', text(binding), re.M)
+    own = [folder / name for name in included if (folder / name).is_file()]
+    return next((path for path in own if path.suffix == ".h"), None) or next(
+        iter(own), binding if "vecenv.h" in included else header)
 
 
 def is_env_folder(folder: Path) -> bool:
     """An environment is a folder that holds a header of its own name, or a binding.c that includes
-    one."""
+    its files, or PufferLib 4.0's vecenv.h."""
     return header_of(folder).is_file()
 
 

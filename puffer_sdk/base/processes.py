@@ -110,3 +110,18 @@ def _look(number: int) -> None:
     while os.getppid() == number:
         time.sleep(LOOK)
     os._exit(0)
+
+
+def busy(pid: int) -> tuple[float, bool]:
+    """Seconds of CPU that a process has used, and whether a thread of it would use more: it is
+    starved, not stuck, where others have the cores. (infinity, False) where nobody can tell."""
+    used, waits = 0.0, False
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8") as file:
+                state, *fields = file.read().rpartition(") ")[2].split()
+            used += (int(fields[10]) + int(fields[11])) / os.sysconf("SC_CLK_TCK")
+            waits |= state == "R"
+    except (OSError, ValueError, IndexError):
+        return float("inf"), False
+    return used, waits

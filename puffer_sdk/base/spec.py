@@ -22,7 +22,8 @@ OBS_TENSORS = {"u8": "ByteTensor", "f32": "FloatTensor", "i32": "IntTensor",
 OBS_NAMES = {"u8": "uint8", "f32": "float32", "i32": "int32"}       # NumPy's
 OBS_UNITS = {"u8": "bytes", "f32": "floats", "i32": "ints"}
 NARROW = "unsigned short *"         # of observations in 16 bits: bf16
-SEEDED = ("unsigned int", "unsigned long", "unsigned long long")    # states of a generator
+# types of a generator's state
+SEEDED = ("unsigned int", "unsigned long", "unsigned long long", "int", "long", "long long")
 
 
 @dataclass(frozen=True)

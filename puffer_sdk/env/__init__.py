@@ -4,6 +4,7 @@
     probe       constants of C source, evaluated by libclang
     dialects    PufferLib's other interfaces, by their signs
     source      the author's C as libclang reads it
+    bound       what a hand-written binding says, held against the contract
     header      read the source: NAME.h -> Spec
     row         the parts of an observation, and what actions are called
     binding     write the C that makes a library of it

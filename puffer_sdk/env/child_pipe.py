@@ -61,7 +61,8 @@ class Link:
         parts = {name: getattr(error, name) for name in
                  ("message", "where", "expected", "actual", "hint", "detail", "code")}
         parts = {name: value if value is None else str(value) for name, value in parts.items()}
-        self.emit("error", kind=type(error).__name__, parts=parts, quiet=error.quiet)
+        self.emit("error", kind=type(error).__name__, parts=parts, quiet=error.quiet,
+                  fits=getattr(error, "fits", None))
 
     def restore_descriptors(self) -> None:
         """Open the standard descriptors again if an env closed them.

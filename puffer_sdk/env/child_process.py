@@ -35,7 +35,8 @@ LOG_KEPT = 1 << 20                  # ... before all but the first of them are d
 QUIET = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
 
 HINTS = {"SIGSEGV": "an array index or a pointer is wrong: puffer-sdk check",
-         "SIGABRT": "an assertion failed, or memory was corrupted: puffer-sdk check",
+         "SIGABRT": "it called abort(), an assertion failed, or memory was corrupted: "
+                    "puffer-sdk check",
          "SIGFPE": "an integer division by zero: puffer-sdk check",
          "SIGKILL": "something outside ended it, perhaps for want of memory: "
                     "lower vec.total_agents"}
@@ -153,6 +154,8 @@ class Child:
         """What the target raised, with what the env printed where that says why."""
         error = getattr(errors, payload["kind"])(**payload["parts"])
         error.quiet, error.told = payload["quiet"], True
+        if isinstance(error, errors.NotWhole):
+            error.fits = payload["fits"]
         if error.printed and not error.detail:
             error.detail = self._tail()
         return error
@@ -185,15 +188,21 @@ class Child:
             state = (int(watch["pulse"]), int(watch["env"]), int(watch["step"]))
             seen = self._seen.get(worker)
             if seen is None or seen[0] != state:
-                self._seen[worker] = (state, now)
+                self._seen[worker] = (state, now, processes.busy(self.process.pid)[0])
                 continue
             name = "start_timeout" if watch["phase"] % PYTHON in STARTING else "step_timeout"
             limit = getattr(self, name)
-            if now - seen[1] > limit:
+            if now - seen[1] > limit and not self._starved(seen[2], limit):
                 name = name if self.start_timeout != self.step_timeout else "step_timeout"
                 raise self._env_error([watch], f"no return for {limit:g} seconds",
                                       hint="look for a loop that never ends; a longer limit is "
                                            f"[vec] {name}")
+
+    def _starved(self, used: float, limit: float) -> bool:
+        """Whether it wants to go on, and others have the cores: a limit in seconds is for its own
+        seconds then. used: what it had used when it last gave a sign."""
+        now, waits = processes.busy(self.process.pid)
+        return waits and now - used < limit
 
     def _limit_prints(self) -> None:
         """An env that prints on every step must not fill the disk: keep the first and the last."""

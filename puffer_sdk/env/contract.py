@@ -20,6 +20,7 @@ OBS_TYPES = {"unsigned char *": "u8", "char *": "u8", "float *": "f32", "int *":
 PRECISION = "PrecisionTensor"       # of the network's precision: floats, or bf16 in 16 bits
 TENSORS = {"ByteTensor": ("u8",), "FloatTensor": ("f32",), "IntTensor": ("i32",),
            PRECISION: ("f32", "bf16")}      # OBS_TENSOR_T -> what observations may be
+UNTYPED = "void *"                  # observations of which a hand-written binding says the type
 BINDING_MACROS = ("MY_VEC_INIT", "MY_VEC_CLOSE", "MY_VEC_STEP", "MY_VEC_STEP_RANGE",
                   "MY_ACTION_MASK", "MY_SHARED", "MY_SHARED_CLOSE", "MY_GET", "MY_PUT",
                   "MY_USES_PERM", "MY_USES_TAGS")

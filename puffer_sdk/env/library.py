@@ -158,7 +158,7 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
     kind, key = seen.kind_name, seen.name
     if kind in ("MISSING_KEY", "MISSING_VEC_KEY"):
         section = "env" if kind == "MISSING_KEY" else "vec"
-        close = nearest(key, keys)
+        close = nearest(key, [each for each in keys if not _reads(folder, each)])
         where, ini = _place_in_ini(folder, section, close)
         lacking = f"which {ini} does not give" if ini else "and there is no ini that gives it"
         return UsageError(f"the binding reads [{section}] {key}, {lacking}",
@@ -166,6 +166,11 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
                           actual=", ".join(keys) or f"no [{section}] keys",
                           hint=f"rename {close} to {key}" if close
                           else f"add to [{section}]{'' if ini else f' of {where}'}: {key} = ...")
+    if kind == "LOG_FULL":
+        most = number("PUFFER_MAX_LOG")
+        return UsageError("my_log reports too many values", code="PUF104",
+                          expected=f"at most {most}", actual=f"{key} is number {most + 1}",
+                          hint="report a sum or a mean of several")
     if kind == "NO_ENVS":
         return NoEnvs(f"{key} made no environment",
                       hint="files that it reads may be missing, or vec.total_agents is too "
@@ -183,6 +188,11 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
              "NO_MEMORY": "lower vec.total_agents"}
     return UsageError(seen.text or "the environment could not be created", hint=hints.get(kind),
                       code="PUF112" if kind in ("BAD_SIZES", "NO_AGENTS") else None)
+
+
+def _reads(folder: Path | None, key: str) -> bool:
+    """Whether the environment's C names a key: then it is no other one misspelt."""
+    return bool(folder) and any(f'"{key}"' in paths.text(path) for path in paths.c_files(folder))
 
 
 def _place_in_ini(folder: Path | None, section: str, key: str | None

@@ -6,26 +6,22 @@ reports them all, everything else stops at the first.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
-from ..base.spec import NARROW, OBS_TENSORS, CField, Remark, Spec
+from ..base.spec import NARROW, SEEDED, CField, Spec
 from . import contract, dialects, final_obs, probe
-from .contract import BINDING_MACROS, FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
-from .source import Source
+from .bound import Bound
+from .contract import FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 
 OF_FIELDS = ("PUF102", "PUF103", "PUF104")      # problems of what structs hold
 
 
 @dataclass
-class Reader(Source):
+class Reader(Bound):
     """One reading of one environment; `problems` grows as it goes."""
-
-    problems: list[PufferError] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
-    absent: set[str] = field(default_factory=set)   # names in problems: clang trips over them
 
     def run(self) -> tuple[Spec | None, list[PufferError]]:
         self.find_files()
@@ -39,6 +35,7 @@ class Reader(Source):
         self.parse()
         spec = self.make_spec()
         self.check_binding()
+        spec = spec and replace(spec, remarks=tuple(self.remarks))
         self.check_lines()
         self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
         errors = self.compiler_errors()
@@ -51,17 +48,6 @@ class Reader(Source):
             self.problems = [other, *(p for p in self.problems if not dialects.follows(p))]
         self.problems.sort(key=lambda p: not isinstance(p, DialectError))
         return (None if any(p.code is None for p in self.problems) else spec), self.problems
-
-    def problem(self, code: str | None, message: str, where: object = None, **parts) -> None:
-        self.problems.append(BuildError(message, code=code, where=where or self.header.name,
-                                        **parts))
-
-    def object_to(self, code: str, message: str, where: str, **parts) -> None:
-        """A problem, or where a hand-written binding decides what is bound, a remark."""
-        if self.binding:
-            self.remarks.append(Remark(code, message, where, **parts))
-        else:
-            self.problem(code, message, where, **parts)
 
     def compiler_errors(self) -> list[PufferError]:
         """What clang refuses in the author's files, unless a problem already explains it.
@@ -82,8 +68,16 @@ class Reader(Source):
             if file and Path(file.name).name == "vecenv.h":
                 where = self.place_behind(diag) or self.place_of_include() or where
             said = f"the C compiler refuses this: {diag.spelling}"
-            found.append(BuildError(said, where=where or self.header.name))
+            found.append(BuildError(said, where=where or self.header.name,
+                                    hint=self.where_it_may_be(diag.spelling)))
         return found[:20]
+
+    def where_it_may_be(self, said: str) -> str | None:
+        """What to do about a header that is not found."""
+        lacking = re.fullmatch(r"'([^']+)' file not found", said)
+        home = lacking and paths.home_of_header(lacking[1], self.folder)
+        return lacking and (f"add to the ini: [build] include = {home}" if home else
+                            "[build] include of the ini names the folder that has it")
 
     def place_behind(self, diag) -> str | None:
         """The author's line that our vecenv.h stumbles over."""
@@ -117,7 +111,8 @@ class Reader(Source):
         return Spec(
             name=self.name, folder=self.folder, header=self.header,
             struct=self.struct_name, fields=fields, log_fields=log_fields, functions=functions,
-            obs_dtype=OBS_TYPES.get(types.get("observations"), "f32"),
+            obs_dtype=OBS_TYPES.get(types.get("observations")) or TENSORS.get(
+                text.get("OBS_TENSOR_T"), ("f32",))[0],
             obs_size=text.get("OBS_SIZE"), obs_count=obs_count,
             act_sizes=text.get("ACT_SIZES"), act_widths=widths,
             macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
@@ -174,7 +169,8 @@ class Reader(Source):
     def check_fields(self, struct, types: dict[str, str]) -> None:
         lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
         vec_init = "MY_VEC_INIT" in self.binding_macros     # it seeds its envs itself
-        unasked = {"observations": self.refused_tensor(), "rng": vec_init}
+        unasked = {"observations": self.refused_tensor() or self.typed_by_tensor(types),
+                   "rng": vec_init or self.binding and types.get("rng") in SEEDED}
         for name, (good, how) in REQUIRED.items():
             if unasked.get(name):
                 continue
@@ -336,30 +332,6 @@ class Reader(Source):
                          self.macro_place("NUM_ATNS"), expected=count, actual=heads,
                          hint="drop NUM_ATNS: it is counted")
 
-    def refused_tensor(self) -> bool:
-        """True if OBS_TENSOR_T names a type that is refused, whatever observations are."""
-        return "OBS_TENSOR_T" in self.macros and self.macros["OBS_TENSOR_T"][0] not in TENSORS
-
-    def check_tensor_type(self, types: dict[str, str]) -> None:
-        if "OBS_TENSOR_T" not in self.macros:
-            self.check_tensor_is_declared(types)
-            return
-        declared = self.macros["OBS_TENSOR_T"][0]
-        if wrong := contract.wrong_tensor(declared, types.get("observations", "")):
-            self.problem("PUF103", wrong[0], self.macro_place("OBS_TENSOR_T"), expected=wrong[1],
-                         actual=declared)
-
-    def check_tensor_is_declared(self, types: dict[str, str]) -> None:
-        """A hand-written binding of an older PufferLib does not say OBS_TENSOR_T."""
-        if not self.binding:
-            return
-        self.absent.add("OBS_TENSOR_T")
-        tensor = OBS_TENSORS[OBS_TYPES.get(types.get("observations"), "f32")]
-        self.problem("PUF103", "the binding does not define OBS_TENSOR_T: it is that of an older "
-                     "PufferLib", self.place_of_include() or self.binding.name,
-                     expected=f'#define OBS_TENSOR_T {tensor}, above #include "vecenv.h"',
-                     hint=f"{dialects.upgrade(self.name)} writes it")
-
     def check_lines(self) -> None:
         """Whoever counts lines makes a table of them."""
         ours = [path for path in map(Path, self.files()) if self.folder in path.resolve().parents]
@@ -370,25 +342,3 @@ class Reader(Source):
                     self.problem(None, "#line gives a line that no file has",
                                  f"{self.relative(str(path))}:{number}", actual=found[1],
                                  expected=f"at most {contract.MOST_LINES:,}")
-
-    def check_binding(self) -> None:
-        """A hand-written binding defines Env, my_init and my_log, and uses the MY_ macros that
-        vecenv.h knows."""
-        named = (r"(?m)^\s*#\s*define\s+Env\b|\}\s*Env\s*;|\bstruct\s+Env\b"
-                 r"|\btypedef\b[^;{]*\bEnv\s*;")
-        if self.binding and not re.search(named, "\n".join(self.texts().values())):
-            self.absent |= {"Env", "my_init", "my_log"}
-            self.problem("PUF101", "the binding does not say which struct is the env",
-                         self.binding.name, hint='before #include "vecenv.h": #define Env '
-                         + getattr(self, "struct_name", self.guess_struct()))
-        for name, arguments, unless in (("my_init", "Env* env, Dict* kwargs", "MY_VEC_INIT"),
-                                        ("my_log", "Log* log, Dict* out", None)):
-            if self.binding and unless not in self.binding_macros and not (
-                    name in self.absent or name in self.funcs):
-                self.problem("PUF101", f"the binding does not define {name}", self.binding.name,
-                             hint=f"write void {name}({arguments}) {{ ... }}")
-        for name, place in self.binding_macros.items():
-            if self.binding and name not in BINDING_MACROS:
-                self.problems.append(DialectError(
-                    f"{name} is not supported", where=place,
-                    expected=f"one of {', '.join(BINDING_MACROS)}", actual=name))

@@ -25,7 +25,7 @@ extern "C" {
 #define PUFFER_ABI_VERSION 9
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   128
-#define PUFFER_MAX_LOG     64    // values that my_log may report
+#define PUFFER_MAX_LOG     256    // values that my_log may report
 
 enum { PUFFER_U8 = 0, PUFFER_F32 = 1, PUFFER_I32 = 2 };    // observation types
 
@@ -51,7 +51,8 @@ enum PufferErrorKind {
     PUFFER_NOT_WHOLE,          // a, b: numbers near total_agents that whole envs fill, or 0
     PUFFER_NO_AGENTS,          // name: num_agents or max_agents, which is a
     PUFFER_BAD_SIZES,          // of observations or masks
-    PUFFER_NO_MEMORY           // a: total_agents
+    PUFFER_NO_MEMORY,          // a: total_agents
+    PUFFER_LOG_FULL            // name: the key of my_log that is one too many
 };
 
 typedef struct PufferError {    // of a call that failed: programs read kind, people text

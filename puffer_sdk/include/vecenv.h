@@ -118,7 +118,7 @@ __attribute__((format(printf, 3, 4))) static inline void puffer_refuse(PufferErr
 
 static inline void puffer_fail(int kind, const char* what, const char* name) {
     puffer_refuse(puffer_error, kind, "%s: %s", what, name);
-    if (puffer_error) snprintf(puffer_error->name, sizeof puffer_error->name, "%s", name);
+    if (puffer_error) snprintf(puffer_error->name, sizeof puffer_error->name, "%.127s", name);
     if (puffer_escape) longjmp(*puffer_escape, 1);
 }
 
@@ -151,7 +151,8 @@ static inline void dict_set(Dict* dict, const char* key, double value) {
     DictItem* item = dict_get_unsafe(dict, key);
     if (!item) {
         if (dict->size == dict->capacity) {
-            puffer_fail(PUFFER_FAILED, "too many entries in a Dict at key", key);
+            puffer_fail(dict->capacity == PUFFER_MAX_LOG ? PUFFER_LOG_FULL : PUFFER_FAILED,
+                        "too many entries in a Dict at key", key);
             return;
         }
         item = &dict->items[dict->size++];
@@ -243,8 +244,12 @@ PUFFER_ASSERT(sizeof(Log) % sizeof(float) == 0, "PUF104: Log holds something but
 #if defined(PUFFER_FINALS) && !defined(PUFFER_HAS_TRUNCATIONS)
 #error "final observations are those of truncated episodes: truncations are missing"
 #endif
-PUFFER_ASSERT(sizeof(*((OBS_TENSOR_T*)0)->data) == sizeof(*((Env*)0)->observations),
+#ifndef __cplusplus    // the reader has said so before a GPU's compiler sees it
+PUFFER_ASSERT(_Generic(((Env*)0)->observations,
+              void*: true,
+              default: sizeof(*((OBS_TENSOR_T*)0)->data) == sizeof(*((Env*)0)->observations)),
               "PUF103: OBS_TENSOR_T is not the type that observations points to");
+#endif
 
 enum {
     puffer_log_fields = (int)(sizeof(Log) / sizeof(float)),

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import DialectError, Interrupted, NotAnEnv, PufferError, UsageError
+from ..base.errors import Interrupted, NotAnEnv, PufferError, UsageError
 from ..checking import check
 from ..env import build, child_process, dialects
 from ..env.child_pipe import Link
@@ -160,7 +160,7 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
     except Interrupted:
         raise
     except PufferError as error:
-        row.problems["build"] = why_not_built(error, folder.name)
+        row.problems["build"] = why_not_built(error, folder)
         return row
     with caught(row.problems, "stepping"):
         seen = child_process.run("puffer_sdk.reporting.survey:step_work", job,
@@ -187,14 +187,17 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
     return row
 
 
-def why_not_built(error: PufferError, name: str) -> str:
+def why_not_built(error: PufferError, folder: Path) -> str:
     """One sentence: what is missing, or what the compiler says, and where."""
-    where = f" ({error.where})" if error.where else ""
+    where, name = f" ({error.where})" if error.where else "", folder.name
     lacking = re.search(r"'([^']+)' file not found|\b([\w./-]+\.h): No such file", error.message)
     if lacking:
-        return (f"{error.where} includes {lacking[1] or lacking[2]}, which is not in the checkout; "
-                "[build] include of the ini names the folder that has it")
-    if isinstance(error, DialectError) and dialects.upgrade(name) in (error.hint or ""):
+        header = lacking[1] or lacking[2]
+        home = paths.home_of_header(header, folder)
+        return f"{error.where} includes {header}, which is " + (
+            f"in {home}; [build] include = {home} of the ini finds it there" if home else
+            "not in the checkout; [build] include of the ini names the folder that has it")
+    if dialects.upgrade(name) in (error.hint or ""):
         return f"{error.message}; {dialects.upgrade(name)} rewrites it"
     if isinstance(error, NotAnEnv):
         return f"it needs {error.expected}, and has {error.actual}"

@@ -92,7 +92,8 @@ class Vec:
                                "native trainer; results do not depend on it", low=1, high=1024,
                                auto="the cores this process may use")
     step_timeout: float = setting(10.0, "seconds of silence after which a step, reset, init or "
-                                        "close counts as hung", above=0, high=86400)
+                                        "close counts as hung; its own seconds, where others "
+                                        "have the cores", above=0, high=86400)
     num_workers: int = setting(AUTO, "Python environments: processes that step them; results do "
                                      "not depend on it. 0: none, they play in the trainer's own",
                                low=0, high=1024, auto="the cores this process may use")

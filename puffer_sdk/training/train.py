@@ -16,7 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..base import files, paths, ui
-from ..base.errors import BuildError, Interrupted, PufferError, RunError, UsageError
+from ..base.errors import (
+    BuildError,
+    Interrupted,
+    NotWhole,
+    PufferError,
+    RunError,
+    UsageError,
+)
 from ..distributed import dividing, rank
 from ..env import child_process
 from ..interop.python_envs import env_source
@@ -81,6 +88,24 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
+    asked, again = dict(settings or {}), {
+        "tag": tag, "resume": resume, "model": model, "ini": ini, "runs_dir": runs_dir,
+        "wandb": wandb, "tensorboard": tensorboard, "verbose": verbose, "launch": launch}
+    try:
+        return _train(env, asked, **again)
+    except NotWhole as error:       # nothing was begun, and the number is an ini's
+        if not error.fits or resume or rank.find() or "vec.total_agents" in asked:
+            raise
+        ui.warn(f"{error.detail or error.message}: {error.fits} are made, which is whole",
+                f"{error.hint} in the ini, and this is not said again")
+        return _train(env, {**asked, "vec.total_agents": error.fits}, **again)
+
+
+def _train(env, settings: dict[str, object], *, tag: str | None, resume: str | None,
+           model: str | Path | None, ini: Path | None, runs_dir: Path | None, wandb: bool,
+           tensorboard: bool, verbose: bool, launch: Callable[[int], int] | None
+           ) -> TrainResult | int | None:
+    """As `train`; of so many agents as the settings say."""
     if tag and not tag.isprintable():
         raise UsageError("the tag holds something that does not print", where="--tag",
                          expected="one line of text", actual=repr(tag))

@@ -15,7 +15,7 @@ from helpers.places import ROOT
 
 import puffer_sdk
 from puffer_sdk.base import ui
-from puffer_sdk.base.errors import BuildError, RunError
+from puffer_sdk.base.errors import BuildError, RunError, UsageError
 from puffer_sdk.env import abi, build, header, library, vec
 from puffer_sdk.env.library import Library
 from puffer_sdk.toolchain import compilers
@@ -263,6 +263,15 @@ def test_what_only_the_reader_refuses(probe, include, use):
     assert header.inspect(folder)[1] == []
 
 
+BOUND = """\
+#define OBS_TENSOR_T FloatTensor
+#define Env Probe
+#include "vecenv.h"
+void my_init(Env* env, Dict* kwargs) { env->limit = dict_get(kwargs, "limit")->value; }
+void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
+"""
+
+
 def test_a_checkouts_vendor_and_src_are_included(probe, tmp_path):
     """As PufferLib's build.sh does for TREE/ocean/NAME, and only there; our vecenv.h stays."""
     made = probe(("void c_reset", '#include "lit.h"\nvoid c_reset'),
@@ -295,6 +304,43 @@ void my_init(Env* env, Dict* kwargs) {
 void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
 """)
     assert build.build(folder).library.is_file()
+
+
+@pytest.mark.parametrize("place", ["probe.c", "binding.c"])
+def test_a_binding_without_a_header(probe, place):
+    """What it includes may be C, or it is all of the environment: void* and int are of PufferLib's
+    own there."""
+    folder = probe(("float* observations", "void* observations"), ("unsigned int rng", "int rng"),
+                   ("env->observations[", "((float*)env->observations)["))
+    env = (folder / "probe.h").read_text()
+    (folder / "probe.h").unlink()
+    if place == "probe.c":
+        (folder / place).write_text(env)
+        env = '#include "probe.c"\n'
+    (folder / "binding.c").write_text(env + BOUND)
+    with puffer_sdk.make(folder, num_envs=4, env_settings={"limit": 9}) as envs:
+        envs.reset()
+        assert envs.observations.dtype == np.float32
+        envs.step()
+
+
+def test_a_log_has_room_for_many_values(probe):
+    """More than PufferLib's 64; where there are too many, the error says which is."""
+    many = BOUND.replace('dict_set(out, "score", log->score);', """
+    static char names[999][8];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], 8, "v%d", i);
+        dict_set(out, names[i], log->score + i);
+    }""")
+    for count in (256, 257):
+        built = build.build(probe(binding_c=f'#define MANY {count}\n#include "probe.h"\n{many}'))
+        if count == 256:
+            assert Library(built.library).describe({"limit": 9}).log_names[255] == "v255"
+            continue
+        with pytest.raises(UsageError, match="my_log reports too many values") as caught:
+            Library(built.library).describe({"limit": 9})
+        assert (caught.value.expected, caught.value.actual) == ("at most 256",
+                                                                "v256 is number 257")
 
 
 def test_what_pufferlibs_build_defines(probe):

@@ -1,6 +1,8 @@
 """header.py: what a header says, and every way in which it can break the contract."""
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from puffer_sdk.base.errors import BuildError, PufferError
@@ -240,6 +242,54 @@ def test_final_observations_of_16_bits_are_refused(probe):
 def test_a_tensor_that_is_refused(probe, tensor):
     problem = only(probe(binding_c=BINDING.replace("ByteTensor", tensor)))
     assert problem.code == "PUF103" and problem.actual == tensor
+
+
+@pytest.mark.parametrize("tensor, dtype", [("FloatTensor", "f32"), ("ByteTensor", "u8")])
+def test_a_binding_says_what_lies_at_a_void_pointer(probe, tensor, dtype):
+    """PufferLib's vecenv.h only assigns it."""
+    untyped = ("float* observations", "void* observations"), ("env->observations[", "seen(env)[")
+    seen = "#define seen(env) ((unsigned char*)(env)->observations)\nvoid c_reset"
+    edits = *untyped, ("void c_reset", seen)
+    assert header.read(probe(*edits, binding_c=BINDING.replace(
+        "ByteTensor", tensor))).obs_dtype == dtype
+    folder = probe(*edits, name="alone")
+    assert [p.code for p in problems(folder)] == ["PUF102"]
+
+
+def test_a_binding_may_seed_an_integer_of_another_type(probe):
+    text = BINDING.replace("ByteTensor", "FloatTensor")
+    for kind, found in (("int", []), ("long", []), ("double", ["PUF102"])):
+        other = "unsigned int rng", f"{kind} rng"
+        assert [p.code for p in problems(probe(other, binding_c=text))] == found
+        assert problems(probe(other, name="alone"))[0].code == "PUF102"
+
+
+def test_a_macro_that_the_checkout_does_not_read_either(probe, tmp_path):
+    text = BINDING.replace("ByteTensor", "FloatTensor").replace("OBS_SIZE_HERE", "MY_TRICK")
+    made = probe(binding_c=text)
+    folders = []
+    for tree, read in (("plain", "MY_TRICKS"), ("forked", "MY_TRICK")):
+        folders.append(shutil.copytree(made, tmp_path / tree / "ocean/probe"))
+        (tmp_path / tree / "src").mkdir()
+        (tmp_path / tree / "src/vecenv.h").write_text(f"#ifdef {read}\n#endif\n")
+    [remark] = header.read(folders[0]).remarks
+    assert remark.code == "PUF101" and "MY_TRICK has no effect" in remark.message
+    assert remark.where == "binding.c:2"
+    assert only(folders[1]).message == "MY_TRICK is not supported"
+
+
+@pytest.mark.parametrize("place, hint", [
+    ("ocean/shared", "add to the ini: [build] include = ocean/shared"),
+    ("", "[build] include of the ini names the folder that has it")])
+def test_a_header_that_is_not_found_is_looked_for_in_the_checkout(probe, tmp_path, place, hint):
+    folder = tmp_path / "tree/ocean/probe"
+    shutil.copytree(probe(("void c_reset", "#include <parts/rules.h>\nvoid c_reset")), folder)
+    (tmp_path / "tree/src").mkdir()
+    home = tmp_path / (f"tree/{place}" if place else "elsewhere") / "parts"
+    home.mkdir(parents=True)
+    (home / "rules.h").touch()
+    problem = only(folder)
+    assert "'parts/rules.h' file not found" in problem.message and problem.hint == hint
 
 
 def test_an_unknown_binding_macro(probe):

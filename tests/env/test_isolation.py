@@ -2,12 +2,15 @@
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
 from helpers.playground import flags, good_checkpoints, leftovers, overrides, rows, tensors
 from helpers.short_or_long import short_or_long
 
+from puffer_sdk.base import processes
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.env import child_process, shared_memory
 from puffer_sdk.policy import evaluate
@@ -141,6 +144,40 @@ def test_what_an_env_prints_stays_out_of_the_terminal(faulty, first_seeds, cli, 
 def test_a_slow_env_is_not_a_hung_one(faulty, first_seeds, tmp_path):
     slow = overrides("SLEEP_IN_STEP", victim=first_seeds[0], nap=400, at=8)
     train.train(faulty, {**slow, "vec.step_timeout": 1}, runs_dir=tmp_path)
+
+
+@pytest.mark.parametrize("used, waits, hung", [(0.5, True, False), (0.5, False, True),
+                                               (1.5, True, True)])
+def test_a_starved_env_is_not_a_hung_one(faulty, tmp_path, monkeypatch, used, waits, hung):
+    """Where others have the cores, its own seconds count."""
+    asked = []
+
+    def busy(pid):
+        asked.append(pid)
+        return (used if len(asked) > 1 else 0.0), waits and len(asked) < 200
+
+    monkeypatch.setattr(processes, "busy", busy)
+    with pytest.raises(RunError, match="no return for 1 seconds"):
+        train.train(faulty, {**overrides("LOOP_IN_INIT"), "vec.step_timeout": 1},
+                    runs_dir=tmp_path)
+    assert (len(asked) < 10) == hung
+
+
+def test_what_a_process_used_and_whether_it_would_use_more():
+    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"])
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and (
+                processes.busy(worker.pid)[0] < 0.3 or processes.busy(sleeper.pid)[1]):
+            time.sleep(0.05)
+        assert processes.busy(worker.pid)[0] >= 0.3 and processes.busy(worker.pid)[1]
+        assert not processes.busy(sleeper.pid)[1]
+    finally:
+        for process in (worker, sleeper):
+            process.kill()
+            process.wait()
+    assert processes.busy(worker.pid) == (float("inf"), False)
 
 
 def test_with_several_threads_every_suspect_is_named(faulty, tmp_path):

@@ -176,7 +176,7 @@ def test_my_vec_init_makes_the_envs(ocean):
         assert len(set(vec.observations[:, 1])) <= 4
 
 
-def test_copies_are_whole_ones_where_my_vec_init_makes_pairs(ocean, tmp_path):
+def test_copies_are_whole_ones_where_my_vec_init_makes_pairs(ocean, tmp_path, capsys):
     """25 agents are no whole pairs, and a default of eval; 64 copies are 128 agents."""
     pairs = edited(ocean / "warren", tmp_path, binding_c=("while (left > 0)", "while (left >= 2)"))
     binding = pairs / "binding.c"
@@ -188,6 +188,14 @@ def test_copies_are_whole_ones_where_my_vec_init_makes_pairs(ocean, tmp_path):
     with pytest.raises(UsageError, match="made envs with 24 agents in all") as caught:
         puffer_sdk.make(pairs, total_agents=25)
     assert caught.value.hint == "set vec.total_agents to 24"
+    small = {"train.horizon": 8, "train.total_timesteps": 192, "train.minibatch_size": 48,
+             "policy.hidden_size": 8, "policy.num_layers": 1, "vec.num_buffers": 1}
+    more = tmp_path / "more.ini"
+    more.write_text("[vec]\ntotal_agents = 25\n")
+    made = puffer_sdk.train(pairs, small, ini=more, runs_dir=tmp_path / "runs")
+    assert made.steps == 192 and "24 are made, which is whole" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="made envs with 24 agents in all"):
+        puffer_sdk.train(pairs, {**small, "vec.total_agents": 25}, runs_dir=tmp_path / "runs")
     scores = puffer_sdk.evaluate(pairs, {"eval.episodes": 25, "eval.steps": 60}, model=None).scores
     assert scores["random"].count >= 25
 
@@ -347,6 +355,12 @@ def test_a_missing_key_is_named_with_file_line_and_neighbour(ocean, tmp_path):
     assert error.code == "PUF106" and error.exit_status == 2
     assert error.message == "the binding reads [env] street, which couriers.ini does not give"
     assert error.where.endswith("couriers.ini:6") and error.hint == "rename streets to street"
+
+    header = copy / "couriers.h"        # a key that something reads is no other one misspelt
+    header.write_text(header.read_text() + 'static const char* const also = "streets";\n')
+    with pytest.raises(UsageError) as caught:
+        puffer_sdk.make(copy)
+    assert caught.value.hint == "add to [env]: street = ..."
 
     ini.write_text("[env]\nnum_agents = 4\n")
     with pytest.raises(UsageError) as caught:

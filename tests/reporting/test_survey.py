@@ -10,7 +10,7 @@ from helpers.page_reader import Reader
 from helpers.places import SPECIMENS, broken
 from helpers.playground import COMMAND
 
-from puffer_sdk.base.errors import UsageError
+from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.reporting import survey, try_env
 
 RENDER = "void c_render(Comet* env) { (void)env; }"
@@ -87,6 +87,21 @@ def test_each_folder_that_is_not_built_says_why_in_a_sentence(done):
         "python": "this binding is for PufferLib 3 or older (Python.h); puffer-sdk bind python "
                   "--upgrade rewrites it"}
     assert len(lines) == 4
+
+
+def test_a_sentence_names_the_upgrade_and_the_folder_of_a_header(tmp_path):
+    folder = tmp_path / "ocean/nim"
+    for each in (folder, tmp_path / "src", tmp_path / "ocean/shared"):
+        each.mkdir(parents=True)
+    (tmp_path / "ocean/shared/rules.h").touch()
+    older = BuildError("Nim.actions has the wrong type", where="nim.h:4",
+                       hint="puffer-sdk bind nim --upgrade rewrites it, and more")
+    lacking = BuildError("'rules.h' file not found", where="binding.c:1")
+    assert survey.why_not_built(older, folder) == (
+        "Nim.actions has the wrong type; puffer-sdk bind nim --upgrade rewrites it")
+    assert survey.why_not_built(lacking, folder) == (
+        "binding.c:1 includes rules.h, which is in ocean/shared; [build] include = ocean/shared "
+        "of the ini finds it there")
 
 
 def test_the_page_shows_each_row_with_its_picture(done):

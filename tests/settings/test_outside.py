@@ -49,6 +49,15 @@ def test_an_environment_is_built_and_checked_with_a_library(lucky, library, tmp_
     assert made.is_file()
 
 
+def test_an_environment_is_trained_with_a_stand_in_of_its_library(lucky, tmp_path):
+    write(lucky, "include = vendor/luck/include\nlibrary = vendor/luck, luck")
+    made = puffer_sdk.train(lucky, {
+        "vec.total_agents": 16, "train.horizon": 8, "train.minibatch_size": 64,
+        "train.total_timesteps": 256, "policy.hidden_size": 8, "policy.num_layers": 1},
+        runs_dir=tmp_path / "runs")
+    assert made.steps == 256 and made.reached["perf"] == 1
+
+
 def test_a_library_that_changed_is_linked_anew(lucky):
     write(lucky, "include = vendor/luck/include\nlibrary = vendor/luck/libfixed.a")
     first = build.build(lucky)
@@ -56,6 +65,16 @@ def test_a_library_that_changed_is_linked_anew(lucky):
     library = lucky.parents[1] / "vendor/luck/libfixed.a"
     library.write_bytes(library.read_bytes() + b"\n")
     assert build.build(lucky).library != first.library
+
+
+@pytest.mark.parametrize("kind", [driver.FAST, driver.DEBUG])
+def test_check_links_the_library_of_openmp(tmp_path, kind):
+    """Also where it compiles and links in two steps."""
+    folder = changed(SPECIMENS / "correct/bandit", tmp_path,
+                     ("#pragma once", "#pragma once\n#include <omp.h>"),
+                     ("int win = ", "int win = omp_get_max_threads() < 0 || "))
+    made = driver.build_library(build.build(folder).spec, kind, tmp_path)
+    assert b"libgomp" in made.read_bytes() or b"libomp" in made.read_bytes()
 
 
 @pytest.mark.parametrize("text, message, actual", [

@@ -260,7 +260,8 @@ def build_command(spec: Spec, source: str, target: str, flags: Sequence[str]) ->
     """The one compiler command of a program."""
     compiler = compilers.find_compiler()
     strict = compilers.bounds_flags(compiler) if set(SANITIZERS) <= set(flags) else []
-    return [*compiler.command, *build.library_flags(spec), *flags, *strict, source,
+    openmp = build.openmp_flags(spec, compiler)
+    return [*compiler.command, *build.library_flags(spec), *openmp, *flags, *strict, source,
             "-o", target, str(headers.null_library()),
             *outside_libraries.read(spec.folder).link_flags, "-lm",
             "-lpthread"]

@@ -20,6 +20,7 @@ from ....base import files, paths
 from ....base.errors import BuildError
 from ....env import binding, build
 from ....raylib import headers
+from ....settings import outside_libraries
 from ....toolchain import compilers
 from ....toolchain.libraries import compile_library, is_intact
 from ...core.facts import Facts
@@ -125,10 +126,12 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
                                                       purpose="build products"))
     unit = runner.folder / "msan.c"
     files.write(unit, f'#include "{source}"\n{driver._FOOTER}')
+    needed = outside_libraries.read(facts.spec.folder).link_flags
     try:
-        compilers.run_compiler([*clang.command, *build.library_flags(facts.spec), *MSAN_FLAGS,
+        compilers.run_compiler([*clang.command, *build.library_flags(facts.spec),
+                                *build.openmp_flags(facts.spec, clang), *MSAN_FLAGS,
                                 "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),
-                                "-o", str(library), "-lm"], source=facts.spec.header,
+                                "-o", str(library), *needed, "-lm"], source=facts.spec.header,
                                what=facts.spec.header.name, verbose=verbose)
     except BuildError as error:
         return f"not run: clang refuses {facts.spec.header.name} ({error.where})"

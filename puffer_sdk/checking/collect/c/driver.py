@@ -188,8 +188,9 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     library = folder / f"{kind.name}.so"
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
     first = [f"-I{probed}"] if probed else []
-    flags = [*first, *build.library_flags(spec), *build.openmp_flags(spec, compiler), *kind.flags,
-             *strict, "-fPIC", "-fvisibility=hidden", "-w"]
+    openmp = build.openmp_flags(spec, compiler)
+    flags = [*first, *build.library_flags(spec), *openmp, *kind.flags, *strict, "-fPIC",
+             "-fvisibility=hidden", "-w"]
     link = ["-shared", *(WRAP_OURS if kind.instrument else WRAP), *kind.link, "-o", str(library)]
     made = [str(unit)]
     try:
@@ -201,7 +202,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
             made = [str(unit.with_suffix(".o"))]
             compilers.run_compiler([*compiler.command, *flags, "-c", str(unit), "-o", *made],
                                    source=spec.header, what=spec.header.name, verbose=verbose)
-            flags = []
+            flags = openmp          # its library is linked as well
         compilers.run_compiler([*compiler.command, *flags, *made, *link,
                                 *outside_libraries.read(spec.folder).link_flags, "-lm"],
                                source=spec.header, what=spec.header.name, verbose=verbose)

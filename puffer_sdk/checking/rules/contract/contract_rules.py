@@ -52,7 +52,9 @@ def missing_function(facts: Facts):
         void c_render(Dock* env) { ... }
         void c_close(Dock* env) { (void)env; }
 
-    Fix: define the function in the header, even if its body is empty.
+    Fix: define the function in the header, even if its body is empty. A `MY_` macro of a binding
+    that neither puffer-sdk nor the vecenv.h of its checkout reads is a warning: what it names is
+    called by nobody.
     """
     yield from _reported(facts, "PUF101")
 
@@ -121,7 +123,7 @@ def log_layout(facts: Facts):
         typedef struct Log { float wins; float score; float n; } Log;
 
     Fix: make the field a float, and move `n` to the end. Where a binding is written by hand, `n` is
-    found wherever it stands, and this is a warning.
+    found wherever it stands, and this is a warning. Its `my_log` may report 256 values.
     """
     yield from _reported(facts, "PUF104")
 
