@@ -339,7 +339,7 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
                        hint="name the folder and its header alike, or make one: "
                             "puffer-sdk new my_env")
     if ":" in text:
-        raise UsageError(f"'{text}' is an environment in Python, and this command takes those in C",
+        raise UsageError(f"'{text}' is a Python environment, and this command takes those in C",
                          hint="train, eval, check, play, export, profile, config, runs, report "
                               "and sweep take both")
     raise UsageError(f"there is no environment called '{text}'", where=here,

@@ -42,7 +42,7 @@ class Size(click.ParamType):
               help="The folder that a patch applies to.  [default: the current git checkout]")
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
-              help="Factor on the length of check's experiments.")
+              help="Factor for the length of check's experiments.")
 @click.option("--build", is_flag=True, help="Also build it.")
 @click.option("--train", type=click.IntRange(1), metavar="STEPS", default=None,
               help="Also train on it for STEPS steps.")

@@ -158,7 +158,7 @@ def _draw(metric: str, found: list) -> None:
 @command.command("delete", cls=Page, examples=[
     ("puffer-sdk runs delete my_env/1 my_env/2", "asks first"),
     ("puffer-sdk clean my_env --runs", "removes all of them")],
-    statuses={0: "deleted", 1: "the question was answered with no",
+    statuses={0: "deleted", 1: "the prompt was declined",
               2: "there is no such run, or it is running"})
 @click.argument("numbers", nargs=-1, required=True, metavar="N...",
                 shell_complete=completing.run_numbers)

@@ -20,11 +20,11 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.command(cls=Page, context_settings={"allow_extra_args": True}, examples=[
     ("puffer-sdk sweep my_env --seconds 600", "search for ten minutes"),
     ("puffer-sdk sweep my_env --best", "the settings to copy"),
-    ("puffer-sdk sweep gymnasium:CartPole-v1 --runs 40", "an environment in Python")],
+    ("puffer-sdk sweep gymnasium:CartPole-v1 --runs 40", "a Python environment")],
     groups={"Several machines": ["storage", "join", "name", "serve"],
             "Results": ["show", "best", "map_", "output"],
             "Loggers": ["tag", "wandb", "tensorboard"]},
-    statuses={0: "the sweep ended", 2: "a refused option, setting or range",
+    statuses={0: "the sweep ended", 2: "invalid option, setting or range",
               3: "it does not compile", 4: "the storage does not answer, or the disk is full",
               130: "Ctrl-C; --resume goes on"})
 @env_argument

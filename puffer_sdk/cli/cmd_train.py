@@ -21,9 +21,9 @@ from .pages import Page
 @click.command(cls=Page, examples=[
     ("puffer-sdk train my_env", "with the settings of its ini"),
     ("puffer-sdk train my_env --train.learning-rate 0.01", "any setting is an option"),
-    ("puffer-sdk train gymnasium:CartPole-v1", "an environment in Python")],
+    ("puffer-sdk train gymnasium:CartPole-v1", "a Python environment")],
     groups={"Loggers": ["wandb", "tensorboard"]},
-    statuses={0: "training ended", 2: "a refused option or setting", 3: "it does not compile",
+    statuses={0: "training ended", 2: "invalid option or setting", 3: "it does not compile",
               4: "the environment died or hung, or training went non-finite",
               130: "Ctrl-C; the run was saved, and --resume continues it"})
 @env_argument

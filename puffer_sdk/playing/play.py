@@ -55,7 +55,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     if not source.in_c:
         refused = {"--watch": watch, "--paused": paused, "--seat": seat}
         if any(refused.values()):
-            raise UsageError("an environment in Python opens a window of its own",
+            raise UsageError("a Python environment opens a window of its own",
                              where=next(option for option, given in refused.items() if given),
                              hint="leave the option out")
         from .watch_python import watch as watch_play

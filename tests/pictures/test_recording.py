@@ -429,10 +429,10 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_played(drawing, cap
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (["--episodes", "300"], ["--episodes, now --record-episodes, is the number of episodes",
+    (["--episodes", "300"], ["--episodes, now --record-episodes, sets the number of recorded episodes",
                              "--gif out.gif", "--eval.episodes 300 sets"]),
     (["--record-episodes", "7"], ["--eval.episodes 7 sets"]),
-    (["--ticks", "50"], ["--ticks is the number of ticks", "--eval.steps 50 sets"]),
+    (["--ticks", "50"], ["--ticks sets the number of recorded ticks", "--eval.steps 50 sets"]),
     (["--gif", "a.gif", "--episodes", "2", "--record-episodes", "2"], ["expected one of them"])])
 def test_what_an_option_is_for_is_said_before_anything_is_played(options, words, drawing, capsys,
                                                                  monkeypatch):
@@ -471,7 +471,7 @@ def test_the_command(drawing, trained, cli, tmp_path):
 
 def test_a_film_that_ends_in_an_episode_says_so(drawing, cli):
     long = ["eval", drawing, "--baselines", "--gif", "a.gif", "--env.length", 50, "--env.fps", 1]
-    assert "ends after 30 ticks, in the middle of an episode of random play" in cli(*long).stderr
+    assert "ends after 30 ticks, within an episode of random play" in cli(*long).stderr
     assert "middle" not in cli(*long, "--ticks", 20).stderr
 
 

@@ -105,7 +105,7 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
         assert score.ticks == 10 * play_episodes.PATIENCE
         assert score.unfinished == 8 and score.count == 32
     eval_command.print_table(result)
-    assert "random play: 8 agents did not end every episode in 200 ticks" in capsys.readouterr().err
+    assert "random play: 8 agents did not finish all episodes in 200 ticks" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("outs", [20, 0, 1])
@@ -133,7 +133,7 @@ def test_one_env_says_why_it_has_no_interval(capsys):
     result = evaluate.evaluate(INNINGS, settings, model=None)
     assert set(result.scores["random"].interval.values()) == {None}
     eval_command.print_table(result)
-    assert "no ± intervals: this is one env" in capsys.readouterr().err
+    assert "no ± intervals: agents of one env" in capsys.readouterr().err
 
 
 def test_a_goal_that_was_never_logged_is_not_met(capsys):

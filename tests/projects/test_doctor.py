@@ -57,7 +57,7 @@ def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
     starts = {line.index(line.split()[2], 14) for line in rows}
     assert len(starts) == 1
     assert out.splitlines()[0].startswith("puffer-sdk ")
-    assert out.rstrip().endswith("everything that environments need is installed")
+    assert out.rstrip().endswith("all required dependencies are installed")
 
 
 def test_an_empty_path(tmp_path):

@@ -19,7 +19,7 @@ from .worker_processes import Process, raised, start
 
 
 class PoolLibrary:
-    """What opens an environment in Python, in place of a compiled one's Library.
+    """What opens a Python environment, in place of a compiled one's Library.
 
     maker, facts    the environment
     workers         processes; 0: none, everything happens in this process
