@@ -26,7 +26,7 @@ from .pages import Page
               help="Compare with BASE: an earlier report's .html or .json, or another environment, "
                    "which is then also measured.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE.html",
-              help="Output page; the summary (.md) and the data (.json) are written next to it.  [default: "
+              help="Output page; the summary (.md) and the data (.json) go next to it.  [default: "
                    "report.html in the environment's build/, or with the runs of one in Python]")
 @click.option("--fresh", is_flag=True,
               help="Measure everything again, without results of earlier reports.")

@@ -60,7 +60,7 @@ def list_command(env, sweep, format_, runs_dir):
     if format_ == "json":
         ui.out(json.dumps({"runs": rows}, indent=2))
     elif not rows:
-        ui.say(f"no runs yet; make one: puffer-sdk train {env or ''}".rstrip())
+        ui.say(f"no runs yet; create one: puffer-sdk train {env or ''}".rstrip())
         for folder in folders if not sweep else ():
             _list_others(env, folder)
     else:

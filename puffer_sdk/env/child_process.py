@@ -192,8 +192,8 @@ class Child:
             if now - seen[1] > limit:
                 name = name if self.start_timeout != self.step_timeout else "step_timeout"
                 raise self._env_error([watch], f"no return for {limit:g} seconds",
-                                      hint="look for a loop that never ends; a longer limit is "
-                                           f"[vec] {name}")
+                                      hint="look for an endless loop; to raise the limit: [vec] "
+                                           f"{name}")
 
     def _limit_prints(self) -> None:
         """An env that prints on every step must not fill the disk: keep the first and the last."""

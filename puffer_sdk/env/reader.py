@@ -198,7 +198,7 @@ class Reader(Source):
             self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
                            lines["truncations"], expected="float* truncations;",
                            actual=types["truncations"],
-                           hint="nobody reads it: PufferLib has no truncations" * bool(self.binding)
+                           hint="unused: PufferLib has no truncations" * bool(self.binding)
                            or None)
         for name, how in contract.wrong_coming(types):
             self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type", lines[name],
@@ -334,7 +334,7 @@ class Reader(Source):
         if heads is not None and heads != count:
             self.problem("PUF112", "NUM_ATNS is not the number of entries in ACT_SIZES",
                          self.macro_place("NUM_ATNS"), expected=count, actual=heads,
-                         hint="drop NUM_ATNS: it is counted")
+                         hint="remove NUM_ATNS: it is computed")
 
     def refused_tensor(self) -> bool:
         """True if OBS_TENSOR_T names a type that is refused, whatever observations are."""

@@ -106,7 +106,7 @@ class VecEnv(RowSpaces, Logs):
         if values.shape == (self.num_agents,) and self.num_atns == 1:
             values = values[:, None]
         if values.shape != self._actions.shape:
-            raise UsageError("these actions have another shape", expected=self._actions.shape,
+            raise UsageError("actions have the wrong shape", expected=self._actions.shape,
                              actual=values.shape)
         self._actions[:] = values
 
@@ -128,7 +128,7 @@ class VecEnv(RowSpaces, Logs):
             raise UsageError(f"OBS_SIZE is {about.obs_size} under these settings",
                              where=self.library.folder, expected="at least 1",
                              actual=about.obs_size,
-                             hint="it follows [env]: is a key missing there, or misspelt?")
+                             hint="it depends on [env]: check for a missing or misspelt key")
         if per_agent * n > available_memory():
             raise UsageError("the buffers would not fit in memory",
                              expected=f"at most {available_memory() >> 20} MiB",

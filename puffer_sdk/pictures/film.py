@@ -219,7 +219,7 @@ class Camera:
         try:
             self.ring = Ring(job.ring, slots, shape, make=True)
         except OSError as error:
-            raise RunError("there is no room for pictures in transit", where=job.ring,
+            raise RunError("shared memory is full (frame buffer)", where=job.ring,
                            detail=error.strerror or str(error),
                            hint="free some space, or point TMPDIR at another disk") from None
         self.link.emit("opening", slots=slots, shape=shape, fps=self.fps,

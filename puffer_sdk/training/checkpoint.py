@@ -135,7 +135,7 @@ def missing(path: Path) -> UsageError:
         "a link that leads nowhere" if path.is_symlink() else None
     return UsageError("there is no such checkpoint", where=path,
                       expected="a .safetensors file" if found else None, actual=found,
-                      hint="puffer-sdk runs lists what there is")
+                      hint="puffer-sdk runs lists all runs")
 
 
 def load(path: Path) -> Checkpoint:
@@ -157,12 +157,12 @@ def load(path: Path) -> Checkpoint:
         raise
     other = [name for name, value in tensors.items() if value.dtype.kind != "f"]
     if other:
-        raise UsageError(f"the checkpoint's tensor '{other[0]}' holds no floating-point numbers",
+        raise UsageError(f"the checkpoint's tensor '{other[0]}' is not floating-point",
                          where=path, expected="float32", actual=tensors[other[0]].dtype,
-                         hint="it was changed since puffer-sdk wrote it: take another one")
+                         hint="it was changed after puffer-sdk wrote it: choose another one")
     bad = [name for name, value in tensors.items() if not np.isfinite(value).all()]
     if bad:
-        raise RunError(f"the checkpoint holds non-finite numbers in {bad[0]}", where=path,
+        raise RunError(f"the checkpoint has non-finite numbers in {bad[0]}", where=path,
                        hint="take an earlier one from the same folder")
     if trust.equal(metadata.get("mac"), trust.mac("checkpoint", path, metadata["puffer"])):
         torch_class.name(facts["config"].get("policy", {}).get("torch_class"), None)

@@ -82,7 +82,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
     if tag and not tag.isprintable():
-        raise UsageError("the tag holds something that does not print", where="--tag",
+        raise UsageError("the tag contains unprintable characters", where="--tag",
                          expected="one line of text", actual=repr(tag))
     source = env_source.find(env, ini)
     home = source.runs_dir(runs_dir)
@@ -95,7 +95,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
             if not run or run.checkpoints() else None
     if model and resume:
         raise UsageError("--resume and --load-model-path cannot be combined", where="command line",
-                         hint="--resume goes on with a run; --load-model-path starts a new one")
+                         hint="--resume continues a run; --load-model-path starts a new one")
     start = find_model(home, model) if model and leads and not past else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
@@ -221,8 +221,8 @@ class _Parent:
         """Says what observations are multiplied by, where that was chosen automatically."""
         value, origin = self.config.train.obs_scale, self.config.origin[OBS_SCALE]
         if origin.startswith("auto: ") and value != "1":
-            ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; "
-                   "train.obs_scale 1 leaves them as they are")
+            ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; train.obs_scale 1 "
+                   "disables it")
 
     def group_facts(self, hosts: Sequence[str]) -> dict | None:
         """What run.json says about the processes that share the run."""
@@ -254,7 +254,7 @@ class _Parent:
                    and not math.isfinite(value)]
             if bad:
                 ui.warn_once(f"the environment logs {payload[bad[0]]} as {bad[0][4:]}: its means, "
-                             "and the goal, say nothing", "puffer-sdk check finds where")
+                             "and the goal, say nothing", "puffer-sdk check finds the line")
             self.sinks.log(payload)
             if "sps" in payload:        # else it is an evaluation alone
                 self.board.update(payload)
@@ -287,7 +287,7 @@ class _Parent:
             return Interrupted(f"{why}interrupted; nothing was saved yet", status=error.exit_status)
         return Interrupted(f"{why}interrupted at step {int(self.saved.stem):,}; "
                            f"saved {paths.shown(self.saved)}", status=error.exit_status,
-                           hint=f"go on with: {self.again}")
+                           hint=f"continue with: {self.again}")
 
     def close_folder(self, status: str) -> None:
         """Record how the run ended, and remove what the child left half written."""

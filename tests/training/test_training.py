@@ -399,8 +399,8 @@ def test_a_run_that_is_refused_leaves_no_folder(settings, faulty, tmp_path):
 
 
 @pytest.mark.parametrize(("fault", "name"), [
-    ("NAN_OBSERVATION", "observations went bad: nan"), ("NAN_REWARD", "rewards went bad: nan"),
-    ("HUGE_REWARD", "went bad|overflows")])
+    ("NAN_OBSERVATION", "observations not finite: nan"), ("NAN_REWARD", "rewards not finite: nan"),
+    ("HUGE_REWARD", "not finite|overflows")])
 def test_numbers_that_went_bad_stop_the_run_by_name(fault, name, faulty, finished, tmp_path):
     good = {path: path.read_bytes() for path in good_checkpoints(finished)}
     bad = overrides(fault, at=3) | {"train.total_timesteps": 9 * BATCH}

@@ -100,11 +100,11 @@ class Monitor:
         try:
             kind, *found = process.answer(self.start_timeout, progress)
         except TimeoutError:
-            raise RunError(f"env {int(notes[shared_rows.ENV])} was not made within "
+            raise RunError(f"env {int(notes[shared_rows.ENV])} was not created within "
                            f"{self.start_timeout:g} seconds", where=part.maker.name,
                            hint="a longer limit is [vec] start_timeout") from None
         except EOFError:
-            raise RunError("the worker process ended while it made env "
+            raise RunError("the worker process ended while creating env "
                            f"{int(notes[shared_rows.ENV])}: {process.cause}",
                            where=part.maker.name) from None
         if kind == "raised":

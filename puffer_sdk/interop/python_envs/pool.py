@@ -96,10 +96,10 @@ class Frames:
         frame = vec.render(env)
         found = np.asarray(frame)
         if frame is None or found.ndim != 3 or found.shape[2] not in (3, 4):
-            raise RunError("render() returns no picture", where=f"env {env}",
+            raise RunError("render() returned no image", where=f"env {env}",
                            expected="(H, W, 3) uint8",
                            actual="None" if frame is None else f"{found.shape} {found.dtype}",
-                           hint="it was made with render_mode='rgb_array'")
+                           hint="it was created with render_mode='rgb_array'")
         return np.ascontiguousarray(found[..., :3].astype(np.uint8))
 
 
@@ -118,11 +118,11 @@ def find_facts(maker: Maker, timeout: float) -> tuple[Facts, Process]:
             raise raised(found, None)
     except TimeoutError:
         process.end()
-        raise RunError(f"the environment was not made within {timeout:g} seconds",
+        raise RunError(f"the environment was not created within {timeout:g} seconds",
                        where=maker.name, hint="a longer limit is [vec] start_timeout") from None
     except EOFError:
         process.end()
-        raise RunError(f"the worker process ended while it made the environment: {process.cause}",
+        raise RunError(f"the worker process ended while creating the environment: {process.cause}",
                        where=maker.name) from None
     except BaseException:
         process.end()

@@ -40,7 +40,7 @@ class PoolVec(Sending, VecEnv):
         facts, about = self.library.facts, self.description
         copies, rest = divmod(self.num_agents, facts.rows)
         if rest:
-            raise UsageError("whole environments do not fill total_agents",
+            raise UsageError("total_agents is not a multiple of the agents per environment",
                              expected=f"a multiple of {facts.rows} agents",
                              actual=self.num_agents,
                              hint=f"set vec.total_agents to {max(1, copies) * facts.rows} or "
@@ -145,17 +145,17 @@ class PoolVec(Sending, VecEnv):
                 f"{part.first + len(part.seeds) - 1}"
             return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}"
                             + after, where=where, detail=printed(),
-                            hint="its packages may have crashed: what they printed says more")
+                            hint="one of its packages may have crashed: see its output")
         process.popen.kill()
         limit = "start_timeout" if phase == shared_rows.RESETS else "step_timeout"
         return RunError(f"the environment did not return for {getattr(self.library, limit):g} "
                         f"seconds {DOING.get(phase, '')}".rstrip() + after,
                         where=self._place(env),
-                        hint=f"look for a loop that never ends; a longer limit is [vec] {limit}")
+                        hint=f"look for an endless loop; to raise the limit: [vec] {limit}")
 
     def _after_restarts(self, part: Part) -> str:
         times = int(self._block.restarts_of(part).max())
-        return f", and its copies were made anew {times} times before" if times else ""
+        return f", and its copies were recreated {times} times before" if times else ""
 
     def _raised(self, failure: Failure) -> BaseException:
         return raised(failure, self._place(failure.env) if failure.env >= 0 else None)
@@ -212,8 +212,8 @@ class PoolVec(Sending, VecEnv):
     def step(self, actions=None):
         """As VecEnv.step(). What an environment raised is raised here."""
         if self._out:
-            raise UsageError("some environments were sent and not received",
-                             hint="use send() and recv(), or step(), not both at a time")
+            raise UsageError("some environments were sent but not received",
+                             hint="use either send() and recv(), or step()")
         found = super().step(actions)
         self._raise_failure()
         return found

@@ -53,10 +53,10 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     elif callable(env):
         maker = makers.of_function(env, keywords) if workers else makers.Here(env, keywords)
     else:
-        raise UsageError("this is neither a name nor something to call", actual=repr(env),
+        raise UsageError("this is neither a name nor a callable", actual=repr(env),
                          expected="'gymnasium:ID', or a function that returns an environment",
-                         hint="give the function that makes it, not the environment: its copies "
-                              "are made in worker processes")
+                         hint="pass the function that creates it, not the environment: copies are "
+                              "created in worker processes")
     idle = []
     if workers:
         from .worker_processes import as_itself

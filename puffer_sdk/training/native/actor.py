@@ -85,5 +85,5 @@ class NativeActor:
 def _rows(name: str, array: np.ndarray, shape: tuple[int, ...], dtype) -> np.ndarray:
     array = np.ascontiguousarray(array, dtype)
     if array.shape != shape:
-        raise UsageError(f"these {name} have another shape", expected=shape, actual=array.shape)
+        raise UsageError(f"{name} have the wrong shape", expected=shape, actual=array.shape)
     return array

@@ -33,7 +33,7 @@ class BatchLane(Lane):
             return self.envs[0]
         env = self.part.maker.batch(self.count, self.small_seeds())
         if env.num_envs != self.count:
-            raise UsageError("the environment has another number of copies", expected=self.count,
+            raise UsageError("the number of copies differs", expected=self.count,
                              actual=env.num_envs, hint="take num_envs as a keyword")
         return env
 
