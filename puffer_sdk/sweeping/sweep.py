@@ -1,6 +1,6 @@
 """Search for settings.  environment + a space of settings -> runs/NAME/sweeps/NNNN/
 
-    sweep.ini       what was asked for            best.ini        the settings to copy
+    sweep.ini       what was asked for            best.ini        print the best settings
     journal         all trials (store.py)         front/*.ini     those of each trial on the front
     trials/NNNN/    a run folder for each trial   sweep.html      the page
 

@@ -87,7 +87,7 @@ def test_killed_and_resumed_ends_with_the_bytes_of_one_that_was_not(faulty, star
     (signal.SIGINT, {"train.backend": "torch", "base.reset_state": 1})])
 def test_stopped_off_schedule_and_resumed_it_ends_with_the_same_bytes(number, settings, faulty,
                                                                       start, tmp_path):
-    """In the middle of episodes, and of the epochs between checkpoints that are kept."""
+    """In the middle of episodes, and of the epochs between checkpoints."""
     slow = {**overrides("SLEEP_IN_STEP", at=2, nap=1), **settings,
             "base.checkpoint_interval": 1000, "train.total_timesteps": 24 * BATCH}
     quick = {"env.fault": 0}
