@@ -19,7 +19,7 @@ class PufferError(Exception):
 
     message   one sentence that says what went wrong
     where     "file:line" or another place, if there is one
-    expected, actual    both or neither; only `expected` where no errors
+    expected, actual    both or neither; only `expected` where nothing was found
     hint      the next step
     detail    longer text shown under the sentence, e.g. what the compiler said
     code      a rule code such as PUF103, shown in brackets
