@@ -226,7 +226,7 @@ class Child:
                 return f"on the GPU, in the rollout that begins with {step}"
             env = self.first_env + int(watch["env"])
             if watch["phase"] >= ANEW:
-                return f"env {env}, {step}, after copies were made anew"
+                return f"env {env}, {step}, after copies were recreated"
             return f"env {env}, seed {mix_seed(int(watch['seed']), env)}, {step}"
 
         places = [place(watch) for watch in watches]

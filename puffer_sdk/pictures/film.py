@@ -274,7 +274,8 @@ class _Episodes:
         self.lived = self.seen = living(vec)
 
     def of(self, first: int, last: int) -> np.ndarray:
-        """What each agent of these rows has ended. Rows in which nobody has lived are left out."""
+        """The episodes that each agent of these rows has ended. Omits rows that were never
+        active."""
         seen = self.seen[first:last]
         return self.finished[first:last][seen] if seen.any() else np.zeros(1, int)
 

@@ -115,7 +115,7 @@ class Policy:
             self._actor.ended(ended.astype(np.float32))
 
     def reset(self) -> None:
-        """All agents begin anew."""
+        """Reset the state of all agents."""
         if self._actor is not None:
             self._actor.reset()
 

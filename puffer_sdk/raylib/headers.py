@@ -38,7 +38,7 @@ _GUARDED = {"Vector2": "RL_VECTOR2_TYPE", "Vector3": "RL_VECTOR3_TYPE",
 
 _NOTICE = """\
 // {name} -- altered: made by puffer-sdk from the {wheel} wheel, which carries it without
-// guards and macros. Do not edit: it is made anew when it is gone.
+// guards and macros. Do not edit: it is recreated when it is gone.
 """
 
 _COMMON = """\

@@ -72,7 +72,7 @@ class Trial:
 
 
 class Sampler:
-    """Asks for trials, one at a time or several at once, and learns from what it is told.
+    """Suggests trials, one or several at a time, and learns from reported results.
 
     space       a Space
     seed        of every draw
@@ -127,8 +127,8 @@ class Sampler:
         return trial
 
     def tell(self, trial: Trial, score: float, cost: float = 1.0) -> None:
-        """What a trial reached and what it cost. Raises UsageError for a score that is not finite
-        (see fail), a cost that is not above 0, or a trial that was told before."""
+        """Report a trial's score and cost. Raises UsageError for a score that is not finite (see
+        fail), a cost that is not above 0, or a trial that was already reported."""
         self._expect_running(trial)
         if not math.isfinite(score):
             raise UsageError(f"trial {trial.number} has no finite score", expected="a number",

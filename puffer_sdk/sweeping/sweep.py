@@ -78,13 +78,13 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
 
     settings    {"sweep.seconds": 300, "train.total_timesteps": 1e6}: those of [sweep] say what to
                 search and how; the others hold in every trial
-    resume      "latest", or a sweep's number or folder: go on with it
+    resume      "latest", or a sweep's number or folder: continue it
     storage     postgresql://... or grpc://HOST:PORT; None: a journal in the sweep's folder
     seeds       unseen seeds for the verdict; 0 for none. None: as before, or 5
     ini         a file of settings and [sweep] over the environment's own ini
     age         seconds that count as spent before this call
     Raises UsageError before anything runs, BuildError, RunError, Interrupted after Ctrl-C: then
-    nothing finished is lost, and resume goes on.
+    finished trials are stored, and resume continues.
     """
     began = time.monotonic() - age
     source = env_source.find(env, ini)

@@ -1,4 +1,4 @@
-"""Which run goes on, and from where.  --resume RUN, or a restarted group -> Past"""
+"""Which run to resume, and from which checkpoint.  --resume RUN, or a restarted group -> Past"""
 from __future__ import annotations
 
 from collections.abc import Mapping

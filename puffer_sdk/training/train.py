@@ -71,7 +71,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     settings    {"train.learning_rate": 0.01, "env.size": 9}: over the ini's values
     ini         a file of settings over the environment's own ini; over what the run saved, with
                 resume
-    resume      "latest", or a run's number or folder: go on from its last good checkpoint
+    resume      "latest", or a run's number or folder: continue from its last good checkpoint
     model       start a new run from these weights: "latest", "best", a run's number or folder, or a
                 checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
@@ -124,7 +124,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:
         ui.say(f"the goal {met['goal']} was confirmed after {met['step']:,} steps: this run is "
-               "over; --train.stop-at-goal 0 goes on")
+               "over; --train.stop-at-goal 0 continues")
     prepared.write_config_header()
     with child_process.Signals() as signals:
         job = functools.partial(
@@ -225,7 +225,7 @@ class _Parent:
                    "disables it")
 
     def group_facts(self, hosts: Sequence[str]) -> dict | None:
-        """What run.json says about the processes that share the run."""
+        """The processes that share the run, as in run.json."""
         place = self.job.place
         return place and {"id": place.group_id, "size": place.size, "hosts": list(hosts)}
 
@@ -273,7 +273,7 @@ class _Parent:
             self.board.tick()
 
     def leave_gpu(self, reason: str) -> None:
-        """The child goes on on the CPU."""
+        """The child continues on the CPU."""
         self.config = backends.on_cpu(self.config, reason)
         gpu_kept.warn_of_failure(reason)
         if self.ready or not self.past:
@@ -290,7 +290,7 @@ class _Parent:
                            hint=f"continue with: {self.again}")
 
     def close_folder(self, status: str) -> None:
-        """Record how the run ended, and remove what the child left half written."""
+        """Record how the run ended, and remove partial files of the child."""
         if not self.ready and self.past:
             return
         checkpoint.sweep(self.run.checkpoints_path)

@@ -1,6 +1,6 @@
 """Training in a child process.  job -> checkpoints, and events for the parent: metrics, goal
 
-The envs start anew now and then: at epochs that settings and logs alone decide (action_log.py). A
+The envs restart at intervals: at epochs that settings and logs alone decide (action_log.py). A
 checkpoint in between holds the learner, what the agents carry, and how many of the recorded
 actions belong to it. A resumed run repeats these in envs of the same seeds and goes on where it
 was: it ends with the same bytes as one that ran through, wherever it was stopped.
@@ -143,7 +143,7 @@ class _Worker:
         if replay is None:
             self.evaluations.begin()
             if not past.facts.get("started", True):
-                self.link.emit("note", text=f"the environments start anew: {UNRECORDED}")
+                self.link.emit("note", text=f"the environments restart: {UNRECORDED}")
             return
         problem = UNRECORDED
         if self.trainer.repeatable:
@@ -157,7 +157,7 @@ class _Worker:
                 self.trainer.resume_mid_episode(self.vec,
                                                 self.joint.part(past.tensors, self.vec.num_agents))
             return
-        self.link.emit("note", text=f"the environments start anew: {problem}")
+        self.link.emit("note", text=f"the environments restart: {problem}")
         self.endings.begin()
         self.evaluations.begin()
         self.journal.restart()
@@ -393,7 +393,7 @@ class _Worker:
         done["cpu"] = self.cpu() - self.cpu_began
         if self.group.size > 1 and self.stopping:
             rank = self.epoch.stop
-            done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was told to end"
+            done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was stopped"
         return done
 
     def cpu(self) -> float:

@@ -197,7 +197,7 @@ def test_an_env_that_does_not_repeat_itself_starts_anew_and_it_is_said(faulty, s
     again = train(faulty, tmp_path, {"env.length": 5, "env.fault": 0,
                                      "train.total_timesteps": last + BATCH}, resume="latest")
     assert again.steps == last + BATCH
-    assert "the environments start anew: with the same seeds and actions" in capsys.readouterr().err
+    assert "the environments restart: with the same seeds and actions" in capsys.readouterr().err
 
 
 def test_without_the_record_the_envs_start_anew_and_it_is_said(faulty, finished, tmp_path, capsys):

@@ -72,7 +72,7 @@ class Monitor:
         self._thread.start()
 
     def renew(self, ask: Callable[[int], None]) -> None:
-        """Have all lanes make their copies anew, as their parts are now.
+        """Recreate the copies of all lanes from their current parts.
 
         ask     tells a lane that a message waits for it
         Raises what open() raises; the processes are not replaced meanwhile.
@@ -145,7 +145,7 @@ class Monitor:
         thread.start()
 
     def _left(self, part: Part) -> bool:
-        """Whether all copies of a lane may be made anew."""
+        """Whether all copies of a lane may be restarted."""
         return bool((self.block.restarts_of(part) < part.max_restarts).all())
 
     # -- replacing
@@ -188,9 +188,9 @@ class Monitor:
 
     def _line(self, part: Part, why: str) -> str:
         last = part.first + len(part.seeds) - 1
-        copies = f"envs {part.first} to {last} begin" if last > part.first else \
-            f"env {part.first} begins"
-        return f"worker {part.lane} {why}; another one took its place, and {copies} anew"
+        copies = f"envs {part.first} to {last} restart" if last > part.first else \
+            f"env {part.first} restarts"
+        return f"worker {part.lane} {why}; another one took its place, and {copies}"
 
     # -- the end
 

@@ -23,14 +23,13 @@ class PoolLibrary:
 
     maker, facts    the environment
     workers         processes; 0: none, everything happens in this process
-    free            in training, let each worker go on at its own pace within a rollout
+    free            in training, workers do not wait for each other within a rollout
     autoreset       one of AUTORESET
-    max_restarts    how often each copy may be made anew after it raised something, or after its
-                    worker process died or hung
-    step_timeout, start_timeout     seconds without an answer, in a step, and while it is made
-    reward_scale    factor of rewards
-    as_itself       raise what an environment raised, and not a RunError about it
-    tell            called with a line about each worker process that was replaced
+    max_restarts    maximum restarts of each copy after it raised an exception, or after its worker
+    process died or hung step_timeout, start_timeout     seconds without an answer, in a step, and
+    while it is made reward_scale    factor of rewards as_itself       raise what an environment
+    raised, and not a RunError about it tell            called with a line about each worker process
+    that was replaced
     """
 
     folder = path = None

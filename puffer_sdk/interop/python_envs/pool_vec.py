@@ -32,8 +32,8 @@ MOST_WORKERS = 1024
 class PoolVec(Sending, VecEnv):
     """A VecEnv whose copies are Python, in worker processes.
 
-    Besides what VecEnv has: send() and recv() for whoever comes first, render(), and log() with
-    the names that the environment's infos add.
+    In addition to VecEnv: send() and recv() for the envs that are ready first, render(), and log()
+    with the names that the environment's infos add.
     """
 
     def _allocate(self) -> None:
@@ -177,7 +177,7 @@ class PoolVec(Sending, VecEnv):
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin episodes everywhere, the first time from the seeds. Returns observations.
 
-        seed    make all copies anew first, as a new vec with this seed has them: their constructors
+        seed    recreate all copies first, as in a new vec with this seed: their constructors
                 run again. What they have logged is dropped
         """
         self._check_open()
@@ -281,7 +281,7 @@ class PoolVec(Sending, VecEnv):
 
     @property
     def restarts(self) -> int:
-        """How often copies were made anew so far, all together."""
+        """Total restarts of copies so far."""
         return int(self._block.restarts.sum())
 
     @property

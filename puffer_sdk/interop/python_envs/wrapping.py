@@ -29,7 +29,7 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     keywords        of the call that makes an environment
     seed            each copy's own seed derives from it and the copy's index
     autoreset       "same_step", "next_step" or "disabled", as Gymnasium names them
-    max_restarts    how often each copy is made anew after it raised something, or after its worker
+    max_restarts    maximum restarts of each copy after it raised an exception, or after its worker
                     process died or hung, with all copies of that worker: episodes are truncated
     step_timeout    seconds after which a reset or step that does not return is an error
     start_timeout   the same for the constructor and the first reset

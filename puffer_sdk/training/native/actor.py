@@ -78,7 +78,7 @@ class NativeActor:
         self._handle.invoke("ended", self._handle.pointer("float*", ended))
 
     def reset(self) -> None:
-        """Zero the state of all agents; the tick goes on."""
+        """Zero the state of all agents; the tick continues."""
         self._handle.invoke("reset_state")
 
 

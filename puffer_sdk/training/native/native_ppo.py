@@ -152,8 +152,8 @@ class NativePPO(Schedules):
 
     @property
     def repeatable(self) -> bool:
-        """Whether a resumed run can go on in the middle of episodes: actions and carried state are
-        at hand after each epoch, and no rollout is under way."""
+        """Whether a resumed run can continue in the middle of episodes: actions and carried state
+        are at hand after each epoch, and no rollout is under way."""
         return self.device == "cpu" and not self.settings.async_
 
     @property

@@ -99,7 +99,7 @@ def test_a_crash_in_the_trainers_own_process_is_named_as_well(tmp_path, fault, a
 
 def test_a_seed_that_is_not_known_any_more_is_not_named(tmp_path):
     """A copy that was made anew has another seed than the one that it began with."""
-    with pytest.raises(RunError, match=r"SIGSEGV \(env 0, step 6, after copies were made anew\)"):
+    with pytest.raises(RunError, match=r"SIGSEGV \(env 0, step 6, after copies were recreated\)"):
         puffer_sdk.train(f"{GAMES}:Worse", {
             **SMALL, "env.once": str(tmp_path / "happened"), "vec.max_restarts": 1,
             "vec.total_agents": 1, "train.minibatch_size": 16}, runs_dir=tmp_path)

@@ -63,7 +63,7 @@ def test_a_worker_is_replaced_and_its_rows_are_truncated(once, fault, says, caps
                    for env in range(4)) and len({*seeds}) == 4
         said = capsys.readouterr().err
         assert said.count("warning") == 1 and says in said
-        assert f"envs {lost[0]} to {lost[1]} begin anew" in said
+        assert f"envs {lost[0]} to {lost[1]} restart" in said
         for step in range(1, 6):
             envs.step(np.ones(4))
             assert not envs.terminals.any() and envs.rewards.tolist() == [1] * 4

@@ -162,7 +162,7 @@ def numbers_of(infos) -> dict:
 
 
 def frame_of(maker: Maker, env, number: int):
-    """What it draws of one of its copies, or None. EnvPool is told which, others draw all."""
+    """The rendered image of one of its copies, or None. EnvPool renders that one, others all."""
     frames = env.render(number) if maker.kind == ENVPOOL else env.render()
     return None if frames is None else frames[0 if maker.kind == ENVPOOL else number]
 
