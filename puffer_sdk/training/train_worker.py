@@ -1,9 +1,8 @@
 """Training in a child process.  job -> checkpoints, and events for the parent: metrics, goal
 
-The envs restart at intervals: at epochs that settings and logs alone decide (action_log.py). A
-checkpoint in between holds the learner, what the agents carry, and how many of the recorded
-actions belong to it. A resumed run repeats these in envs of the same seeds and goes on where it
-was: it ends with the same bytes as one that ran through, wherever it was stopped.
+The envs restart at epochs that only settings and logs decide (action_log.py). A checkpoint in
+between holds the learner, the agents' state, and the number of recorded actions. A resumed run
+repeats these in envs of the same seeds and continues: it ends with the same bytes.
 
 Several processes can share the run (rank_sync.py): each plays and learns its part, rank 0 writes.
 """
