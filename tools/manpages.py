@@ -129,7 +129,7 @@ def subcommands(ctx: click.Context) -> list[str]:
     return lines
 
 
-STATUSES = {0: "it worked, and nothing was found", 1: "findings, or a goal that was not met",
+STATUSES = {0: "success: no findings", 1: "findings, or a goal that was not met",
             2: "a refused argument, setting or name: nothing ran", 3: "the build failed",
             4: "the run failed", 5: "a bug in puffer-sdk", 130: "ended by Ctrl-C",
             143: "ended by SIGTERM"}

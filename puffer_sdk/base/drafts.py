@@ -12,11 +12,11 @@ from .errors import RunError, UsageError
 def check(path: Path, what: str) -> None:
     """Raises UsageError if no file can be written at `path`."""
     if not path.parent.is_dir():
-        raise UsageError("there is no such folder to write to", where=path.parent)
+        raise UsageError("the output folder does not exist", where=path.parent)
     if path.is_dir():
-        raise UsageError(f"{what} needs the name of a file", where=path, actual="a folder")
+        raise UsageError(f"{what} must be a file name", where=path, actual="a folder")
     if path.exists() and not path.is_file():        # to rename over /dev/null would remove it
-        raise UsageError(f"{what} needs the name of a file", where=path,
+        raise UsageError(f"{what} must be a file name", where=path,
                          expected="a file, or a name that is free", actual="a device or a pipe")
 
 

@@ -28,12 +28,12 @@ def install_with_torch(extra: str) -> str:
 def require_torch(why: str, where: object = None) -> None:
     """Raises UsageError where PyTorch is not installed. why: what needs it"""
     if find_spec("torch") is None:
-        raise UsageError(f"{why} needs PyTorch, and it is not installed", where=where,
+        raise UsageError(f"{why} requires PyTorch, which is not installed", where=where,
                          hint=install_torch())
 
 
 def require_gymnasium(why: str) -> None:
     """Raises UsageError where Gymnasium is not installed. why: what needs it"""
     if find_spec("gymnasium") is None:
-        raise UsageError(f"{why} needs Gymnasium, and it is not installed",
+        raise UsageError(f"{why} requires Gymnasium, which is not installed",
                          hint="pip install 'puffer-sdk[gymnasium]'")

@@ -173,7 +173,7 @@ def open(path: str | os.PathLike, mode: str = "rb", buffering: int = -1):
                 raise Refused(f"'{part}' has another name, a hard link", where=path,
                               expected="a file with one name, to change it in place",
                               actual=f"{facts.st_nlink} names",
-                              hint=f"give it a copy of its own: cp {part} copy && mv copy {part}")
+                              hint=f"replace it with a copy: cp {part} copy && mv copy {part}")
             if mode == "wb":
                 os.ftruncate(handle, 0)
         except BaseException:

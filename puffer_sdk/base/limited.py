@@ -51,7 +51,7 @@ def parse(text: str) -> Limits:
     found = re.fullmatch(r"(\d{1,6})(?:,(\d{1,4}(?:\.\d+)?))?", text.strip())
     seconds, memory = (int(found[1]), float(found[2] or 2)) if found else (0, 0.0)
     if not seconds or not memory:
-        raise UsageError("the limit of reading cannot be read", where="--read-limit",
+        raise UsageError("invalid --read-limit", where="--read-limit",
                          expected="SECONDS or SECONDS,GB, such as 120,8", actual=text)
     return Limits(seconds, int(memory * (1 << 30)))
 
@@ -155,7 +155,7 @@ def refusal(what: str, where: object, lacks: str, allowed: Limits | None = None)
     if lacks:
         return BuildError(f"reading {what} takes too much {lacks}", where=place,
                           expected=f"at most {allowed}", hint=hint)
-    return BuildError(f"{what} cannot be read: its nesting or its size crashes libclang",
+    return BuildError(f"{what} cannot be parsed: its nesting or size crashes libclang",
                       where=place, hint=hint)
 
 

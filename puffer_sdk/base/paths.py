@@ -332,7 +332,7 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
             return _in_utf8(here)
         raise NotAnEnv("this folder is not an environment", where=here,
                        expected=f"a header named {here.name}.h", actual="none",
-                       hint="name an environment, or make one: puffer-sdk new my_env")
+                       hint="name an environment, or create one: puffer-sdk new my_env")
     text = os.fspath(env)
     path = Path(os.path.expanduser(text))
     if path.is_dir():
@@ -347,11 +347,12 @@ def find_env(env: str | os.PathLike | None = None) -> Path:
         found = f"only {', '.join(headers)}" if headers else "no header at all"
         raise NotAnEnv(f"'{text}' is not an environment", where=path.resolve(),
                        expected=f"a header named {path.resolve().name}.h", actual=found,
-                       hint="name the folder and its header alike, or make one: "
-                            "puffer-sdk new my_env")
+                       hint="name the folder and its header alike, or create one: puffer-sdk new "
+                            "my_env")
     if ":" in text:
-        raise UsageError(f"'{text}' is an environment in Python, and this command takes those in C",
+        raise UsageError(f"'{text}' is a Python environment; this command supports only C "
+                         "environments",
                          hint="train, eval, check, play, export, profile, config, runs, report "
                               "and sweep take both")
     raise UsageError(f"there is no environment called '{text}'", where=here,
-                     hint=did_you_mean(text, known) or "make one: puffer-sdk new my_env")
+                     hint=did_you_mean(text, known) or "create one: puffer-sdk new my_env")

@@ -39,7 +39,7 @@ def print_version(ctx: click.Context) -> None:
 
 
 def raise_limit(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    """What reading a header may take, in this process and its children."""
+    """Limits for parsing a header, in this process and its children."""
     if value and not ctx.resilient_parsing:
         from ..base import limited
         limited.parse(value)
@@ -51,15 +51,15 @@ def raise_limit(ctx: click.Context, param: click.Parameter, value: str | None) -
               callback=lambda ctx, _, asked: print_version(ctx) if asked else None,
               help="Show the version, Python and the compiler.")
 @click.option("--read-limit", metavar="SECONDS,GB", expose_value=False, callback=raise_limit,
-              help="What reading a header may take, in CPU time and memory.  [default: 30,2]")
+              help="Limits for parsing a header: CPU time and memory.  [default: 30,2]")
 def cli():
     """Write a reinforcement-learning environment in C, find its bugs, train on it.
 
     ENV is a folder or a name. The default is the current folder.
 
     \b
-    puffer-sdk new my_env        a working environment to change
-    puffer-sdk check my_env      what is wrong with it, and where
+    puffer-sdk new my_env        create a working environment
+    puffer-sdk check my_env      find its bugs
     puffer-sdk train my_env      a policy
     puffer-sdk eval my_env       how good it is, compared with random play
     """
@@ -95,9 +95,9 @@ def main(argv: list[str] | None = None) -> int:
         return errors.OK
     except RecursionError:              # by what was read: our own calls are not that deep
         ui.print_error(errors.RunError(
-            "folders, values or expressions lie within each other, too deep to follow",
-            where=os.getcwd(), expected="some hundred at most",
-            hint="if you find none, please report this, with the command"))
+            "folders, values or expressions are nested too deeply",
+            where=os.getcwd(), expected="at most some hundred levels",
+            hint="if you find none, please report this with the command"))
         return errors.RUN
     except Exception as error:
         if hasattr(error, "child_traceback"):       # child.ChildBug: our own adds nothing

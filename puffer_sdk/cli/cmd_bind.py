@@ -12,25 +12,26 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk bind my_env", "writes my_env/binding.c, which is used from now on"),
-    ("puffer-sdk bind old_env --upgrade", "rewrites an environment of PufferLib 3 for 4.0")])
+    ("puffer-sdk bind my_env", "writes my_env/binding.c; later builds use it"),
+    ("puffer-sdk bind old_env --upgrade", "converts a PufferLib 3 environment to 4.0")])
 @env_argument
 @click.option("--force", is_flag=True, help="Replace an existing binding.c.")
 @click.option("--upgrade", is_flag=True,
-              help="Rewrite an older environment (PufferLib 3, early 4.0) for 4.0.")
+              help="Convert an older environment (PufferLib 3, early 4.0) to 4.0.")
 @format_option
 def command(env, force, upgrade, format_):
     """Write a binding.c next to the header, to edit by hand.
 
-    PufferLib 4.0 needs one in every environment. puffer-sdk does not: it makes its own in build/.
-    If the file exists, puffer-sdk uses it, and no longer reads sizes, settings and logs from the
-    header. To send an environment to PufferLib: puffer-sdk export ENV --ocean.
+    PufferLib 4.0 requires this file; puffer-sdk generates its own in build/. If the file exists,
+    puffer-sdk uses it, and no longer reads sizes, settings and logs from the header. To send an
+    environment to PufferLib: puffer-sdk export ENV --ocean.
 
-    With --upgrade, the binding and the header of an older Ocean environment become those of 4.0.
-    What a file was before is kept beside it, as binding.c.orig. What cannot be derived is listed.
+    --upgrade converts the binding and the header of an older Ocean environment to 4.0. It keeps the
+    originals as binding.c.orig and so on, and lists what it cannot convert.
     """
     if upgrade and force:
-        raise click.UsageError("--upgrade keeps what it replaces: it takes no --force")
+        raise click.UsageError("--upgrade and --force cannot be combined: --upgrade keeps the "
+                               "originals")
     (_upgrade if upgrade else _bind)(env, force, format_)
 
 
@@ -41,7 +42,7 @@ def _bind(env, force: bool, format_: str) -> None:
     if format_ == "json":
         ui.out(json.dumps({"path": str(done.path), "notes": list(done.notes)}))
         return
-    ui.out(f"wrote  {paths.shown(done.path)}, and built with it")
+    ui.out(f"wrote  {paths.shown(done.path)}; builds use it")
     _notes(done.notes)
 
 
@@ -56,12 +57,12 @@ def _upgrade(env, force: bool, format_: str) -> None:
         for name in done.changed:
             kept = (done.folder / f"{name}.orig").exists()
             ui.out(f"wrote  {paths.shown(done.folder / name)}"
-                   + f" (it was: {name}.orig)" * kept)
+                   + f" (original: {name}.orig)" * kept)
         _notes(done.notes)
     if done.problems:
         more = len(done.problems) - 1
         first = done.problems[0]
-        raise BuildError(f"upgraded, but not yet an environment of 4.0: {first.message}",
+        raise BuildError(f"converted, but not yet a valid 4.0 environment: {first.message}",
                          where=first.where, expected=first.expected, actual=first.actual,
                          code=first.code,
                          hint=first.hint or (f"puffer-sdk check {done.folder.name} lists this and "

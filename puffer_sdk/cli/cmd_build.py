@@ -14,39 +14,38 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk build my_env", "the library; other commands build it too"),
-    ("puffer-sdk build my_env --local", "a program that stops at the first bad access"),
-    ("puffer-sdk build my_env --web", "a page to send to anybody")],
-    statuses={0: "built", 2: "a refused option or setting",
-              3: "the header breaks the contract, or the compiler refused it"})
+    ("puffer-sdk build my_env", "the library; other commands also build it"),
+    ("puffer-sdk build my_env --local", "a debug program: stops at the first bad memory access"),
+    ("puffer-sdk build my_env --web", "a web page to share")],
+    statuses={0: "built", 2: "invalid option or setting",
+              3: "the header breaks the contract, or does not compile"})
 @env_argument
 @takes_settings
 @click.option("--local", is_flag=True,
-              help="A program for debugging: it stops at the first bad access.")
-@click.option("--fast", is_flag=True, help="A program that is optimized for speed.")
-@click.option("--web", is_flag=True, help="A web page, in build/web.")
+              help="Build a debug program: it stops at the first bad memory access.")
+@click.option("--fast", is_flag=True, help="Build an optimized program.")
+@click.option("--web", is_flag=True, help="Build a web page in build/web.")
 @click.option("--cuda", is_flag=True,
-              help="A GPU program of the environment, as --vec.device cuda runs it.")
+              help="Build the GPU program that --vec.device cuda runs.")
 @click.option("--arch", metavar="CC",
-              help="With --cuda: the GPU's compute capability without its point, such as 90.  "
+              help="With --cuda: the GPU's compute capability without the dot, such as 90.  "
                    "[default: this machine's GPU, else 90]")
 @click.option("--load-model-path", "model", metavar="MODEL", default="best", show_default=True,
               shell_complete=completing.models_or_none,
-              help="The policy that programs play: 'best' or 'latest' of the newest run, 'none', "
-                   "a run's number or folder (its best), or a checkpoint file.")
+              help="Policy for the programs: 'best' or 'latest' of the newest run, 'none', a run's "
+                   "number or folder (its best), or a checkpoint file.")
 @runs_dir_option
 @format_option
 @verbose_option
 def command(env, settings, ini, local, fast, web, cuda, arch, model, runs_dir, format_, verbose):
     """Compile ENV into the library that check, train and Python use, or into programs.
 
-    Each takes one compiler command, which --verbose shows. What has not changed is not compiled
-    again.
+    Each is one compiler command; --verbose shows it. Unchanged targets are not recompiled.
     """
     asked = [name for name, wanted in (("local", local), ("fast", fast), ("web", web)) if wanted]
     if cuda and asked or arch and not cuda:
         raise UsageError(f"--cuda and --{asked[0]} are separate builds" if cuda else
-                         "--arch needs --cuda: only that build is for a GPU",
+                         "--arch requires --cuda: other builds do not use a GPU",
                          hint="run one after the other" if cuda else "add --cuda")
     if cuda:
         _for_gpu(env, settings, ini, arch, format_, verbose)
@@ -94,7 +93,7 @@ def _programs(env, settings, ini, targets, model, runs_dir, format_, verbose):
         ui.say(f"policy {made[-1].chosen}")
     if "web" in targets:
         page = shlex.quote(str(paths.shown(made[-1].path.parent)))
-        ui.say(f"to see the page: python3 -m http.server -d {page}")
+        ui.say(f"to open the page: python3 -m http.server -d {page}")
 
 
 def _for_gpu(env, settings, ini, arch, format_, verbose):

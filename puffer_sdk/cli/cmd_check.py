@@ -15,65 +15,66 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk check my_env", "what is wrong, where, and how to fix it"),
-    ("puffer-sdk check my_env --fix", "show a diff that fixes what is mechanical"),
-    ("puffer-sdk check gymnasium:CartPole-v1", "an environment in Python")],
+    ("puffer-sdk check my_env", "list the faults, with places and fixes"),
+    ("puffer-sdk check my_env --fix", "show a diff that fixes mechanical faults"),
+    ("puffer-sdk check gymnasium:CartPole-v1", "a Python environment")],
     groups={"While you work": ["fix", "yes", "watch", "replay"],
-            "Looking harder": ["preview", "budget", "memory", "deep", "learn", "learn_seconds",
+            "More checks": ["preview", "budget", "memory", "deep", "learn", "learn_seconds",
                                "mutate", "mutants"],
             "The report": ["stats", "output"]},
     statuses={0: "no errors", 1: "errors, or with --strict warnings",
-              2: "a refused option or setting", 3: "the header cannot be read, or does not compile",
+              2: "invalid option or setting", 3: "the header cannot be read, or does not compile",
               4: "check itself could not run"})
 @env_argument
 @takes_settings
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=42, show_default=True,
-              help="Seed of the environments and of the actions.")
+              help="Seed of environments and actions.")
 @click.option("--preview", is_flag=True,
-              help="Also use detectors that are new.")
+              help="Also run new, less tested detectors.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), metavar="F",
               default=1.0, show_default=True,
-              help="Factor on the length of every experiment.")
+              help="Multiply the length of every experiment by F.")
 @click.option("--memory", type=click.FloatRange(0.1, 100_000), metavar="GIB",
               default=4.0, show_default=True,
-              help="How much all experiments together may use.")
+              help="Memory limit of all experiments together.")
 @click.option("--deep", is_flag=True,
               help="Also run MemorySanitizer (clang) and valgrind, where installed.")
-@click.option("--fix", is_flag=True, help="Show a diff that removes mechanical faults, and ask.")
+@click.option("--fix", is_flag=True, help="Show a diff that fixes mechanical faults; ask before "
+                                          "writing it.")
 @click.option("--yes", "-y", is_flag=True, help="With --fix: do not ask.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file is saved.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "sarif"]),
               default="text", show_default=True,
               help="text for people, json for programs, sarif for code scanning.")
 @click.option("--stats", is_flag=True,
-              help="Print the table of what was observed, even if it is long.")
+              help="Print the table of statistics even if it is long.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path),
               help="Write the report to a file.")
 @click.option("--replay", metavar="FILE", shell_complete=completing.repros,
               help="Compile and run a build/check/repro_PUFnnn.c again.")
 @click.option("--mutate", is_flag=True,
-              help="Plant faults into a copy of ENV, and report which ones check and the tests of "
-                   "[check] test catch.")
+              help="Plant faults in a copy of ENV; report which ones are caught by check and by "
+                   "the command of [check] test.")
 @click.option("--mutants", type=click.IntRange(1, 10_000), metavar="N", default=24,
               show_default=True,
-              help="With --mutate: how many, at most.")
+              help="With --mutate: maximum number of faults.")
 @click.option("--learn", is_flag=True,
-              help="Also train for some seconds: does training learn anything, and do the "
-                   "observations help?")
+              help="Also train for some seconds to test whether the policy learns and whether "
+                   "observations help.")
 @click.option("--learn-seconds", type=click.FloatRange(1, 3600), metavar="S", default=12,
               show_default=True,
-              help="With --learn: about how long to train. It sets the number of steps.")
+              help="With --learn: approximate training time; it sets the number of steps.")
 @verbose_option
 def command(env, settings, ini, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
             **options):
     """Find the bugs that silently ruin training.
 
-    Plays ENV for some seconds: fast, with sanitizers, between guard pages, as twins, with other
-    settings and compiler flags. Reports each fault with its file and line, and writes a short
-    program that shows it. Of a Python environment (gymnasium:ID, pettingzoo:MODULE, FILE.py:NAME,
-    MODULE:NAME), asks what can be asked of objects and arrays. `puffer-sdk explain CODE` tells why
-    a fault matters; `puffer-sdk debug ENV` opens a debugger there.
+    Plays ENV for some seconds: at full speed, with sanitizers, between guard pages, in identical
+    pairs, with other settings and compiler flags. Reports each fault with its file and line, and
+    writes a short program that reproduces it. Python environments (gymnasium:ID, pettingzoo:MODULE,
+    FILE.py:NAME, MODULE:NAME) get the checks that need no C. `puffer-sdk explain CODE` explains a
+    fault; `puffer-sdk debug ENV` opens a debugger there.
     """
     from ..base import paths
     from ..checking import check as checking
@@ -118,7 +119,7 @@ def command(env, settings, ini, fix, yes, watch, format_, stats, output, replay,
 def _refuse_for_python(env, **modes) -> None:
     for name, on in modes.items():
         if on:
-            raise UsageError(f"--{name} is for environments in C", where=env,
+            raise UsageError(f"--{name} supports only C environments", where=env,
                              hint=f"puffer-sdk check {env}")
 
 
@@ -126,25 +127,25 @@ def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, 
     modes = [name for name, on in (("--watch", watch), ("--fix", fix), ("--mutate", mutate),
                                    ("--replay", replay is not None)) if on]
     if len(modes) > 1:
-        raise UsageError(f"{modes[0]} and {modes[1]} do not go together", where="command line",
+        raise UsageError(f"{modes[0]} and {modes[1]} cannot be combined", where="command line",
                          hint="run one after the other")
     if modes and learn and modes != ["--watch"]:
-        raise UsageError(f"{modes[0]} and --learn are two runs", where="command line",
-                         hint=f"first --learn, then {modes[0]}")
+        raise UsageError(f"{modes[0]} and --learn cannot be combined", where="command line",
+                         hint=f"run --learn first, then {modes[0]}")
     if watch and (format_ != "text" or output):
         other = f"--format {format_}" if format_ != "text" else "--output"
-        raise UsageError(f"--watch and {other} do not go together", where="command line",
-                         hint="--watch shows its reports on the terminal")
+        raise UsageError(f"--watch and {other} cannot be combined", where="command line",
+                         hint="--watch prints its reports to the terminal")
     if mutate and (format_ == "sarif" or output):
         raise UsageError(f"--mutate prints only {'text or json' if not output else 'to stdout'}",
                          where="command line", hint="add: --format json > FILE")
     if yes and not fix:
-        raise UsageError("--yes answers what --fix asks", where="command line",
+        raise UsageError("--yes requires --fix", where="command line",
                          hint="add --fix, or drop --yes")
 
 
 def _replay(file: str, env, verbose: bool) -> int:
-    """Play one finding again: 1 if it still fails, 0 if it is fixed."""
+    """Rerun one finding: 1 if it still fails, 0 if it is fixed."""
     from ..checking.prove import replaying
 
     replayed = replaying.replay(file, env, verbose=verbose)
@@ -154,7 +155,7 @@ def _replay(file: str, env, verbose: bool) -> int:
 
 
 def _mutate(folder, settings, ini, format_: str, count: int, *, strict, seed, budget, **_) -> int:
-    """Plant faults: 1 if, with --strict, one of them went unnoticed."""
+    """Plant faults: with --strict, 1 if one of them was missed."""
     from ..mutate import mutation_report, mutation_score
 
     with ui.Progress() as progress:
@@ -175,7 +176,7 @@ def _fix(result, check, yes: bool, write, show) -> int:
     fixes = fixing.propose(result)
     if not fixes:
         write(result)
-        show("--fix: nothing here can be fixed mechanically" if result.findings
+        show("--fix: none of these faults has a mechanical fix" if result.findings
              else "--fix: nothing to fix")
         return result.exit_status
     if show is ui.out:                  # a program gets one document, the last one
@@ -192,8 +193,8 @@ def _fix(result, check, yes: bool, write, show) -> int:
         again = check()
     except BuildError as error:
         fixing.restore(result, fixes)
-        raise RunError("with these fixes the environment does not compile; all files are as they "
-                       "were", where=error.where, detail=error.message) from None
+        raise RunError("the environment does not compile with these fixes; all files were "
+                       "restored", where=error.where, detail=error.message) from None
     show(fixing.summary(result, again), style="bold")
     show("")
     write(again)
@@ -201,7 +202,7 @@ def _fix(result, check, yes: bool, write, show) -> int:
 
 
 def _confirmed(fixes) -> bool:
-    """What a person at the terminal answers; elsewhere nothing changes without --yes."""
+    """Asks at a terminal; elsewhere nothing changes without --yes."""
     if not (sys.stdin and sys.stdin.isatty() and ui.is_interactive()):
         ui.say("nothing was changed: add --yes to write this")
         return False

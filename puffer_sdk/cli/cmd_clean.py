@@ -1,4 +1,4 @@
-"""`puffer-sdk clean`: remove what build, check and train left on disk."""
+"""`puffer-sdk clean`: delete files of build, check and train."""
 from __future__ import annotations
 
 import json
@@ -15,28 +15,28 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk clean my_env", "libraries, programs, the web page, repro programs"),
+    ("puffer-sdk clean my_env", "delete libraries, programs, the web page, repro programs"),
     ("puffer-sdk clean my_env --runs", "also its runs"),
-    ("puffer-sdk clean --cache --dry-run", "how much does the cache hold?")],
-    statuses={0: "removed", 1: "the question was answered with no", 2: "no environment, or a run "
-              "in progress", 4: "something cannot be removed"})
+    ("puffer-sdk clean --cache --dry-run", "show the size of the cache")],
+    statuses={0: "deleted", 1: "the prompt was declined", 2: "no such environment, or a run is in "
+              "progress", 4: "a file cannot be deleted"})
 @env_argument
 @click.option("--runs", "with_runs", is_flag=True,
-              help="Also remove all runs of ENV, with their policies. Asks first.")
+              help="Also delete all runs of ENV, with their policies. Asks first.")
 @click.option("--cache", "with_cache", is_flag=True,
-              help="Also remove what all environments share: raylib, the trainer, check's "
-                   "harness. It is made again when needed.")
+              help="Also delete the shared cache: raylib, the trainer, check's harness. Commands "
+                   "rebuild it when needed.")
 @click.option("--all", "everything", is_flag=True, help="Same as --runs --cache.")
 @click.option("--dry-run", "-n", is_flag=True,
-              help="Print what would be removed, and remove nothing.")
+              help="Print what would be deleted, without deleting it.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @runs_dir_option
 @format_option
 def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, format_):
-    """Remove what the other commands left in ENV's build/.
+    """Delete the files that other commands generated in ENV's build/.
 
-    Nothing is lost: the next command makes what it needs again. Files in build/ that puffer-sdk
-    did not make stay, and links are not followed. Runs and the cache are removed only on request.
+    The next command rebuilds what it needs. Files in build/ that puffer-sdk did not create stay,
+    and links are not followed. Runs and the cache are deleted only on request.
     """
     from ..projects import clean as cleaning
 
@@ -47,7 +47,7 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
             runs.delete_run(run)       # raises, saying why; nothing is gone yet
         count = sum(len(part.runs) for part in parts)
         if count and not yes and not _agreed(parts, count):
-            ui.say("nothing was removed")
+            ui.say("nothing was deleted")
             return FINDINGS
     for part in parts if not dry_run else ():
         cleaning.remove(part)
@@ -61,7 +61,7 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
 
 
 def _find(cleaning, env, with_runs: bool, with_cache: bool, runs_dir) -> list:
-    """What can be removed. Without ENV, --cache also works outside an environment."""
+    """Parts that can be deleted. Without ENV, --cache also works outside an environment."""
     parts = []
     if env is not None or with_runs or not with_cache or paths.is_env_folder(Path.cwd()):
         folder = _find_env(env, with_cache)
@@ -75,7 +75,7 @@ def _find_env(env, with_cache: bool) -> Path:
         return paths.find_env(env)
     except UsageError as error:
         if env is None and with_cache:
-            error.hint = "name an environment, or clean only the cache: puffer-sdk clean --cache"
+            error.hint = "name an environment, or delete only the cache: puffer-sdk clean --cache"
         raise
 
 
@@ -93,13 +93,13 @@ def _tell(parts: list, freed: int, dry_run: bool) -> None:
         if part.goes or part.runs:
             what = [f"{len(part.runs)} run{'s' * (len(part.runs) != 1)}"] if part.runs else []
             what.append(f"{part.files} file{'s' * (part.files != 1)}, {size(part.bytes)}")
-            ui.out(f"{'would remove' if dry_run else 'removed'}  {paths.shown(part.folder)}: "
+            ui.out(f"{'would delete' if dry_run else 'deleted'}  {paths.shown(part.folder)}: "
                    + ", ".join(what))
         for path in part.kept:
             link = ", a link" if path.is_symlink() else ""
-            ui.out(f"kept  {_unfollowed(path)} (not made by puffer-sdk{link})")
+            ui.out(f"kept  {_unfollowed(path)} (not created by puffer-sdk{link})")
     if not any(part.goes or part.runs for part in parts):
-        ui.out("nothing to remove")
+        ui.out("nothing to delete")
     elif len(parts) > 1:
         ui.out(f"{'would free' if dry_run else 'freed'}  {size(freed)}")
 

@@ -19,12 +19,13 @@ VARIABLE = "_PUFFER_SDK_COMPLETE"
     ('eval "$(puffer-sdk completion zsh)"', "only for this shell")])
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--install", is_flag=True,
-              help="Write it where SHELL finds it, and say where. A second time changes nothing.")
+              help="Install it for SHELL and print the file's path. Repeating this changes "
+                   "nothing.")
 def command(shell, install):
-    """Print the script that lets SHELL complete what you type.
+    """Print the tab-completion script for SHELL.
 
-    TAB then offers commands, options, environments, runs, rule codes, settings such as
-    --train.learning-rate, and the values that a setting takes.
+    It completes commands, options, environments, runs, rule codes, settings such as
+    --train.learning-rate, and their values.
     """
     text = script(shell, click.get_current_context().find_root().command)
     if not install:
@@ -45,7 +46,7 @@ def script(shell: str, group: click.Group) -> str:
             maker._check_version = staticmethod(lambda: None)   # it would start bash to ask
         return maker(group, {}, "puffer-sdk", VARIABLE).source()
     except RuntimeError as error:
-        raise UsageError(f"{shell} cannot complete", detail=str(error)) from None
+        raise UsageError(f"{shell} does not support completion", detail=str(error)) from None
 
 
 def installed(shell: str, text: str) -> list[Path]:
@@ -71,8 +72,8 @@ def installed(shell: str, text: str) -> list[Path]:
 
 def _write(path: Path, text: str) -> Path:
     place = path.resolve()                          # a .bashrc may be a link into a repository
-    with files.refused("cannot write the completion", where=paths.shown(path),
-                       hint="leave out --install to print it"):
+    with files.refused("cannot write the completion script", where=paths.shown(path),
+                       hint="omit --install to print it"):
         files.mkdir(place.parent)
         files.rename(files.beside(place, text.encode("utf-8", "surrogateescape")), place)
     return path

@@ -20,17 +20,16 @@ from .pages import Page
 
 @click.command(cls=Page, examples=[
     ("puffer-sdk config my_env", "every setting and its origin"),
-    ("puffer-sdk config my_env --explain", "also what each one means"),
-    ("puffer-sdk config my_env --train.seed 7", "what would train do with this?")])
+    ("puffer-sdk config my_env --explain", "also show each setting's meaning"),
+    ("puffer-sdk config my_env --train.seed 7", "preview the settings of train")])
 @env_argument
 @takes_settings
-@click.option("--explain", is_flag=True, help="Print what each setting means.")
+@click.option("--explain", is_flag=True, help="Print each setting's meaning.")
 @format_option
 def command(env, settings, ini, explain, format_):
     """Show every setting of ENV and where it came from.
 
-    Takes the same --section.key options and --config FILE as train, so you can see their effect
-    first.
+    Takes the same --section.key options and --config FILE as train, to preview their effect.
     """
     source = env_source.find(env, ini)
     files = [*source.own_inis(), *source.over]
@@ -91,10 +90,10 @@ def _document(folder, files, config: Config, sizes, row, spec) -> dict:
 
 
 def _print_files(files) -> None:
-    """The files that were read, where one lies over another."""
+    """The ini files, if one overrides another."""
     if len(files) > 1:
         shown = [inifile.where(file) for file in files]
-        ui.out("files, each over those before it", style="bold")
+        ui.out("files, each overriding those before it", style="bold")
         for file in shown:
             ui.out(f"  {file}")
         ui.out("")
@@ -121,7 +120,8 @@ def _print(config: Config, explain: bool) -> None:
 
 
 def _print_sizes(config: Config, sizes) -> None:
-    """What upstream's default.ini sizes for a GPU, and the options that give our defaults."""
+    """Sizes that upstream's default.ini chooses for a GPU, and the options that restore our
+    defaults."""
     if not sizes:
         return
     ui.out("\nsized for a GPU by PufferLib's config/default.ini; ours are for the cores of a CPU",
@@ -135,7 +135,7 @@ def _print_sizes(config: Config, sizes) -> None:
 
 
 def _print_row(spec, row) -> None:
-    """What an agent observes and does, by the names of the author."""
+    """An agent's observations and actions, with the author's names."""
     kind = OBS_UNITS[spec.obs_dtype]
     ui.out("\nobservation", style="bold")
     whole = row.whole.described if row.whole else ""

@@ -1,4 +1,4 @@
-"""`puffer-sdk debug`: parse, open a debugger at the failing step, or print what it sees."""
+"""`puffer-sdk debug`: parse, open a debugger at the failing step, or print the stack."""
 from __future__ import annotations
 
 import json
@@ -14,9 +14,9 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk check my_env", "finds a fault, writes a program that shows it"),
-    ("puffer-sdk debug my_env", "stops in c_step, just before it happens"),
-    ("puffer-sdk debug my_env --batch", "prints the stack, for a bug report")],
+    ("puffer-sdk check my_env", "finds a fault and writes a repro program"),
+    ("puffer-sdk debug my_env", "stops in c_step, just before the fault"),
+    ("puffer-sdk debug my_env --batch", "print the stack, for a bug report")],
     statuses={0: "the program no longer fails", 1: "it fails, and --batch shows where",
               2: "there is no such program", 4: "no debugger is installed"})
 @env_argument
@@ -31,24 +31,24 @@ from .pages import Page
 def command(env, file, batch, debugger_name, format_, verbose):
     """Open a debugger at the step where ENV fails.
 
-    Takes a repro program that check wrote, compiles it without optimization, and stops at the
-    failing step of the failing env. There, `howto` lists what you can type.
+    Compiles a repro program of check without optimization, and stops at the failing step of the
+    failing env. There, `howto` lists the commands.
     """
     from ..debugging import batch_report, debug, debugger
 
     if format_ == "json" and not batch:
-        raise UsageError("--format json needs --batch", where="command line",
+        raise UsageError("--format json requires --batch", where="command line",
                          hint="add --batch")
     if not batch and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("a debugger needs a terminal", where="standard input and output",
-                         hint="add --batch to print what it sees")
+                         hint="add --batch to print the stack instead")
     tool = debugger.find(debugger_name)         # before anything is compiled
     if file is None:
         file, others = debug.first(paths.find_env(env))
         ui.say(f"repro  {paths.shown(file)}"
                + (", of the first error" if others else ""))
         if others:
-            ui.say(f"also   {', '.join(others)}; take one with --repro FILE")
+            ui.say(f"also   {', '.join(others)}; choose one with --repro FILE")
     failure = debug.prepare(file, env, verbose=verbose)
     if isinstance(failure, str):
         if format_ == "json":

@@ -1,4 +1,4 @@
-"""`puffer-sdk doctor`: parse, examine the machine, print what it has and lacks."""
+"""`puffer-sdk doctor`: parse, examine the machine, print installed and missing dependencies."""
 from __future__ import annotations
 
 import json
@@ -16,14 +16,14 @@ STYLES = {"ok": None, "missing": "bold red", "old": "bold yellow", "optional": "
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk doctor", "a line for each part, and how to get what is missing"),
+    ("puffer-sdk doctor", "one line per dependency, and how to install missing ones"),
     ("puffer-sdk doctor --format json", "for a bug report")],
-    statuses={0: "everything that environments need is installed", 1: "something is missing"})
+    statuses={0: "all required dependencies are installed", 1: "a dependency is missing"})
 @format_option
 def command(format_):
-    """Show what this machine has and lacks, and how to get what is missing.
+    """Show installed and missing dependencies, and how to install them.
 
-    The status is 0 if everything that environments need is installed, and 1 if not.
+    The status is 0 if all required dependencies are installed, and 1 if not.
     """
     from ..projects import doctor
 
@@ -51,6 +51,6 @@ def _print(findings, healthy: bool) -> None:
     lacking = [item.name for item in findings if item.status in ("missing", "old")]
     ui.out("")
     if healthy:
-        ui.out("everything that environments need is installed", style="green")
+        ui.out("all required dependencies are installed", style="green")
     else:
         ui.out(f"fix first: {', '.join(lacking)}", style="bold red")

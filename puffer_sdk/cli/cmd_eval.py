@@ -26,49 +26,49 @@ def recording_options(command):
     file = click.Path(path_type=Path)
     for option in reversed([
         click.option("--gif", type=file, metavar="FILE", help="Record the policy as a GIF."),
-        click.option("--mp4", type=file, metavar="FILE", help="Record it as an MP4 film."),
+        click.option("--mp4", type=file, metavar="FILE", help="Record the policy as an MP4 video."),
         click.option("--frames", type=file, metavar="DIR",
-                     help="Record it as DIR/frame_000000.png and so on."),
+                     help="Record the policy as DIR/frame_000000.png and so on."),
         click.option("--record-episodes", "episodes", type=int, metavar="N",
-                     help="Episodes to record; --eval.episodes says how many are measured.  "
+                     help="Episodes to record; --eval.episodes sets how many are measured.  "
                           "[default: as many as fill 5 seconds]"),
         click.option("--episodes", "old_episodes", type=int, hidden=True,
                      help="The old name of --record-episodes."),
-        click.option("--ticks", type=int, metavar="N", help="Ticks to record at most.  "
+        click.option("--ticks", type=int, metavar="N", help="Maximum number of ticks to record.  "
                      "[default: 30 seconds; 10 if episodes do not end]"),
-        click.option("--fps", type=float, metavar="F", help="Frames per second.  "
-                     "[default: what the environment asks for, or 30]"),
+        click.option("--fps", type=float, metavar="F", help="Frames per second.  [default: the "
+                     "environment's own rate, or 30]"),
         click.option("--env-index", type=int, default=0, metavar="N", show_default=True,
-                     help="The env of the evaluation to record."),
+                     help="Index of the env to record."),
         click.option("--grid", default="1x1", metavar="RxC", show_default=True,
                      help="Record R rows and C columns of envs in one picture."),
         click.option("--beside", type=click.Choice(["random", "idle"]),
-                     help="Also record this kind of play, on the right."),
+                     help="Also record this baseline, on the right."),
         click.option("--width", type=int, metavar="PIXELS", help="Width of the recording.  "
                      "[default: the window's; above 1280 it is scaled down]"),
         click.option("--force", is_flag=True,
-                     help="Let --frames write into a folder with other files.")]):
+                     help="Allow --frames to write into a folder with other files.")]):
         command = option(command)
     return command
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk eval my_env", "the newest policy against random and idle play"),
-    ("puffer-sdk eval my_env --gif my_env.gif", "the same, with a recording"),
-    ("puffer-sdk eval my_env --baselines", "what does doing nothing pay?")],
+    ("puffer-sdk eval my_env", "compare the newest policy with random and idle play"),
+    ("puffer-sdk eval my_env --gif my_env.gif", "also record a GIF"),
+    ("puffer-sdk eval my_env --baselines", "score only random and idle play")],
     groups={"Recording": ["gif", "mp4", "frames", "episodes", "ticks", "fps", "env_index", "grid",
                           "beside", "width", "force"]},
-    statuses={0: "done, and the goal is met if the ini states one", 1: "the goal is not met",
-              2: "a refused option, setting or checkpoint", 3: "it does not compile",
+    statuses={0: "done; the goal, if the ini has one, is met", 1: "the goal is not met",
+              2: "invalid option, setting or checkpoint", 3: "it does not compile",
               4: "the environment died or hung, or a file cannot be written"})
 @env_argument
 @takes_settings
 @model_option
 @click.option("--baselines", is_flag=True,
-              help="Evaluate only random and idle play: no policy is needed.")
+              help="Evaluate only random and idle play, without a policy.")
 @click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
-              help="The file for the episodes.  [default: episodes.json in the run's folder]")
+              help="Output file for the episodes.  [default: episodes.json in the run's folder]")
 @recording_options
 @runs_dir_option
 @format_option
@@ -76,14 +76,14 @@ def recording_options(command):
 @verbose_option
 def command(env, settings, model, baselines, greedy, output, ini, runs_dir, format_, verbose,
             **recording):
-    """Measure a policy of ENV against random and idle play, and record it.
+    """Compare a policy of ENV with random and idle play, and record it.
 
-    Envs start from fixed seeds ([eval] seed), so results are comparable. The table shows what the
-    environment logs, each entry once. Where episodes do not end, play lasts [eval] steps ticks. If
-    the ini states a goal that is not met, the status is 1.
+    Envs start from fixed seeds ([eval] seed), so results are comparable. The table shows the
+    environment's log, each entry once. If episodes do not end, play lasts [eval] steps ticks. The
+    exit status is 1 if the ini has a goal that is not met.
 
     A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions as the table. It
-    needs no display: frames are drawn in memory.
+    needs no display: frames are rendered in memory.
     """
     from ..policy.evaluate import evaluate
     from ..scoring.words import warn_of_perf
@@ -145,9 +145,9 @@ def _without_a_recording(name: str, value: object, renamed: bool) -> UsageError:
                 "ticks": (f"--eval.steps {value}", "ticks that are measured, where no episode "
                                                    "ends")}
     if name not in measured:
-        return UsageError(f"{option} needs a recording", where="command line", hint=files)
+        return UsageError(f"{option} requires a recording", where="command line", hint=files)
     other, what = measured[name]
-    return UsageError(f"{option} is the number of {name} that a recording shows",
+    return UsageError(f"{option} sets the number of recorded {name}",
                       where="command line", expected=files, actual="no recording",
                       hint=f"{other} sets the number of {what}")
 
@@ -181,8 +181,8 @@ def print_recording(film, shot, *, text: bool) -> None:
         ui.out(f"recorded  {paths.shown(path)}: {film.width} x {film.height}, {film.frames:,} "
                f"frames, {speed}{size}")
     for policy in film.unfinished if shot.ticks is None else ():
-        ui.say(f"the recording ends after {film.ticks[policy]:,} ticks, in the middle of an "
-               f"episode of {policy} play; --ticks N records more")
+        ui.say(f"the recording ends after {film.ticks[policy]:,} ticks, within an episode of "
+               f"{policy} play; --ticks N records more")
 
 
 def size_of(path: Path) -> str:
@@ -219,9 +219,9 @@ def print_table(result) -> None:
     for score in scores if not endless else ():
         if score.unfinished:
             agents = ui.plural(score.unfinished, "agent")
-            ui.warn(f"{score.policy} play: {agents} did not end every episode in "
-                    f"{score.ticks:,} ticks; what those would have logged is not in the means",
-                    hint="compare what comes in 1000 ticks; or wait longer: --eval.steps")
+            ui.warn(f"{score.policy} play: {agents} did not finish all episodes in {score.ticks:,} "
+                    "ticks; the means exclude unfinished episodes",
+                    hint="compare values per 1000 ticks, or raise --eval.steps")
     if scores and all(half is None for score in scores for half in score.interval.values()):
-        ui.say("no ± intervals: this is one env, and its agents share their fate; "
-               "--vec.total-agents N lets an evaluation play several")
+        ui.say("no ± intervals: agents of one env are not independent; raise --vec.total-agents to "
+               "evaluate several envs")

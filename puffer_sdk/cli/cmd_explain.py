@@ -14,8 +14,8 @@ WIDEST = 79             # columns of prose: what every terminal shows
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk explain PUF302", "what it means, why it matters, how to fix it"),
-    ("puffer-sdk explain", "all rules, a line each")])
+    ("puffer-sdk explain PUF302", "meaning, importance and fix of one rule"),
+    ("puffer-sdk explain", "list all rules")])
 @click.argument("code", required=False, metavar="[CODE]",
                 shell_complete=completing.rule_codes)
 def command(code):
@@ -34,7 +34,7 @@ def command(code):
     found = known.get(wanted) or next((r for r in known.values() if r.name == code), None)
     if found is None:
         raise UsageError(f"there is no rule '{code}'",
-                         hint=did_you_mean(wanted, known) or "puffer-sdk explain lists them all")
+                         hint=did_you_mean(wanted, known) or "puffer-sdk explain lists all rules")
     ui.out(f"{found.code} {found.name} ({found.severity})\n", style="bold")
     ui.out("\n\n".join(
         paragraph if paragraph.startswith("    ") else

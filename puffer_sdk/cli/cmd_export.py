@@ -14,18 +14,18 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk export my_env", "writes my_env_policy.bin, for puffernet.h"),
-    ("puffer-sdk export my_env --to onnx", "for ONNX runtimes"),
-    ("puffer-sdk export my_env --ocean", "a folder to send to PufferLib")])
+    ("puffer-sdk export my_env", "write my_env_policy.bin for puffernet.h"),
+    ("puffer-sdk export my_env --to onnx", "write an ONNX file"),
+    ("puffer-sdk export my_env --ocean", "write a folder to submit to PufferLib")])
 @click.argument("run", required=False, metavar="[RUN]", shell_complete=completing.envs)
 @click.option("--to", type=click.Choice(["c", "onnx", "torch"]), default=None,
-              help="c: a flat file for puffernet.h. onnx: for ONNX runtimes. torch: a "
+              help="c: a flat file for puffernet.h. onnx: write an ONNX file. torch: a "
                    "torch.export program.  [default: c]")
 @click.option("--ocean", is_flag=True,
               help="Export the environment with its policy, for a pull request to PufferLib.")
 @click.option("--demo", is_flag=True,
-              help="Let an Ocean demo play the policy: change the lines of NAME.c that make "
-                   "another network, and write its weights. NAME.c.orig keeps what was.")
+              help="Make an Ocean demo play the policy: change the lines of NAME.c that create the "
+                   "network, and write its weights. The original stays as NAME.c.orig.")
 @click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
               help="The policy: 'best' or 'latest' of the newest run, a run's number or folder "
                    "(its best), or a checkpoint file.  [default: best]")
@@ -71,7 +71,8 @@ def _export_demo(env, output, model, runs_dir, format_) -> None:
     from ..policy.ocean_demo import write_demo
 
     if output is not None:
-        raise UsageError("--demo writes where the program looks", where="--output")
+        raise UsageError("--demo and --output cannot be combined: the program reads a fixed "
+                         "path", where="--output")
     done = write_demo(env, model=model, runs_dir=runs_dir)
     if format_ == "json":
         ui.out(json.dumps({"source": str(done.source), "weights": str(done.weights),

@@ -22,13 +22,13 @@ _SETS_AGENTS = re.compile(r"\b(num|max)_agents\s*=(?!=)")
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk list", "names that the other commands take for ENV")])
+    ("puffer-sdk list", "names that other commands accept as ENV")])
 @format_option
 @runs_dir_option
 def command(format_, runs_dir):
-    """List the environments that you can name.
+    """List the environments that commands find by name.
 
-    These are the environments here, in examples/, in ocean/, and those of puffer-sdk itself.
+    It searches the current folder, examples/, ocean/, and the environments of puffer-sdk itself.
     """
     folders = paths.known_envs()
     here = Path.cwd()
@@ -42,7 +42,7 @@ def command(format_, runs_dir):
     if format_ == "json":
         ui.out(json.dumps({"environments": rows}, indent=2))
     elif not rows:
-        ui.say("no environments here; make one: puffer-sdk new my_env")
+        ui.say("no environments here; create one: puffer-sdk new my_env")
     else:
         _print(rows)
 

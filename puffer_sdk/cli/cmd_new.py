@@ -15,26 +15,26 @@ from .pages import Page
 @click.command(name="new", cls=Page, examples=[
     ("puffer-sdk new my_env", "one agent on a byte grid"),
     ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
-    ("puffer-sdk new my_env --dry-run", "list the files, write none")],
-    statuses={0: "made", 2: "the name is taken, or C cannot use it"})
+    ("puffer-sdk new my_env --dry-run", "list the files without writing them")],
+    statuses={0: "made", 2: "the folder exists, or the name is not a valid C name"})
 @click.argument("name", required=False)
 @click.option("--template", "-t", default="squared", show_default=True,
               metavar="squared|target|PATH|URL", shell_complete=completing.templates,
               help="squared: one agent on a byte grid. target: many agents with float "
                    "observations. Or any cookiecutter template.")
 @click.option("--output-dir", "-o", default=".", metavar="DIR",
-              help="Where to make the folder NAME.  [default: the current folder]")
+              help="Parent of the new folder NAME.  [default: the current folder]")
 @click.option("--force", is_flag=True,
-              help="Write into an existing folder. Files that the template lacks stay.")
-@click.option("--dry-run", is_flag=True, help="List the files, write none.")
+              help="Write into an existing folder. Files that are not in the template stay.")
+@click.option("--dry-run", is_flag=True, help="List the files without writing them.")
 @click.option("--accept-hooks", is_flag=True,
-              help="Let a template that is not ours run its own code on this machine.")
+              help="Allow a third-party template to run its hooks on this machine.")
 def command(name: str | None, template: str, output_dir: str, force: bool, dry_run: bool,
             accept_hooks: bool) -> None:
     """Start an environment called NAME from a template.
 
-    It checks, builds and trains before you change anything. NAME becomes a folder with a header,
-    an ini, a program to play, a test and a README.
+    It passes check, builds and trains as generated. The folder NAME gets a header, an ini, a
+    program to play, a test and a README.
     """
     made = scaffold.new(ask_name() if name is None else name, template=template,
                         output_dir=output_dir, force=force, dry_run=dry_run,
@@ -48,7 +48,7 @@ def command(name: str | None, template: str, output_dir: str, force: bool, dry_r
         ui.out("\nnext:")
         for line in made.next_commands:
             ui.out(f"  {line}")
-        ui.out(f"\n{paths.page('tutorials/ten-minutes.md')} explains each of them")
+        ui.out(f"\n{paths.page('tutorials/ten-minutes.md')} explains these commands")
 
 
 def ask_name() -> str:

@@ -18,29 +18,31 @@ HEAD = f"{'environment':<20} {'observation':>12} {'actions':>14} {'steps/s':>10}
 
 @click.command(
     cls=Page, examples=[
-        ("puffer-sdk ocean ../PufferLib", "all of ../PufferLib/ocean, and a page"),
+        ("puffer-sdk ocean ../PufferLib", "test all of ../PufferLib/ocean, and write a page"),
         ("puffer-sdk ocean ../PufferLib --only snake --only pong", "two of them"),
-        ("puffer-sdk ocean ../PufferLib --programs --train 5000000", "build and train each, too")],
+        ("puffer-sdk ocean ../PufferLib --programs --train 5000000", "also build programs and "
+                                                                     "train")],
     statuses={0: "all environments passed", 1: "some did not"})
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="NAME", help="Try this one; can be repeated.")
+@click.option("--only", multiple=True, metavar="NAME", help="Test only this environment; can be "
+                                                            "repeated.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               default=Path("ocean-survey"), show_default=True,
-              help="The folder for the page, the pictures and survey.json.")
+              help="Output folder for the page, the images and survey.json.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
-              help="Factor on the length of check's experiments.")
+              help="Factor for the length of check's experiments.")
 @click.option("--programs", is_flag=True,
-              help="Compile the desktop, web and CUDA programs of each, too.")
+              help="Also compile the desktop, web and CUDA programs.")
 @click.option("--train", type=click.IntRange(1), metavar="STEPS",
-              help="Train each for so many agent steps, compare its play with random play, and "
-                   "eval with training.")
+              help="Train each environment for STEPS agent steps; compare the policy with random "
+                   "play, and eval with training.")
 @format_option
 def command(source, only, output, budget, programs, train, format_):
-    """Try every environment of a PufferLib 4.0 checkout.
+    """Test every environment of a PufferLib 4.0 checkout.
 
-    Each one in FOLDER/ocean, or in FOLDER itself, is built, stepped a million times at random,
-    checked and recorded. One passed if all of this worked and check found no error; with --train,
-    only if its policy beats random play, and eval and training measure the same.
+    Builds each environment in FOLDER/ocean, or in FOLDER itself, takes a million random steps,
+    checks it and records it. An environment passes if all stages succeed and check finds no error;
+    with --train, its policy must also beat random play, and eval must agree with training.
     """
     from ..reporting import survey
 

@@ -10,10 +10,10 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk play my_env", "the newest policy plays; hold SHIFT to play"),
-    ("puffer-sdk play my_env --watch", "save the header, and the game goes on, rebuilt"),
+    ("puffer-sdk play my_env", "watch the newest policy; hold SHIFT to play"),
+    ("puffer-sdk play my_env --watch", "rebuild and continue when a file is saved"),
     ("puffer-sdk play my_env --load-model-path none", "without a policy")],
-    statuses={0: "the window was closed", 2: "there is no screen", 3: "it does not compile",
+    statuses={0: "the window was closed", 2: "no display", 3: "it does not compile",
               4: "the environment died"})
 @env_argument
 @takes_settings
@@ -28,14 +28,14 @@ from .pages import Page
 @click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
 @click.option("--paused", is_flag=True, help="Start paused.")
 @click.option("--seat", type=click.IntRange(0), metavar="N", default=0, show_default=True,
-              help="The agent that your keys drive; the policy plays the others.")
+              help="The agent that your keys control; the policy plays the others.")
 @click.option("--ticks", type=click.IntRange(1), metavar="N", help="Stop after N ticks.")
 @runs_dir_option
 @trust_option
 @verbose_option
 def command(env, settings, ini, model, watch, seed, greedy, paused, seat, ticks, runs_dir,
             verbose):
-    """Open a window and play ENV. Hold SHIFT to drive; otherwise the policy drives.
+    """Open a window and play ENV. Hold SHIFT to play; otherwise the policy plays.
 
     \b
     SHIFT        hold it: your keys act            P            pause
@@ -45,8 +45,8 @@ def command(env, settings, ini, model, watch, seed, greedy, paused, seat, ticks,
     F12          a screenshot, NAME-001.png        Ctrl+F12     a GIF, on and off
     ESC          quit
 
-    c_keys in NAME.c says which keys act. Without it, digits choose the first head's action, and
-    arrows move continuous actions. An id of -1 says "no key yet": the game waits.
+    c_keys in NAME.c maps keys to actions. Without it, digits choose the first head's action, and
+    arrows change continuous actions. An id of -1 means "no key yet": the game waits.
     """
     from ..playing.play import play
 

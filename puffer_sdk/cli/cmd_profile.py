@@ -13,8 +13,8 @@ BAR = 24                # columns of the longest bar
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk profile my_env", "a bar for each part of a training step"),
-    ("puffer-sdk profile my_env --seconds 10", "longer, for steadier numbers")])
+    ("puffer-sdk profile my_env", "a bar for each phase of training"),
+    ("puffer-sdk profile my_env --seconds 10", "train longer, for less noise")])
 @env_argument
 @takes_settings
 @click.option("--seconds", type=click.FloatRange(0.5, 600), metavar="S", default=3.0,
@@ -25,7 +25,7 @@ BAR = 24                # columns of the longest bar
 def command(env, settings, ini, seconds, format_, verbose):
     """Show where training time on ENV goes.
 
-    Trains for some seconds with the given settings, in its own process. It writes no run.
+    Trains for some seconds with the given settings, in a separate process. Writes no run.
     """
     from ..training.profiling import profile
 
@@ -102,8 +102,8 @@ def print_kernels(found) -> None:
            f"{who}, {found.blocks} slices of "
            f"{found.block_agents} agents, {found.bytes / 2**20:,.0f} MiB")
     if found.gpu["unpinned"]:
-        ui.out(f"memory    the environments' memory cannot be locked ({found.gpu['unpinned']}): "
-               "rows are copied once more on their way")
+        ui.out(f"memory    the environments' memory cannot be pinned ({found.gpu['unpinned']}): "
+               "rows are copied once more")
     first = "of the first: " if found.gpu["gpus"] > 1 else ""
     ui.out(f"GPU       {first}kernels, one after another, take {found.busy:.0%} of an epoch's "
            f"time; a copy reads and writes {found.copy_rate / 1e9:,.0f} GB/s\n")

@@ -13,34 +13,35 @@ from .pages import Page
 
 @click.command(
     cls=Page, examples=[
-        ("puffer-sdk report my_env", "trains three times, writes a page in build/"),
-        ("puffer-sdk report my_env --compare old/report.json", "what a change did"),
-        ("puffer-sdk report gymnasium:CartPole-v1", "an environment in Python")],
+        ("puffer-sdk report my_env", "train three times, write a page to build/"),
+        ("puffer-sdk report my_env --compare old/report.json", "show the effect of a change"),
+        ("puffer-sdk report gymnasium:CartPole-v1", "a Python environment")],
     statuses={0: "no problem was found",
               1: "check found errors, or the environment fails or is not deterministic"})
 @env_argument
 @takes_settings
 @click.option("--seeds", type=click.IntRange(1, 32), default=3, show_default=True, metavar="N",
-              help="How many trainings, with seeds from train.seed on.")
+              help="Number of training runs, with consecutive seeds from train.seed.")
 @click.option("--compare", metavar="BASE",
-              help="Show what changed since BASE: an earlier report's .html or .json, or another "
-                   "environment, which is then measured too.")
+              help="Compare with BASE: an earlier report's .html or .json, or another environment, "
+                   "which is then also measured.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE.html",
-              help="The page. The summary (.md) and the data (.json) go next to it.  [default: "
+              help="Output page; the summary (.md) and the data (.json) go next to it.  [default: "
                    "report.html in the environment's build/, or with the runs of one in Python]")
 @click.option("--fresh", is_flag=True,
-              help="Measure everything again, also what an earlier report measured.")
+              help="Measure everything again, without results of earlier reports.")
 @format_option
 @verbose_option
 def command(env, settings, ini, seeds, compare, output, fresh, format_, verbose):
-    """Measure all that a reviewer of ENV asks for, and write a page about it.
+    """Measure ENV and write a report for reviewers.
 
     Checks, trains with several seeds, evaluates, records, compares speeds with the Squared
-    template, and compiles the web page. Writes one HTML file that needs no network, and a summary
-    for a pull request. Of an environment in Python, what needs C is left out.
+    template, and compiles the web page. Writes one self-contained HTML file and a summary for a
+    pull request. For Python environments, C-only stages are skipped.
 
-    Results are kept: after an interruption, the same command continues. For shorter trainings,
-    set --train.total-timesteps N. The status is 1 if check finds errors or the environment fails.
+    Results are stored: after an interruption, the same command continues. For shorter trainings,
+    set --train.total-timesteps N. The exit status is 1 if check finds errors or the environment
+    fails.
     """
     from ..reporting import summary
     from ..reporting.report import report
@@ -58,7 +59,7 @@ def command(env, settings, ini, seeds, compare, output, fresh, format_, verbose)
             if row["changed"]:
                 ui.out(f"changed    {row['name']}: {row['base']} -> {row['now']} ({row['word']})")
         ui.out(f"compared   {sum(not row['changed'] for row in rows)} of {len(rows)} numbers are "
-               "unchanged, or within their noise")
+               "unchanged or within noise")
     for text in done.problems:
         ui.out(f"problem    {text}", style="bold red")
     ui.out(f"report     {paths.shown(done.html)} ({summary.size(done.html.stat().st_size)}, "

@@ -36,13 +36,13 @@ class Size(click.ParamType):
         ("puffer-sdk review their_env", "check it, in a sandbox"),
         ("puffer-sdk review change.patch --base .", "check what a patch does to this checkout"),
         ("puffer-sdk review their_env --report", "also write the page for a pull request")],
-    statuses={0: "nothing was found", 1: "check found errors"})
+    statuses={0: "no errors", 1: "check found errors"})
 @click.argument("source", metavar="FOLDER|PATCH")
 @click.option("--base", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="The folder that a patch applies to.  [default: the current git checkout]")
+              help="The base folder of a patch.  [default: the current git checkout]")
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--budget", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True,
-              help="Factor on the length of check's experiments.")
+              help="Factor for the length of check's experiments.")
 @click.option("--build", is_flag=True, help="Also build it.")
 @click.option("--train", type=click.IntRange(1), metavar="STEPS", default=None,
               help="Also train on it for STEPS steps.")
@@ -51,15 +51,15 @@ class Size(click.ParamType):
               default=Path("review"), show_default=True,
               help="With --report: the folder for reports.")
 @click.option("--memory", type=Size(), default="4G", show_default=True,
-              help="Memory that all processes in the sandbox may use together.")
+              help="Memory limit of all processes in the sandbox.")
 @click.option("--disk", type=Size(), default="1G", show_default=True,
-              help="Size of the files that it may write; they are kept in memory.")
+              help="Size limit of written files, which are kept in memory.")
 @click.option("--seconds", type=click.FloatRange(1), default=600, show_default=True,
               help="Time limit for each environment.")
 @click.option("--processes", type=click.IntRange(8), default=256, show_default=True,
-              help="Processes that may run at the same time.")
+              help="Limit of simultaneous processes.")
 @click.option("--sandbox", "wanted", type=click.Choice(["auto", "bwrap", "unshare"]),
-              default="auto", show_default=True, help="The sandbox that isolates it.")
+              default="auto", show_default=True, help="The sandbox to use.")
 @click.option("--no-sandbox", is_flag=True,
               help="Run the code without isolation, with your files and your network.")
 @format_option
@@ -67,10 +67,10 @@ def command(source, base, strict, budget, build, train, report, output, memory, 
             processes, wanted, no_sandbox, format_):
     """Check an environment that somebody else wrote, in a sandbox.
 
-    FOLDER is an environment, or contains some. PATCH is a file made by git format-patch or git
-    diff, or - for standard input. A patch is applied to a copy of --base, and the environments
-    that it changes are reviewed. The sandbox has no network, none of your files, and only a small
-    /tmp to write to. The status is that of check, or 4 if a limit was exceeded.
+    FOLDER is an environment, or contains some. PATCH is a file of git format-patch or git diff, or
+    - for standard input. The command applies a patch to a copy of --base and reviews the
+    environments that it changes. The sandbox has no network, no access to your files, and only a
+    small writable /tmp. The status is that of check, or 4 if a limit was exceeded.
     """
     from ..reviewing import sandbox, text
     from ..reviewing.review import Limits, review

@@ -60,7 +60,7 @@ def list_command(env, sweep, format_, runs_dir):
     if format_ == "json":
         ui.out(json.dumps({"runs": rows}, indent=2))
     elif not rows:
-        ui.say(f"no runs yet; make one: puffer-sdk train {env or ''}".rstrip())
+        ui.say(f"no runs yet; create one: puffer-sdk train {env or ''}".rstrip())
         for folder in folders if not sweep else ():
             _list_others(env, folder)
     else:
@@ -72,7 +72,7 @@ def list_command(env, sweep, format_, runs_dir):
 
 
 @command.command("compare", cls=Page, context_settings={"allow_extra_args": True}, examples=[
-    ("puffer-sdk runs compare my_env/3 my_env/7", "what was set, and the results")])
+    ("puffer-sdk runs compare my_env/3 my_env/7", "compare settings and results")])
 @click.argument("first", metavar="A", shell_complete=completing.run_numbers)
 @click.argument("second", metavar="B", shell_complete=completing.run_numbers)
 @env_option
@@ -127,10 +127,10 @@ def _not_two(words: list[str]) -> UsageError:
     ("puffer-sdk runs plot --env my_env --metric score", "the newest run")])
 @click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=completing.run_numbers)
 @click.option("--metric", "-m", metavar="NAME",
-              help="What to draw: a name that the environment logs, or a key of metrics.jsonl.  "
+              help="Metric to plot: a name in the environment's log, or a key of metrics.jsonl.  "
                    "[default: the goal's, else perf]")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE",
-              help="A picture: FILE.svg, .png or .html.  [default: draw in the terminal]")
+              help="Image file: FILE.svg, .png or .html.  [default: draw in the terminal]")
 @env_option
 @runs_dir_option
 def plot_command(names, metric, output, env, runs_dir):
@@ -158,7 +158,7 @@ def _draw(metric: str, found: list) -> None:
 @command.command("delete", cls=Page, examples=[
     ("puffer-sdk runs delete my_env/1 my_env/2", "asks first"),
     ("puffer-sdk clean my_env --runs", "removes all of them")],
-    statuses={0: "deleted", 1: "the question was answered with no",
+    statuses={0: "deleted", 1: "the prompt was declined",
               2: "there is no such run, or it is running"})
 @click.argument("numbers", nargs=-1, required=True, metavar="N...",
                 shell_complete=completing.run_numbers)
@@ -189,7 +189,8 @@ def agreed(what: str) -> bool:
     ui.say(f"delete {what} permanently? [y/N]")
     answer = sys.stdin.readline()
     if not answer:
-        raise UsageError("nobody can answer the question", where="standard input",
+        raise UsageError("cannot ask for confirmation: this is not a "
+                         "terminal", where="standard input",
                          hint="add --yes")
     return answer.strip().lower() in ("y", "yes")
 

@@ -19,39 +19,39 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 
 @click.command(cls=Page, context_settings={"allow_extra_args": True}, examples=[
     ("puffer-sdk sweep my_env --seconds 600", "search for ten minutes"),
-    ("puffer-sdk sweep my_env --best", "the settings to copy"),
-    ("puffer-sdk sweep gymnasium:CartPole-v1 --runs 40", "an environment in Python")],
+    ("puffer-sdk sweep my_env --best", "print the best settings"),
+    ("puffer-sdk sweep gymnasium:CartPole-v1 --runs 40", "a Python environment")],
     groups={"Several machines": ["storage", "join", "name", "serve"],
             "Results": ["show", "best", "map_", "output"],
             "Loggers": ["tag", "wandb", "tensorboard"]},
-    statuses={0: "the sweep ended", 2: "a refused option, setting or range",
+    statuses={0: "the sweep ended", 2: "invalid option, setting or range",
               3: "it does not compile", 4: "the storage does not answer, or the disk is full",
-              130: "Ctrl-C; --resume goes on"})
+              130: "Ctrl-C; --resume continues"})
 @env_argument
 @takes_settings
-@click.option("--seconds", metavar="S", help="Seconds for all of the sweep, verdict included; 0 "
-              "for no limit.  [default: 600, or no limit with --runs]")
-@click.option("--runs", metavar="N", help="Trials to search with.  [default: no limit]")
-@click.option("--workers", metavar="N", help="Trials at a time.  [default: one a core]")
+@click.option("--seconds", metavar="S", help="Time limit of the sweep in seconds, including the "
+              "verdict; 0 for no limit.  [default: 600, or no limit with --runs]")
+@click.option("--runs", metavar="N", help="Number of trials.  [default: no limit]")
+@click.option("--workers", metavar="N", help="Trials in parallel.  [default: one a core]")
 @click.option("--only", metavar="NAMES", help="Search only these, such as lr,gamma,train.horizon.")
 @click.option("--method", metavar="NAME", help="gp (or protein), tpe, random.  [default: gp]")
-@click.option("--metric", metavar="NAME", help="What to search for: something the environment "
-              "logs, or time_to_goal.  [default: what the goal names, or score]")
-@click.option("--minimize", is_flag=True, help="Search for less of the metric.")
+@click.option("--metric", metavar="NAME", help="Metric to optimize: a value of the environment's "
+              "log, or time_to_goal.  [default: what the goal names, or score]")
+@click.option("--minimize", is_flag=True, help="Minimize the metric.")
 @click.option("--cost", metavar="KIND", help="Count costs in cpu or wall seconds, or in compute.  "
               "[default: cpu]")
 @click.option("--seeds", type=click.IntRange(0, 1000), default=None,
               help="Unseen seeds on which best and default are compared; 0 for no verdict.  "
               "[default: 5]")
 @click.option("--resume", is_flag=False, flag_value="latest", metavar="[SWEEP]",
-              help="Go on with a sweep.  [default: the newest]")
-@click.option("--storage", metavar="URL", help="Keep trials there: postgresql://USER@HOST/NAME "
-              "or grpc://HOST:PORT.  [default: a journal in the sweep's folder]")
-@click.option("--join", metavar="TARGET", help="Be one more worker of a sweep: its folder, or the "
+              help="Continue a sweep.  [default: the newest]")
+@click.option("--storage", metavar="URL", help="Store trials there: postgresql://USER@HOST/NAME or "
+              "grpc://HOST:PORT.  [default: a journal in the sweep's folder]")
+@click.option("--join", metavar="TARGET", help="Join a sweep as another worker: its folder, or the "
               "URL of its storage.")
 @click.option("--name", metavar="NAME", help="The sweep to join, where a storage has several.")
 @click.option("--serve", metavar="PORT", type=click.IntRange(1, 65535),
-              help="Offer the newest sweep's journal to other machines, as grpc://HOST:PORT.")
+              help="Serve the newest sweep's journal to other machines, as grpc://HOST:PORT.")
 @click.option("--show", is_flag=False, flag_value="latest", metavar="[SWEEP]",
               help="Print the table of a sweep.")
 @click.option("--best", is_flag=False, flag_value="latest", metavar="[SWEEP]",
@@ -69,14 +69,14 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @click.pass_context
 def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name, serve, show,
             best, tag, wandb, tensorboard, minimize, ini, runs_dir, format_, **options):
-    """Search for the settings of ENV that reach the score for the least compute.
+    """Tune the hyperparameters of ENV for score per compute.
 
     ENV is a folder, a name, or a Python environment.
 
-    The environment's own settings run first. A sampler then chooses trial after trial; each is a
-    run of its own. At the end the best ones and the default run again on unseen seeds, and a
-    sentence says whether the gain is real. [sweep.SECTION.KEY] in the ini says what to search;
-    without any, a default space is searched.
+    The environment's own settings run first. A sampler then proposes trials, each a separate run.
+    At the end, the best trial and the default are rerun on unseen seeds, and a verdict states
+    whether the gain is significant. [sweep.SECTION.KEY] in the ini defines the search space;
+    without any, a default space is used.
     """
     from ..interop.python_envs import env_source
     from ..sweeping import sweep as sweeping

@@ -19,11 +19,11 @@ from .pages import Page
 
 
 @click.command(cls=Page, examples=[
-    ("puffer-sdk train my_env", "with the settings of its ini"),
+    ("puffer-sdk train my_env", "use the settings of its ini"),
     ("puffer-sdk train my_env --train.learning-rate 0.01", "any setting is an option"),
-    ("puffer-sdk train gymnasium:CartPole-v1", "an environment in Python")],
+    ("puffer-sdk train gymnasium:CartPole-v1", "a Python environment")],
     groups={"Loggers": ["wandb", "tensorboard"]},
-    statuses={0: "training ended", 2: "a refused option or setting", 3: "it does not compile",
+    statuses={0: "training ended", 2: "invalid option or setting", 3: "it does not compile",
               4: "the environment died or hung, or training went non-finite",
               130: "Ctrl-C; the run was saved, and --resume continues it"})
 @env_argument
@@ -33,8 +33,8 @@ from .pages import Page
               shell_complete=completing.run_numbers,
               help="Continue a run from its last checkpoint.  [default: the newest run]")
 @click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
-              help="Start from these weights, with another seed or other settings: 'latest' or "
-                   "'best' of the newest run, a run's number or folder, or a checkpoint file.")
+              help="Start from these weights, optionally with another seed or settings: 'latest' "
+                   "or 'best' of the newest run, a run's number or folder, or a checkpoint file.")
 @click.option("--wandb", is_flag=True, help="Also log to Weights & Biases.")
 @click.option("--tensorboard", is_flag=True, help="Also write TensorBoard files.")
 @runs_dir_option
@@ -45,8 +45,8 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
             verbose):
     """Train a policy on ENV: a folder, a name, or a Python environment.
 
-    Recurrent PPO, in C that is compiled on first use. Writes settings, metrics and checkpoints
-    to a new folder under runs/. Ctrl-C saves and stops.
+    Runs recurrent PPO in C, compiled on first use. Writes settings, metrics and checkpoints to a
+    new folder under runs/. Ctrl-C saves and stops.
     """
     from ..distributed.launching import launch
     from ..scoring.words import claimed, notes, warn_of_perf

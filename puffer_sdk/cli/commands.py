@@ -18,38 +18,38 @@ SECTIONS = {
     "Make an environment": {
         "new": "Start an environment from a template.",
         "check": "Find the bugs that silently ruin training.",
-        "debug": "Open a debugger where an environment fails.",
-        "build": "Compile an environment: a library, programs, a page.",
-        "play": "Watch and drive an environment in a window.",
+        "debug": "Open a debugger at the step where an environment fails.",
+        "build": "Compile an environment to a library, programs or a web page.",
+        "play": "Play an environment in a window, or watch a policy.",
     },
     "Train a policy": {
         "train": "Train a policy.",
-        "sweep": "Search for settings that reach more for less.",
+        "sweep": "Tune hyperparameters for score per compute.",
         "profile": "Show where training time goes.",
         "eval": "Compare a policy with random and idle play; record it.",
     },
     "Share it": {
-        "report": "Measure all that a reviewer asks for; write a page.",
-        "review": "Check somebody else's environment, in a sandbox.",
-        "ocean": "Try every environment of a PufferLib checkout.",
+        "report": "Write a report for reviewers: check, training, speed.",
+        "review": "Check untrusted environments or patches in a sandbox.",
+        "ocean": "Test every environment of a PufferLib checkout.",
         "bind": "Write a binding.c to edit by hand, for PufferLib.",
-        "export": "Write a policy for C, ONNX, PyTorch, or all for PufferLib.",
+        "export": "Export a policy to C, ONNX or PyTorch; or all to PufferLib.",
     },
-    "Keep order": {
+    "Manage": {
         "config": "Show every setting and where it came from.",
-        "list": "List the environments that you can name.",
+        "list": "List the environments that commands find by name.",
         "runs": "List, compare and delete runs.",
-        "clean": "Remove what the other commands left on disk.",
+        "clean": "Delete build files, caches and runs.",
     },
     "Get help": {
         "explain": "Explain a rule of check.",
-        "doctor": "Show what this machine has and lacks.",
-        "completion": "Let the shell complete what you type.",
+        "doctor": "Show installed and missing dependencies.",
+        "completion": "Set up tab completion for your shell.",
     },
 }
 # page of docs/ -> what is in it, in the order of a newcomer's questions
 PAGES = {
-    "tutorials/ten-minutes.md": "Every step once, with its output.",
+    "tutorials/ten-minutes.md": "All steps, with their output.",
     "tutorials/first.md": "A game of your own, from an empty file.",
     "tutorials/ocean.md": "An environment of PufferLib's Ocean.",
     "guides/python.md": "Environments in Python.",

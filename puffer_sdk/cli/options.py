@@ -43,8 +43,7 @@ def _say_more(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 
 
 verbose_option = click.option("--verbose", "-v", is_flag=True, callback=_say_more,
-                              help="Print compiler commands, and each setting of the ini that has "
-                                   "no effect.")
+                              help="Print compiler commands and ini settings without effect.")
 
 
 def _trust(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
@@ -55,8 +54,8 @@ def _trust(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 
 
 trust_option = click.option("--trust", is_flag=True, expose_value=False, callback=_trust,
-                            help="Use the code and the storage that somebody else's run, "
-                                 "checkpoint or sweep names.")
+                            help="Trust the code and storage that another person's run, checkpoint "
+                                 "or sweep names.")
 
 _SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
@@ -65,12 +64,12 @@ _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 def takes_settings(command):
     """Decorator: the command accepts --section.key options and gets them as `settings`, and the
     file of --config as `ini`."""
-    file = click.Option(["--config", "ini"], metavar="FILE", help="Settings over those of the "
-                        "environment's own ini, such as a sweep's best.ini.",
+    file = click.Option(["--config", "ini"], metavar="FILE", help="Settings that override the "
+                        "environment's ini, such as a sweep's best.ini.",
                         type=click.Path(exists=True, dir_okay=False, path_type=Path))
     option = _Settings(["--section.key", "settings"], metavar="VALUE", type=click.UNPROCESSED,
-                       help="Any setting, such as --train.learning-rate 0.01; "
-                            "`puffer-sdk config ENV` shows them all.")
+                       help="Any setting, such as --train.learning-rate 0.01; `puffer-sdk config "
+                            "ENV` lists all.")
     if isinstance(command, click.Command):
         command.params += [option, file]
     else:

@@ -1,7 +1,7 @@
 """How a command explains itself: --help and, from the same words, its man page.
 
     @click.command(cls=Page,
-                   examples=[("puffer-sdk train my_env", "with the settings of its ini")],
+                   examples=[("puffer-sdk train my_env", "use the settings of its ini")],
                    groups={"Recording": ["gif", "mp4"]},
                    statuses={0: "the goal is met", 1: "it is not"})
 

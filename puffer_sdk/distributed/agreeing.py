@@ -63,7 +63,7 @@ def agree(shared: Sequence[Mapping], hosts: Sequence[str], own: Config) -> Confi
         problems += _differences(name, [facts[settings].get(name, "not set") for facts in shared],
                                  hosts)
     if problems:
-        raise UsageError("the processes of this run differ, and cannot share it",
+        raise UsageError("the processes of this run have different versions or settings",
                          detail="\n".join(ui.first(problems, SHOWN)),
                          hint="the same version, environment and settings on every machine")
     if first["config"] is None:

@@ -172,7 +172,7 @@ class Group(Alone):
             seconds = time.perf_counter() - began
             if self._failures:
                 raise self._failures.find(seconds) from None
-            raise RunError("the processes of this run could not exchange their numbers",
+            raise RunError("communication between the processes of this run failed",
                            where=f"rank {self.rank} of {self.size}", detail=str(error)) from None
         finally:
             self.waited += time.perf_counter() - began
@@ -223,7 +223,7 @@ def join(place: Place | None, seconds: float, *, cuda: bool = False) -> Alone:
         dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", store=store, rank=rank,
                                 world_size=size, timeout=timedelta(seconds=seconds))
     except RuntimeError as error:
-        raise RunError("the processes of this run do not meet",
+        raise RunError("the processes of this run could not connect",
                        where=f"rank {place.rank} of {place.size}, {place.host}",
                        detail=str(error), hint="does each machine reach "
                        f"{place.address}:{place.port}, and the others?") from None

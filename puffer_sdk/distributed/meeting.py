@@ -38,7 +38,7 @@ def meet(store, place: Place, seconds: float) -> str:
         time.sleep(PAUSE)
     missing = [rank for rank in range(place.size)
                if not store.check([f"here/{name}/{rank}" if name else f"hello/{rank}"])]
-    raise RunError("the processes of this run do not meet",
+    raise RunError("the processes of this run could not connect",
                    where=f"rank {place.rank} of {place.size}, {place.host}",
                    expected=f"{place.size} processes at {place.address}:{place.port} within "
                             f"{seconds:g} s",

@@ -68,12 +68,12 @@ def _number(environ: Mapping[str, str], name: str, low: int, high: int) -> int:
     text = environ[name]
     if text.isdigit() and low <= int(text) <= high:
         return int(text)
-    raise UsageError(f"the environment variable {name} places this process in no group",
+    raise UsageError(f"invalid environment variable {name} for a process group",
                      where=name, expected=f"{low} to {high}", actual=text,
                      hint="torchrun sets it; unset it to train in one process")
 
 
 def _missing(name: str) -> UsageError:
-    return UsageError(f"this process belongs to a group, and {name} is not set", where=name,
+    return UsageError(f"this process belongs to a group, but {name} is not set", where=name,
                       expected=", ".join(("RANK, WORLD_SIZE", *MEETING)),
                       hint="start the processes with torchrun, or export it for srun and mpirun")

@@ -1,4 +1,4 @@
-"""Variable number of agents.  a VecEnv after reset or step -> who lives, whose episode has ended
+"""A variable number of agents.  a VecEnv after reset or step -> active agents, ended episodes
 
 What stands in a row without an agent means nothing, but for the reward and the ending of the step
 in which its agent died.
@@ -30,7 +30,7 @@ def ended(vec: VecEnv, lived: np.ndarray | None = None) -> np.ndarray:
 
 
 def fill_empty(rows: np.ndarray | None, alive: np.ndarray | None, value=0) -> np.ndarray | None:
-    """rows (N, ...) with `value` where nobody lives, a copy; the same array where all do.
+    """rows (N, ...) with `value` in inactive rows, a copy; the same array if all are active.
 
     alive       (N,) as VecEnv.alive
     """

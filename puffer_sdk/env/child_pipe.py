@@ -133,7 +133,7 @@ def child_main(fd: str, target: str, log: str) -> None:
     except BaseException as error:
         if _is_out_of_memory(error):
             link.emit_error(RunError(
-                "there is not enough memory", detail=str(error).partition("\n")[0] or None,
+                "not enough memory", detail=str(error).partition("\n")[0] or None,
                 hint="lower vec.total_agents, train.horizon, policy.hidden_size or "
                      "policy.num_layers"))
         else:

@@ -195,8 +195,8 @@ class Child:
             if now - seen[1] > limit and not self._starved(seen[2], limit):
                 name = name if self.start_timeout != self.step_timeout else "step_timeout"
                 raise self._env_error([watch], f"no return for {limit:g} seconds",
-                                      hint="look for a loop that never ends; a longer limit is "
-                                           f"[vec] {name}")
+                                      hint="look for an endless loop; to raise the limit: [vec] "
+                                           f"{name}")
 
     def _starved(self, used: float, limit: float) -> bool:
         """Whether it wants to go on, and others have the cores: a limit in seconds is for its own
@@ -235,7 +235,7 @@ class Child:
                 return f"on the GPU, in the rollout that begins with {step}"
             env = self.first_env + int(watch["env"])
             if watch["phase"] >= ANEW:
-                return f"env {env}, {step}, after copies were made anew"
+                return f"env {env}, {step}, after copies were recreated"
             return f"env {env}, seed {mix_seed(int(watch['seed']), env)}, {step}"
 
         places = [place(watch) for watch in watches]

@@ -1,4 +1,4 @@
-"""What a truncated episode ended with: who writes its final observation.  C source -> FinalObs
+"""The final observation of a truncated episode: where it is written.  C source -> FinalObs
 
 An env may have a field, and fill its row where it sets a truncation:
 

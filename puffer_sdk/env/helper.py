@@ -52,5 +52,5 @@ class Helper:
         try:
             return self.ffi.dlopen(os.fspath(path))
         except OSError as error:
-            raise RunError(f"{self.what} does not open", where=path, detail=str(error),
+            raise RunError(f"cannot load {self.what}", where=path, detail=str(error),
                            hint="delete the file") from None

@@ -76,7 +76,7 @@ def describe_work(job: EnvJob, link) -> dict:
 
 
 def count_agents(folder: Path) -> int:
-    """The agents of one env with the settings of its ini, by its init; it is built for that.
+    """The agents of one env use the settings of its ini, by its init; it is built for that.
 
     Raises BuildError, UsageError, and RunError where init dies or does not return.
     """

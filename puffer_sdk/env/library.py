@@ -62,12 +62,13 @@ class Library:
             if missing:
                 raise BuildError(f"{missing[1]} is declared and used, but defined nowhere",
                                  where=self.folder or path,
-                                 hint="define it in the header, or include what does") from None
-            raise RunError("the environment library does not open", where=path,
+                                 hint="define it in the header, or include its "
+                                      "definition") from None
+            raise RunError("cannot load the environment library", where=path,
                            detail=str(error), hint="delete it and build again") from None
         version = number("PUFFER_ABI_VERSION")
         if self.api.abi_version != version:
-            raise RunError("the environment library speaks another ABI version", where=self.path,
+            raise RunError("the environment library has a different ABI version", where=self.path,
                            expected=version, actual=self.api.abi_version,
                            hint="delete it and build again")
 
@@ -172,11 +173,12 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
                           expected=f"at most {most}", actual=f"{key} is number {most + 1}",
                           hint="report a sum or a mean of several")
     if kind == "NO_ENVS":
-        return NoEnvs(f"{key} made no environment",
+        return NoEnvs(f"{key} created no environment",
                       hint="files that it reads may be missing, or vec.total_agents is too "
                            "small for one environment")
     if kind == "NOT_WHOLE":
-        error = NotWhole("whole environments do not fill total_agents", detail=seen.text)
+        error = NotWhole("total_agents is not a multiple of the agents per environment",
+                         detail=seen.text)
         error.fits = seen.a or None
         working = " or ".join(str(number) for number in (seen.a, seen.b) if number)
         error.hint = f"set vec.total_agents to {working}" if working else \

@@ -148,7 +148,7 @@ def _in_a_copy(size: int, link: Link, function: Callable[[], np.ndarray]) -> np.
 def _read_row(job: EnvJob, about) -> ObsSpec | None:
     from . import header, obs_spec
 
-    if job.folder is None:              # an environment in Python that nobody has measured
+    if job.folder is None:              # a Python environment that nobody has measured
         return None
     with suppress(PufferError):
         return obs_spec.read(header.read(job.folder), about.obs_size, about.act_sizes,

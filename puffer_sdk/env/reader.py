@@ -194,7 +194,7 @@ class Reader(Bound):
             self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
                            lines["truncations"], expected="float* truncations;",
                            actual=types["truncations"],
-                           hint="nobody reads it: PufferLib has no truncations" * bool(self.binding)
+                           hint="unused: PufferLib has no truncations" * bool(self.binding)
                            or None)
         for name, how in contract.wrong_coming(types):
             self.problem("PUF102", f"{self.struct_name}.{name} has the wrong type", lines[name],
@@ -330,7 +330,7 @@ class Reader(Bound):
         if heads is not None and heads != count:
             self.problem("PUF112", "NUM_ATNS is not the number of entries in ACT_SIZES",
                          self.macro_place("NUM_ATNS"), expected=count, actual=heads,
-                         hint="drop NUM_ATNS: it is counted")
+                         hint="remove NUM_ATNS: it is computed")
 
     def check_lines(self) -> None:
         """Whoever counts lines makes a table of them."""

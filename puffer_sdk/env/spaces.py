@@ -90,7 +90,7 @@ class Actions:
             actions = np.stack([np.asarray(head, np.float64).reshape(-1) for head in actions], 1)
         values = np.asarray(actions)
         if values.size != rows.size or len(values) != len(rows):
-            raise UsageError("these actions have another shape", actual=values.shape,
+            raise UsageError("actions have the wrong shape", actual=values.shape,
                              expected=(len(rows),) if len(self.sizes) == 1 else rows.shape)
         values = values.reshape(rows.shape)
         # one head: its least and greatest id say it all. NaN compares with nothing

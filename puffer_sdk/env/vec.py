@@ -106,7 +106,7 @@ class VecEnv(RowSpaces, Logs):
         if values.shape == (self.num_agents,) and self.num_atns == 1:
             values = values[:, None]
         if values.shape != self._actions.shape:
-            raise UsageError("these actions have another shape", expected=self._actions.shape,
+            raise UsageError("actions have the wrong shape", expected=self._actions.shape,
                              actual=values.shape)
         self._actions[:] = values
 
@@ -128,7 +128,7 @@ class VecEnv(RowSpaces, Logs):
             raise UsageError(f"OBS_SIZE is {about.obs_size} under these settings",
                              where=self.library.folder, expected="at least 1",
                              actual=about.obs_size,
-                             hint="it follows [env]: is a key missing there, or misspelt?")
+                             hint="it depends on [env]: check for a missing or misspelt key")
         if per_agent * n > available_memory():
             raise UsageError("the buffers would not fit in memory",
                              expected=f"at most {available_memory() >> 20} MiB",
@@ -234,7 +234,7 @@ class VecEnv(RowSpaces, Logs):
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin episodes everywhere. Returns observations.
 
-        seed    make all copies anew first, as a new VecEnv with this seed has them. What they have
+        seed    recreate all copies first, as in a new VecEnv with this seed. What they have
                 logged is dropped. Raises UsageError where a binding makes all copies at once
         """
         self._check_open()
@@ -291,7 +291,7 @@ class VecEnv(RowSpaces, Logs):
         self._step_together(self.library.api.step_others, pointer("unsigned char*", marks))
 
     def renew(self, env: int, seed: int, *, abandon: bool = False) -> None:
-        """Make one copy anew, as if created with this seed of its own; reset_range begins it.
+        """Recreate one copy, as if created with its own seed; reset_range begins it.
 
         abandon     do not have the old one closed by the author's c_close
         Raises UsageError where the binding makes all copies at once; nothing has changed then.

@@ -219,7 +219,7 @@ class Camera:
         try:
             self.ring = Ring(job.ring, slots, shape, make=True)
         except OSError as error:
-            raise RunError("there is no room for pictures in transit", where=job.ring,
+            raise RunError("shared memory is full (frame buffer)", where=job.ring,
                            detail=error.strerror or str(error),
                            hint="free some space, or point TMPDIR at another disk") from None
         self.link.emit("opening", slots=slots, shape=shape, fps=self.fps,
@@ -274,7 +274,8 @@ class _Episodes:
         self.lived = self.seen = living(vec)
 
     def of(self, first: int, last: int) -> np.ndarray:
-        """What each agent of these rows has ended. Rows in which nobody has lived are left out."""
+        """The episodes that each agent of these rows has ended. Omits rows that were never
+        active."""
         seen = self.seen[first:last]
         return self.finished[first:last][seen] if seen.any() else np.zeros(1, int)
 

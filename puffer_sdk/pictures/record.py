@@ -170,7 +170,7 @@ def parse_grid(text: str) -> tuple[int, int]:
     """'4x4' -> (4, 4), rows and columns."""
     rows, x, columns = text.lower().partition("x")
     if not (x and rows.strip().isdigit() and columns.strip().isdigit()):
-        raise UsageError("--grid is not understood", expected="ROWSxCOLUMNS, such as 4x4",
+        raise UsageError("--grid is invalid", expected="ROWSxCOLUMNS, such as 4x4",
                          actual=text)
     return int(rows), int(columns)
 

@@ -62,7 +62,7 @@ def _save_png(file: BinaryIO, frame: np.ndarray) -> None:
 def require_video() -> None:
     """Raises UsageError where mp4 cannot be written."""
     if importlib.util.find_spec("imageio_ffmpeg") is None:
-        raise UsageError("an mp4 needs imageio-ffmpeg, and it is not installed",
+        raise UsageError("an mp4 requires imageio-ffmpeg, which is not installed",
                          hint="pip install 'puffer-sdk[video]'; or make a GIF: --gif out.gif")
 
 
@@ -165,13 +165,13 @@ class PngWriter(Finished):
         if folder.exists() and not folder.is_dir():
             raise UsageError("frames need a folder", where=folder, actual="a file")
         if not folder.parent.is_dir():
-            raise UsageError("there is no such folder to write to", where=folder.parent)
+            raise UsageError("the output folder does not exist", where=folder.parent)
         others = sorted(item.name for item in folder.glob("*")
                         if not OUR_FRAMES.fullmatch(item.name)) if folder.is_dir() else []
         if others and not force:
-            raise UsageError("the folder for the frames holds other files", where=folder,
+            raise UsageError("the folder for the frames contains other files", where=folder,
                              actual=", ".join(others[:3]) + (", ..." if others[3:] else ""),
-                             hint="name another folder, or write among them: --force")
+                             hint="choose another folder, or add --force")
 
     def write(self, frame: np.ndarray) -> None:
         name = FRAME_NAME.format(self.count)

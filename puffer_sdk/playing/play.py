@@ -55,7 +55,7 @@ def play(env=None, settings: Mapping[str, object] | None = None, *,
     if not source.in_c:
         refused = {"--watch": watch, "--paused": paused, "--seat": seat}
         if any(refused.values()):
-            raise UsageError("an environment in Python opens a window of its own",
+            raise UsageError("a Python environment opens its own window",
                              where=next(option for option, given in refused.items() if given),
                              hint="leave the option out")
         from .watch_python import watch as watch_play
@@ -104,7 +104,7 @@ def _find_policy(home: Path, model, on_said) -> Path | None:
 def _require_display(name: str) -> None:
     if sys.platform == "linux" and not (os.environ.get("DISPLAY")
                                         or os.environ.get("WAYLAND_DISPLAY")):
-        raise UsageError("there is no display to open a window on",
+        raise UsageError("there is no display",
                          expected="DISPLAY or WAYLAND_DISPLAY", actual="neither is set",
-                         hint=f"without a screen: puffer-sdk eval {name} --gif out.gif; "
-                              "over ssh: ssh -Y")
+                         hint=f"without a display: puffer-sdk eval {name} --gif out.gif; over ssh: "
+                              "ssh -Y")

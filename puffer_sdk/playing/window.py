@@ -320,7 +320,7 @@ def work(job: PlayJob, link) -> dict:
     past = checkpoint.load(job.model) if job.model else None
     game = Game(job.open(), job.config, past, job.seed, job.greedy, link.watches())
     if job.seat >= game.vec.num_agents:
-        raise UsageError("there is no such seat", where="--seat",
+        raise UsageError("--seat is out of range", where="--seat",
                          expected=f"0 to {game.vec.num_agents - 1}", actual=job.seat)
     window = Window(game, screen, job, link)
     renamed = checkpoint.other_name(past, job.name)
@@ -343,7 +343,7 @@ def _require_display(name: str) -> None:
     x11.XOpenDisplay.restype = ctypes.c_void_p
     display = x11.XOpenDisplay(None)
     if not display:
-        raise RunError("the display does not open", where=os.environ.get("DISPLAY"),
-                       hint=f"over ssh: ssh -Y; without a screen: puffer-sdk eval {name} "
-                            "--gif out.gif")
+        raise RunError("cannot open the display", where=os.environ.get("DISPLAY"),
+                       hint=f"over ssh: ssh -Y; without a display: puffer-sdk eval {name} --gif "
+                            "out.gif")
     x11.XCloseDisplay(ctypes.c_void_p(display))

@@ -106,7 +106,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
                     "saved", hint="--output FILE saves them elsewhere")
             home = output = None
     if output is not None and not Path(output).parent.is_dir():
-        raise UsageError("there is no such folder to write to", where=Path(output).parent)
+        raise UsageError("the output folder does not exist", where=Path(output).parent)
     prepared = source.prepare(settings, verbose=verbose)
     prepared = prepared.as_trained(past and past.facts["env"])
     resolved = prepared.config

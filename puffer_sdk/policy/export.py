@@ -114,7 +114,7 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
                        "the environment's name", where=path)
     target = files.typed(output) if output else Path.cwd() / f"{label}_policy{SUFFIXES[to]}"
     if target.is_dir() or not target.parent.is_dir():
-        raise UsageError("the export needs a file name in a folder that exists", where=target)
+        raise UsageError("--output must be a file in an existing folder", where=target)
     if target == files.real(path):
         raise UsageError("the export would replace the checkpoint itself", where=target)
     save = files.save_typed if output else files.save       # the usual name may be a link
@@ -157,7 +157,7 @@ def read_policy(path: Path) -> TrainedPolicy:
             chosen=which_weights(past), measured=measured(past), masked=env.get("masked"),
             comes_and_goes=env.get("comes_and_goes"))
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError("this checkpoint does not say what it was trained on", where=path,
+        raise UsageError("this checkpoint does not name its environment", where=path,
                          detail=f"{type(error).__name__}: {error}") from None
     if config.policy.torch_class:
         return policy
@@ -197,7 +197,7 @@ def shapes(policy: TrainedPolicy) -> dict[str, tuple[int, ...]]:
 
 def refuse_torch_class(policy: TrainedPolicy, what: str) -> None:
     if policy.config.policy.torch_class:
-        raise UsageError(f"a network of your own cannot be exported to {what}",
+        raise UsageError(f"a custom network cannot be exported to {what}",
                          where=policy.path, expected="the network of puffer-sdk",
                          actual=f"policy.torch_class {policy.config.policy.torch_class}",
                          hint="--to torch takes it")
@@ -205,7 +205,7 @@ def refuse_torch_class(policy: TrainedPolicy, what: str) -> None:
 
 def require(package: str, to: str, install: str) -> None:
     if find_spec(package) is None:
-        raise UsageError(f"--to {to} needs the package {package}, and it is not installed",
+        raise UsageError(f"--to {to} requires the package {package}, which is not installed",
                          hint=install)
 
 

@@ -24,7 +24,7 @@ def measure(policy: TrainedPolicy, folder: Path | None = None) -> str:
     try:
         found = evaluate(folder or policy.name, model=policy.path, seconds=SECONDS)
     except PufferError:
-        return f"nobody measured this policy: puffer-sdk eval {policy.name}"
+        return f"not measured yet: puffer-sdk eval {policy.name}"
     trained, goal = found.scores["trained"], found.goal
     metric = next((name for name in (goal.name if goal else "", *ORDER) if name in trained.mean),
                   ORDER[0])

@@ -59,7 +59,7 @@ def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | No
                          where=source)
     kept = source.with_name(f"{source.name}.orig")
     if new != old and os.path.lexists(kept):
-        raise UsageError(f"{kept.name} is still there: it would be replaced", where=kept,
+        raise UsageError(f"{kept.name} exists and would be overwritten", where=kept,
                          hint="remove it, or move it away")
     packed = export.pack(policy)
     with files.refused("cannot write the policy", where=target):
@@ -85,7 +85,7 @@ def rewritten(text: str, policy: export.TrainedPolicy, source: Path, *, masked: 
     calls = [(found, arguments(bare, found.end())) for found in CALL.finditer(bare)]
     makes = [each for each in calls if each[0][1] == "make"]
     if not loads or not makes:
-        raise UsageError(f"{source.name} makes no network of PufferLib's", where=source,
+        raise UsageError(f"{source.name} does not create a PufferLib network", where=source,
                          expected="load_weights and " + ", ".join(f"make_{k}" for k in TYPES),
                          actual="load_weights alone" if loads else "neither",
                          hint="puffer-sdk export shows the lines to add")

@@ -63,7 +63,7 @@ class Policy:
         if not path.exists():
             raise UsageError("there is no such run or checkpoint", where=path,
                              expected="runs/NAME/NNNN, or a .safetensors file",
-                             hint="puffer-sdk runs lists what there is")
+                             hint="puffer-sdk runs lists all runs")
         found = find_model(files.real(path).parent, path)
         folder = run_folder(found)
         if not best and folder and not path.is_file():
@@ -90,14 +90,14 @@ class Policy:
         single = observations.ndim == 1
         rows = observations[None] if single else observations
         if rows.ndim != 2 or rows.shape[1] != self.obs_size:
-            raise UsageError("these observations have another shape",
+            raise UsageError("observations have the wrong shape",
                              expected=f"(n, {self.obs_size})", actual=observations.shape)
         if mask is not None:
             mask = np.asarray(mask, np.uint8).reshape(len(rows), -1)
         if self._actor is None:
             self._make_actor(len(rows))
         if len(rows) != self.n:
-            raise UsageError("these are not as many agents as before", expected=self.n,
+            raise UsageError("the number of agents has changed", expected=self.n,
                              actual=len(rows), hint="load the policy again for others")
         if alive is not None:
             alive = np.asarray(alive).reshape(len(rows))
@@ -115,7 +115,7 @@ class Policy:
             self._actor.ended(ended.astype(np.float32))
 
     def reset(self) -> None:
-        """All agents begin anew."""
+        """Reset the state of all agents."""
         if self._actor is not None:
             self._actor.reset()
 

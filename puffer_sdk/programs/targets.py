@@ -155,10 +155,10 @@ def _find_source(spec: Spec) -> Path:
     source = spec.folder / f"{spec.name}.c"
     if source.is_file():
         return source
-    raise BuildError(f"there is no {source.name}: programs are made of it", where=spec.folder,
+    raise BuildError(f"there is no {source.name}, which programs are compiled "
+                     "from", where=spec.folder,
                      expected=f"{source.name} with a main, next to {spec.header.name}",
-                     hint="`puffer-sdk new` writes one to copy from; check, train and eval "
-                          "need none")
+                     hint="`puffer-sdk new` writes an example; check, train and eval need none")
 
 
 # -- the three commands ------------------------------------------------------------------------
@@ -235,8 +235,8 @@ def _key(plan: _Plan) -> str:
     text = compilers.run_compiler(expand, source=plan.source, what=plan.source.name, env=plan.env,
                                   reads=plan.target != "web")      # emcc maps more than it takes
     if not _MAIN.search(text):
-        raise BuildError(f"{plan.source.name} has no main: it is no program", where=plan.source,
-                         hint="`puffer-sdk new` writes one to copy from")
+        raise BuildError(f"{plan.source.name} has no main()", where=plan.source,
+                         hint="`puffer-sdk new` writes an example")
     digest = hashlib.sha256(text.encode())
     relevant = [flag for flag in plan.flags if not flag.startswith("-I")]
     for part in [*relevant, *plan.key, *(f"{path}" for path in plan.inputs)]:
@@ -265,7 +265,7 @@ def _no_sanitizers(error: BuildError) -> BuildError:
     else:       # where dnf installs packages, gcc comes without its sanitizers
         uses_dnf = shutil.which("dnf") and not shutil.which("apt-get")
         hint = compilers.install_hint("libasan libubsan liblsan" if uses_dnf else "gcc")
-    return BuildError(f"{Path(compiler.path).name} has no sanitizers here: --local needs them",
+    return BuildError(f"{Path(compiler.path).name} has no sanitizers here; --local requires them",
                       detail=error.detail, hint=f"{hint}; or name another compiler: CC=gcc")
 
 

@@ -10,6 +10,6 @@ scaffold         a name and a template -> a new project
 python_env       the Python half of a PufferLib 3 environment -> sizes, agents, defaults
 floats           C source with an array of integers -> the same with floats
 upgrading        an environment of PufferLib 3 or early 4.0 -> one of 4.0
-ocean            an environment -> a binding.c, or a folder to send to PufferLib
+ocean            an environment -> a binding.c, or write a folder to submit to PufferLib
 clean            an environment -> what may be removed from the disk
 """

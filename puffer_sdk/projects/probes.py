@@ -84,7 +84,7 @@ def probe_trainer() -> Finding:
         return Finding("trainer", "ok", "not compiled yet; the first training does it")
     said = ask(*python_code(_ASK_TRAINER))
     if said is None:
-        return Finding("trainer", "missing", f"{built} does not open",
+        return Finding("trainer", "missing", f"cannot load {built}",
                        "delete it, and it is compiled again")
     *names, bf16 = said.splitlines()[-1].split()
     return Finding("trainer", "ok", f"compiled; {', '.join(reversed(names))}"

@@ -261,7 +261,7 @@ class _Name:
 def _refuse_repository(path: Path, where: object) -> None:
     """Raises UsageError for a path within .git: git runs its hooks and what its settings say."""
     if any(part.lower() == ".git" for part in path.parts):
-        raise UsageError("a template brings a repository of its own", where=where,
+        raise UsageError("the template contains its own git repository", where=where,
                          hint="remove .git from the template")
 
 
@@ -272,7 +272,7 @@ def _refuse_links(template: Path) -> None:
             for path in (top, *top.rglob("*")):
                 _refuse_repository(path.relative_to(template), path)
                 if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                    raise UsageError("the template has something else than files and folders",
+                    raise UsageError("the template contains entries other than files and folders",
                                      where=path, expected="a file", actual="a link"
                                      if path.is_symlink() else "a pipe or a device")
 
@@ -291,8 +291,8 @@ def refuse_existing(folder: Path, force: bool) -> None:
                          hint="an environment's folder and header have the same name")
     if not force:
         raise UsageError(f"the folder '{folder.name}' exists already", where=folder,
-                         hint="choose another name, or --force to write the template's files "
-                              "over it (all others stay)")
+                         hint="choose another name, or --force to overwrite the template's files "
+                              "(others stay)")
 
 
 def list_files(folder: Path) -> tuple[str, ...]:
@@ -327,7 +327,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         cause = error.strerror or (error.__cause__ and error.__cause__.strerror) or str(error)
         raise RunError(f"cannot write '{folder.name}': {cause}", where=error.filename or folder,
-                       hint="nothing was left behind; choose another --output-dir") from error
+                       hint="nothing was written; choose another --output-dir") from error
 
 
 def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) -> None:

@@ -89,8 +89,8 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
         new[f"{name}.ini"] = _ini(_old_ini(folder), new["binding.c"], known, done)
     changed = {file: text for file, text in new.items() if text != texts.get(file)}
     if not changed:
-        raise UsageError("nothing is to be upgraded", where=binding,
-                         hint=f"puffer-sdk check {name} says what is wrong, if anything is")
+        raise UsageError("nothing to upgrade", where=binding,
+                         hint=f"run puffer-sdk check {name}")
     _write(folder, texts, changed)
     done.changed = sorted(changed)
     done.problems = done.problems or header.inspect(folder)[1]
@@ -146,7 +146,7 @@ def _write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str]) -
     kept = [folder / f"{file}.orig" for file in changed if file in texts]
     for path in kept:
         if path.exists():
-            raise UsageError("an earlier upgrade left this file", where=path,
+            raise UsageError("this file is left from an earlier upgrade", where=path,
                              hint="move it away, or rename it back, and upgrade again")
     for path in (*kept, *(folder / file for file in changed)):
         files.refuse(path)
@@ -195,7 +195,7 @@ def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> s
     if left:
         done.problems.append(BuildError(
             f"{len(left)} lines still call Python", where=f"binding.c:{left[0]}",
-            hint="write them anew: settings come from dict_get, files are read in C"))
+            hint="rewrite them: use dict_get for settings, and read files in C"))
     return text
 
 

@@ -228,7 +228,7 @@ def _archiver(recipe: Recipe) -> str:
         found = shutil.which(name) or shutil.which(name, path=folder)
         if found:
             return found
-    raise BuildError(f"there is no {names[0]} on this machine: it packs static libraries",
+    raise BuildError(f"{names[0]}, which packs static libraries, is not installed",
                      hint=compilers.install_hint("emscripten" if names == ("emar",)
                                                  else "binutils"))
 
@@ -247,5 +247,5 @@ def _alone(lock: Path) -> Iterator[None]:
 
 
 def _cannot_keep(folder: Path, error: OSError) -> PufferError:
-    return RunError("raylib cannot be kept", where=folder, detail=error.strerror or str(error),
+    return RunError("cannot store raylib", where=folder, detail=error.strerror or str(error),
                     hint="free some space, or point PUFFER_CACHE at another disk")

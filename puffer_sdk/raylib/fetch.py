@@ -148,7 +148,7 @@ def _keep(archive_file, folder: Path, shown: str) -> Path:
                     break
                 files.rmtree(folder, ignore_errors=True)           # damaged: ours replaces it
     if not _is_intact(folder):
-        raise RunError("raylib's source cannot be kept", where=folder,
+        raise RunError("cannot store raylib's source", where=folder,
                        hint="make the folder writable, or point PUFFER_CACHE at one that is")
     return folder / "src"
 
@@ -323,7 +323,7 @@ def _fetch_any(on_progress: Progress, verbose: bool) -> Path:
         except _Refused as refused:
             tried.append(f"{archive.name}: {archive.url}\n    {refused}")
         except OSError as error:
-            raise RunError("raylib's source cannot be kept", where=home,
+            raise RunError("cannot store raylib's source", where=home,
                            detail=error.strerror or str(error),
                            hint="free some space, or point PUFFER_CACHE at another disk"
                            ) from None

@@ -38,7 +38,7 @@ _GUARDED = {"Vector2": "RL_VECTOR2_TYPE", "Vector3": "RL_VECTOR3_TYPE",
 
 _NOTICE = """\
 // {name} -- altered: made by puffer-sdk from the {wheel} wheel, which carries it without
-// guards and macros. Do not edit: it is made anew when it is gone.
+// guards and macros. Do not edit: it is recreated when it is gone.
 """
 
 _COMMON = """\
@@ -128,7 +128,7 @@ def find_wheel() -> Wheel:
         folder = Path(str(found.locate_file("raylib")))
         if (folder / "raylib.h.modified").is_file():
             return Wheel(name, found.version, folder)
-    raise BuildError("the raylib wheel is not installed: its headers are needed to compile",
+    raise BuildError("the raylib wheel, whose headers are required to compile, is not installed",
                      hint=f"pip install {PIN}")
 
 
@@ -250,7 +250,7 @@ def _restore_types(text: str) -> str:
             lambda match, name=name: _guarded(name, match.group()),
             text, count=1, flags=re.DOTALL | re.MULTILINE)
         if not count:
-            raise BuildError(f"raylib's header does not define {name} as it used to",
+            raise BuildError(f"raylib's header no longer defines {name} as expected",
                              hint=f"pip install {PIN}")
     return text
 
@@ -358,6 +358,6 @@ def load_null(*, beneath: bool = False) -> None:
             try:
                 _loaded = ctypes.CDLL(str(null_library()), mode=ctypes.RTLD_GLOBAL)
             except OSError as error:
-                raise RunError("raylib's null library does not open", where=library,
+                raise RunError("cannot load raylib's null library", where=library,
                                detail=str(error), hint="set CC to a compiler of this machine"
                                ) from None

@@ -176,7 +176,7 @@ def find_emcc() -> str:
     """emcc's absolute path. Raises BuildError with the line that installs it."""
     found = shutil.which("emcc")
     if found is None:
-        raise BuildError("emscripten is not on this machine: pages for the web are built with it",
+        raise BuildError("emscripten, which builds web pages, is not installed",
                          expected="emcc on PATH", actual="none",
                          hint=compilers.install_hint("emscripten"))
     return os.path.abspath(found)

@@ -37,7 +37,7 @@ def link_flags(library: Path, *, verbose: bool = False) -> tuple[str, ...]:
     """
     if sys.platform == "darwin":
         raise BuildError("on macOS the raylib wheel cannot be linked into a program",
-                         hint="let raylib's source be fetched, or set PUFFER_RAYLIB")
+                         hint="allow fetching raylib's source, or set PUFFER_RAYLIB")
     stubs = _python_stubs(library, verbose)
     return (str(stubs), str(library), f"-Wl,-rpath,{library.parent}",
             "-Wl,--allow-shlib-undefined", "-lm", "-lpthread", "-ldl")

@@ -50,9 +50,9 @@ def load(path: Path) -> dict:
                          "earlier `puffer-sdk report`, or an environment",
                          detail=getattr(error, "detail", None)) from None
     if version not in range(1, FORMAT + 1):     # 1 tells less of each seed
-        raise UsageError("this report was made by another version", where=path,
+        raise UsageError("this report was written by another version", where=path,
                          expected=f"format {FORMAT} or less", actual=f"format {version}",
-                         hint="make it again: puffer-sdk report")
+                         hint="create a new one: puffer-sdk report")
     data.pop("comparison", None)
     return data
 

@@ -99,7 +99,8 @@ def _target(output: str | os.PathLike | None, made: Path) -> Path:
     if target.is_dir():
         target = target / "report.html"
     if target.suffix not in (".html", ".htm"):
-        raise UsageError("a report is a page", where=target, expected="FILE.html, or a folder",
+        raise UsageError("invalid report file "
+                         "name", where=target, expected="FILE.html, or a folder",
                          actual=target.name)
     for suffix in (".json", ".md", target.suffix):
         drafts.check(target.with_suffix(suffix), "the report")

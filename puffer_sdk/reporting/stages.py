@@ -257,7 +257,7 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
                 if size <= MOST_GIF:
                     break
                 ticks = max(1, int(film.frames * 0.9 * MOST_GIF / size))
-            with files.refused("cannot keep the picture", where=entry.folder, hint=HINT):
+            with files.refused("cannot write the image", where=entry.folder, hint=HINT):
                 files.move(gif, entry.path(".gif"))
         return {"file": entry.path(".gif").name, "frames": film.frames,
                 "seconds": film.seconds, "fps": film.fps, "width": film.width,

@@ -147,7 +147,7 @@ def find(source: Path) -> list[Path]:
             return sorted(path for path in place.glob("[!.]*") if path.is_dir())
         if found:
             return found
-    raise UsageError("no environments are there", where=source,
+    raise UsageError("no environments found", where=source,
                      expected="ocean/NAME/NAME.h, as in a PufferLib 4.0 checkout")
 
 

@@ -165,7 +165,7 @@ def _copy(source, base: Path | None, target: Path, limits: Limits) -> reviewed_c
                                  actual="a folder")
             return reviewed_copy.copy_folder(path, target, limit=limits.disk // 2)
         if not path.is_file():
-            raise UsageError("there is nothing to review", where=path,
+            raise UsageError("nothing to review", where=path,
                              expected="a folder or a patch", actual="neither")
         try:
             source = paths.content(path)

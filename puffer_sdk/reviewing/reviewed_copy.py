@@ -115,9 +115,9 @@ def copy_files(root: Path, names: Iterable[str], target: Path, limit: int) -> No
                 continue
             size, count = size + facts.st_size, count + 1
             if size > limit or count > MAX_FILES:
-                raise UsageError("there is too much to review in one go", where=root,
+                raise UsageError("too many files to review at once", where=root,
                                  expected=f"at most {MAX_FILES:,} files and {limit >> 20} MB",
-                                 hint="name one environment, or give more room: --disk")
+                                 hint="name one environment, or raise --disk")
             files.mkdir(copy.parent)
             files.write(copy, files.read(source))
             copy.chmod(0o755 if facts.st_mode & stat.S_IXUSR else 0o644)
@@ -181,7 +181,7 @@ def _refuse_unreadable(data: bytes) -> None:
     for pattern, what, hint in (
             (_LINK, "a symbolic link", "a link could lead out of the folder"),
             (_MODULE, "a submodule", "its code is not in the patch"),
-            (_BINARY, "a binary file", "nobody can read it in a diff; ask for its source")):
+            (_BINARY, "a binary file", "a diff does not show it; ask for its source")):
         match = pattern.search(text)
         if match:
             line = text.count("\n", 0, match.start()) + 1
@@ -204,10 +204,10 @@ def _changes(data: bytes, target: Path) -> list[str]:
         _refuse_path(shown)
         if added == b"-":
             raise UsageError("the patch contains a binary file", where=shown,
-                             hint="nobody can read it in a diff; ask for its source")
+                             hint="a diff does not show it; ask for its source")
         names.append(shown)
     if not names:
-        raise UsageError("the patch changes nothing", hint="make it with: git format-patch")
+        raise UsageError("the patch changes nothing", hint="create it with: git format-patch")
     return sorted(set(names))
 
 
@@ -228,7 +228,7 @@ def _base(base: Path | None) -> Path:
     for folder in (here, *here.parents):
         if (folder / ".git").exists():
             return folder
-    raise UsageError("a patch needs a git checkout, and this folder is not in one", where=here,
+    raise UsageError("a patch requires a git checkout, and this folder is not in one", where=here,
                      hint="change into the checkout, or name it: --base FOLDER")
 
 
@@ -255,13 +255,13 @@ def _git(folder: Path, words: list[str], data: bytes, complaint: str, base: Path
         done = subprocess.run(["git", *words], cwd=folder, input=data, capture_output=True,
                               check=False, env=clean, timeout=120)
     except OSError as error:
-        raise UsageError("applying a patch needs git", detail=str(error),
+        raise UsageError("applying a patch requires git", detail=str(error),
                          hint="install git") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise UsageError(complaint, where=base, detail="\n".join(said.splitlines()[:10]),
                          hint="choose another base: --base FOLDER" if base else
-                         "make it with: git format-patch, or git diff")
+                         "create it with: git format-patch, or git diff")
     return done.stdout
 
 

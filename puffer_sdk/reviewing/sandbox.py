@@ -132,7 +132,7 @@ def find(wanted: str = "auto") -> Sandbox:
             return box
         refused[name] = f"does not work here: {said}"
     raise UsageError(
-        "this machine has no sandbox, and a review runs untrusted code",
+        "no sandbox is available, and a review runs untrusted code",
         expected="bubblewrap, or namespaces through unshare",
         detail="\n".join(f"{name} {why}" for name, why in refused.items()),
         hint=f"{HINTS['bwrap']}; in a container, allow user namespaces. --no-sandbox runs the "

@@ -175,8 +175,8 @@ class Play:
             if bad:
                 agent = int(bad[0][0])
                 env = int(entries.env_of[agent])
-                raise RunError(f"{name} went bad: {float(rows[tuple(bad[0])])} in {self.name} "
+                raise RunError(f"{name} not finite: {float(rows[tuple(bad[0])])} in {self.name} "
                                "play", where=f"env {env}, seed {vec.env_seed(env)}, "
                                f"step {entries.tick + 1}, "
                                f"agent {agent - vec.first_row[env]} of that env",
-                               hint="the environment wrote it; `puffer-sdk check` finds where")
+                               hint="the environment wrote it; `puffer-sdk check` finds the line")

@@ -76,7 +76,7 @@ def warn_of_perf(means: Mapping[str, Mapping[str, float | None]]) -> None:
     far, name, perf = max(found, default=(0.0, "", 0.0))
     if far > 0.5 + ROUNDED:
         ui.warn(f"Log.perf is {perf:.6g} on average in {name} play, outside [0, 1]: it is meant to "
-                "be the share of success", hint="puffer-sdk check finds where")
+                "be the share of success", hint="puffer-sdk check finds the line")
 
 
 def notes(claim: Mapping, step: int) -> list[str]:

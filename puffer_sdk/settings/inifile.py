@@ -92,7 +92,7 @@ def parse(text: str, path: Path) -> tuple[list[Entry], dict[str, int], list[Usag
 
         odd = re.search(r"[\x00-\x08\x0a-\x1f\x7f]", line)
         if odd:
-            fault("a control character stands in this line", "text",
+            fault("this line contains a control character", "text",
                   f"the character U+{ord(odd[0]):04X}")
         elif line[0].isspace():
             fault("a line begins with a space: continuation lines are not read",

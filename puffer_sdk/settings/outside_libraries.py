@@ -87,9 +87,9 @@ def read(folder: Path) -> Outside:
 def _one(key: str, text: str, folder: Path, where: str) -> tuple[str, Path | str]:
     """What one word of [build] is, and its value."""
     if text[0] in "-@":
-        raise UsageError(f"[{SECTION}] {key} takes no flags", where=where,
+        raise UsageError(f"[{SECTION}] {key} does not accept flags", where=where,
                          expected="a folder" if key == "include" else "a folder, a file or a name",
-                         actual=text, hint="leave out -I, -L and -l: they are added")
+                         actual=text, hint="omit -I, -L and -l: they are added automatically")
     path = _find(text, folder)
     if path is not None and path.is_dir():
         return ("include" if key == "include" else "folders"), path
@@ -97,10 +97,10 @@ def _one(key: str, text: str, folder: Path, where: str) -> tuple[str, Path | str
         return "files", path
     if key == "library" and path is None and NAME.fullmatch(text) and not FILE.search(text):
         return "names", text
-    raise UsageError(f"[{SECTION}] {key} names what is not there", where=where,
+    raise UsageError(f"[{SECTION}] {key} names a path that does not exist", where=where,
                      expected="a folder" if key == "include" else
                      "a folder, a file (.a, .so) or a name as for -l", actual=text,
-                     hint=f"it is looked for in {', then '.join(map(paths.shown, _homes(folder)))}")
+                     hint=f"searched in {', then '.join(map(paths.shown, _homes(folder)))}")
 
 
 def _homes(folder: Path) -> list[Path]:

@@ -50,7 +50,7 @@ def former(target: str, help: str):
 
 
 def ignored(help: str):
-    """A key of PufferLib's that changes nothing here."""
+    """A PufferLib key without effect here."""
     return field(default=None, init=False, repr=False, compare=False,
                  metadata={"help": help, "status": IGNORED})
 
@@ -59,10 +59,10 @@ def ignored(help: str):
 class Base:
     """The run as a whole."""
 
-    env_name: str = setting("", "name of the environment, as its folder is called",
+    env_name: str = setting("", "name of the environment: its folder's name",
                             default_doc="the folder's name")
     checkpoint_interval: int = setting(AUTO,
-                                       "epochs between checkpoints that are kept",
+                                       "epochs between checkpoints",
                                        low=1, high=10**9, auto="16384 ticks of each agent")
     reset_state: bool = setting(False,
                                 "zero the recurrent state at every "
@@ -81,36 +81,37 @@ class Base:
 
 @dataclass(frozen=True)
 class Vec:
-    """How many agents, and who steps them."""
+    """Agents, and how environments are stepped."""
 
     total_agents: int = setting(4096, "agents over all environments (N)", low=1, high=MAX_AGENTS)
-    num_buffers: int = setting(AUTO, "slices of the agents: one steps while another waits for "
-                                     "its actions", low=1, high=1024,
+    num_buffers: int = setting(AUTO, "buffers of agents: one steps while another waits for its "
+                                     "actions", low=1, high=1024,
                                auto="2 where whole environments fill two equal slices, else 1")
     num_threads: int = setting(AUTO,
-                               "threads that step environments and run the "
-                               "native trainer; results do not depend on it", low=1, high=1024,
+                               "threads of environments and the native trainer; does not change "
+                               "results", low=1, high=1024,
                                auto="the cores this process may use")
-    step_timeout: float = setting(10.0, "seconds of silence after which a step, reset, init or "
-                                        "close counts as hung; its own seconds, where others "
-                                        "have the cores", above=0, high=86400)
-    num_workers: int = setting(AUTO, "Python environments: processes that step them; results do "
-                                     "not depend on it. 0: none, they play in the trainer's own",
+    step_timeout: float = setting(10.0, "timeout of step, reset, init and close, in "
+                                        "seconds of its own: time that other processes "
+                                        "took from it does not count", above=0, high=86400)
+    num_workers: int = setting(AUTO, "Python environments: worker processes; does not change "
+                                     "results. 0: step in the trainer's process",
                                low=0, high=1024, auto="the cores this process may use")
-    free_running: bool = setting(False, "Python environments: within a rollout, each worker goes "
-                                        "on at its own pace; for steps that take unequally long")
+    free_running: bool = setting(False, "Python environments: within a rollout, workers do not "
+                                        "wait for each other; for steps of unequal duration")
     free: bool = alias("vec.free_running", "its earlier name")
-    start_timeout: float = setting(60.0, "Python environments: seconds that the constructor and "
-                                         "the first reset may take", above=0, high=86400)
-    max_restarts: int = setting(0, "Python environments: how often each copy is made anew after it "
-                                   "raised something, or its worker process died or hung; its "
-                                   "episode is truncated", low=0, high=10**9)
+    start_timeout: float = setting(60.0, "Python environments: timeout of the constructor and the "
+                                         "first reset, in seconds", above=0, high=86400)
+    max_restarts: int = setting(0, "Python environments: maximum restarts of each copy after an "
+                                   "exception, a crash or a hang; its episode is "
+                                   "truncated", low=0, high=10**9)
     restarts: int = alias("vec.max_restarts", "its earlier name")
     reward_scale: float = setting(0.0, "Python environments: factor of rewards in training. 0: "
-                                       "such that discounted returns of random play are about 1",
+                                       "chosen so that discounted returns of random play are about "
+                                       "1",
                                   low=0, high=1e12)
-    device: str = setting("cpu", "where environments play during training: on a GPU they need "
-                                 "train.device cuda, and C that compiles for one",
+    device: str = setting("cpu", "device of the environments in training; cuda requires "
+                                 "train.device cuda, and C that compiles for a GPU",
                           choices=("cpu", "cuda"))
     backend: str = ignored("how environments are run in parallel")
 
@@ -121,7 +122,7 @@ class Policy:
 
     hidden_size: int = setting(128, "width of every layer (H)", low=1, high=16384)
     num_layers: int = setting(4, "recurrent layers", low=1, high=64)
-    torch_class: str = setting("", "a network of your own, FILE.py:CLASS, next to the header")
+    torch_class: str = setting("", "a custom network, FILE.py:CLASS, next to the header")
     expansion_factor: int = ignored("width of the recurrent layers over hidden_size")
 
 
@@ -129,7 +130,7 @@ class Policy:
 class Train:
     """The algorithm and its schedule."""
 
-    seed: int = setting(42, "seed of everything random in a run", low=0, high=MAX_SEED)
+    seed: int = setting(42, "seed of all randomness in a run", low=0, high=MAX_SEED)
     total_timesteps: int = setting(10_000_000, "agent steps to train for", low=1, high=10**15)
     stop_at_goal: bool = setting(False, "end the run as soon as [eval] goal is reached")
     learning_rate: float = setting(0.015, "step size of the optimiser", low=0, high=10)
@@ -139,7 +140,7 @@ class Train:
     gamma: float = setting(0.995, "discount factor", low=0, high=1)
     gae_lambda: float = setting(0.90, "GAE lambda: bias (0) against variance (1)", low=0, high=1)
     replay_ratio: float = setting(1.0,
-                                  "times that each rollout step is trained on", above=0, high=100)
+                                  "times each rollout step is trained on", above=0, high=100)
     clip_coef: float = setting(0.2,
                                "PPO clip range: the ratio is limited to 1 ± this", above=0, high=10)
     vf_coef: float = setting(2.0, "weight of the value loss", low=0, high=1000)
@@ -183,54 +184,53 @@ class Train:
     reward_clip: float = setting(0.0, "rewards are clipped to [-this, this]; 0 = off",
                                  low=0, high=1e9)
     norm_adv: bool = setting(True, "normalise advantages over the minibatch")
-    obs_scale: str = setting(AUTO, "factors of the numbers of an observation: the network learns "
-                                   "as if they were multiplied by these; its weights take "
-                                   "observations as they are",
-                             auto="by random play when a run begins: 1 where numbers are small")
+    obs_scale: str = setting(AUTO, "factors of an observation's numbers: the network learns as if "
+                                   "they were multiplied by these; saved weights take raw "
+                                   "observations",
+                             auto="by random play at the start of a run: 1 for small numbers")
     scale_obs: bool = former("train.obs_scale", "true: bytes are divided by 255")
     encoder_scale: float = former("train.obs_scale", "one factor for all numbers; 0: automatic")
-    backend: str = setting(AUTO, "which trainer runs: the native one, or PyTorch's",
+    backend: str = setting(AUTO, "trainer: native or PyTorch",
                            choices=("native", "torch"),
-                           auto="native; torch where policy.torch_class asks for it")
-    device: str = setting(AUTO, "where the network is trained", choices=("cpu", "cuda"),
-                          auto="cuda where a GPU works when it is tried, else cpu; the reason is "
-                               "shown")
-    precision: str = setting("fp32", "number format of the matrix products; bf16 needs the "
-                                     "native trainer, and a GPU (compute capability 8.0) or a CPU "
-                                     "that has it",
+                           auto="native; torch if policy.torch_class is set")
+    device: str = setting(AUTO, "device of the network", choices=("cpu", "cuda"),
+                          auto="cuda if a GPU passes a test, else cpu; the reason is printed")
+    precision: str = setting("fp32", "number format of matrix products; bf16 requires the native "
+                                     "trainer, and a GPU (compute capability 8.0) or a CPU that "
+                                     "supports it",
                              choices=("fp32", "bf16"))
-    async_: bool = setting(False, "learn from a rollout while the next one runs, with weights of "
-                                  "one update ago; needs device cuda and the native trainer")
+    async_: bool = setting(False, "learn from a rollout while the next one runs with weights one "
+                                  "update old; requires device cuda and the native trainer")
     gpus: int = setting(1, "GPUs that share the agents and every minibatch", low=1, high=16)
     processes: int = setting(1, "processes of this machine that share the agents and every "
-                                "minibatch; needs PyTorch. torchrun starts them on several "
+                                "minibatch; requires PyTorch. Use torchrun for several "
                                 "machines", low=1, high=1024)
-    group_timeout: float = setting(60.0, "seconds that one process of a run waits for another "
-                                         "before it counts as hung; one that dies is noticed at "
+    group_timeout: float = setting(60.0, "timeout of communication between processes of a run, in "
+                                         "seconds; a process that dies is detected at "
                                          "once", above=0, high=86400)
 
 
 @dataclass(frozen=True)
 class Eval:
-    """How a policy is measured."""
+    """Evaluation of a policy."""
 
-    episodes: int = setting(100, "episodes of all agents together; each agent plays four at least",
+    episodes: int = setting(100, "total episodes of all agents; each agent plays at least four",
                             low=1, high=10**9)
-    steps: int = setting(1000, "ticks of each env that what comes in 1000 ticks is measured over, "
-                              "where episodes do not end; a first ending is waited for 20 times "
+    steps: int = setting(1000, "if episodes do not end: ticks of each env over which values per "
+                              "1000 ticks are measured; the first episode end is awaited 20 times "
                               "as long",
                          low=1, high=10**9)
     seed: int = setting(1, "seed of the evaluation's environments and actions",
                         low=0, high=MAX_SEED)
-    goal: str = setting("", "what counts as solved, such as score >= 800: something the "
-                            "environment logs")
+    goal: str = setting("", "condition for solved, such as score >= 800: a value of the "
+                            "environment's log")
     idle_action: str = setting("", "the action that does nothing, one number per head",
                                default_doc="all zeros")
 
 
 @dataclass(frozen=True)
 class Check:
-    """What `check` is asked to overlook, and the tests beside it."""
+    """Exceptions for `check`, and the environment's own tests."""
 
     allow: str = setting("", "rule codes to allow, with the reason")
     test: str = setting("", "command that runs the environment's own tests, in its folder, "
@@ -239,29 +239,29 @@ class Check:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What `sweep` searches for, and how. `[sweep.SECTION.KEY]` gives the distribution and the
-    bounds of a setting; without any, a default space is searched."""
+    """The search of `sweep`. `[sweep.SECTION.KEY]` sets the distribution and the bounds of a
+    setting; without any, `sweep` searches a default space."""
 
-    method: str = setting("gp", "the sampler: gp is ours, and protein another name of it",
+    method: str = setting("gp", "the sampler; protein is an alias of gp",
                           choices=("gp", "protein", "tpe", "random"))
-    metric: str = setting("", "what to search for: something the environment logs, or "
-                              "time_to_goal", default_doc="what the goal names, else score")
-    goal: str = setting("maximize", "whether more of the metric is better",
+    metric: str = setting("", "metric to optimize: a value of the environment's log, or "
+                              "time_to_goal", default_doc="the goal's metric, else score")
+    goal: str = setting("maximize", "whether to maximize or minimize the metric",
                         choices=("maximize", "minimize"))
-    cost: str = setting("cpu", "what a trial's cost is counted in: CPU seconds of training, wall "
-                               "seconds, or modelled CPU seconds",
+    cost: str = setting("cpu", "unit of a trial's cost: CPU seconds of training, wall seconds, or "
+                               "modelled CPU seconds",
                         choices=("cpu", "wall", "compute"))
-    max_runs: int = setting(0, "trials to finish; 0 = no limit", low=0, high=10**6)
-    seconds: float = setting(600.0, "seconds for all of the sweep; 0 = no limit",
+    max_runs: int = setting(0, "number of finished trials; 0 = no limit", low=0, high=10**6)
+    seconds: float = setting(600.0, "time limit of the sweep in seconds; 0 = no limit",
                              low=0, high=10**8)
-    workers: int = setting(AUTO, "trials that run at a time, each on one core", low=1, high=1024,
+    workers: int = setting(AUTO, "trials in parallel, each on one core", low=1, high=1024,
                            auto="the cores this process may use, or one a GPU")
     gpus: int = setting(0, "GPUs to train on, one worker each; 0 = none", low=0, high=64)
-    max_suggestion_cost: float = setting(0.0, "cost at which a trial is ended; 0 = no limit",
+    max_suggestion_cost: float = setting(0.0, "cost limit of a trial; 0 = no limit",
                                          low=0, high=10**8)
-    keep: str = setting("front", "whose checkpoints stay: those of the front, or of all trials",
+    keep: str = setting("front", "checkpoints to keep: those of the Pareto front, or of all trials",
                         choices=("front", "all"))
-    only: str = setting("", "settings to search, in place of all: lr, gamma, train.horizon")
+    only: str = setting("", "the only settings to search, such as lr, gamma, train.horizon")
     sweep_only: str = alias("sweep.only", "settings to search")
     name: str = ignored("name of the search")
     metric_distribution: str = ignored("how the metric is scaled")
@@ -339,7 +339,7 @@ class Key:
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words."""
+        """The accepted values, in words."""
         if self.choices:
             words = list(self.choices)
             if self.auto:

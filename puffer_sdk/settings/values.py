@@ -112,7 +112,7 @@ class Config:
                 except ValueError:
                     key = None
                 if key is None or key.status != table.USED:
-                    raise UsageError("saved settings hold one that this version does not know",
+                    raise UsageError("saved settings contain a key that this version does not know",
                                      where=f"[{section}] {name}",
                                      expected=key.expected if key else "a known setting",
                                      actual=show(value))

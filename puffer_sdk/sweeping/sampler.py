@@ -72,7 +72,7 @@ class Trial:
 
 
 class Sampler:
-    """Asks for trials, one at a time or several at once, and learns from what it is told.
+    """Suggests trials, one or several at a time, and learns from reported results.
 
     space       a Space
     seed        of every draw
@@ -127,12 +127,12 @@ class Sampler:
         return trial
 
     def tell(self, trial: Trial, score: float, cost: float = 1.0) -> None:
-        """What a trial reached and what it cost. Raises UsageError for a score that is not finite
-        (see fail), a cost that is not above 0, or a trial that was told before."""
+        """Report a trial's score and cost. Raises UsageError for a score that is not finite (see
+        fail), a cost that is not above 0, or a trial that was already reported."""
         self._expect_running(trial)
         if not math.isfinite(score):
             raise UsageError(f"trial {trial.number} has no finite score", expected="a number",
-                             actual=str(score), hint="a run that broke down: fail(trial)")
+                             actual=str(score), hint="for a failed run: fail(trial)")
         if not (math.isfinite(cost) and cost > 0):
             raise UsageError(f"trial {trial.number} has no cost", expected="a number above 0",
                              actual=str(cost))
@@ -151,9 +151,9 @@ class Sampler:
 
     def _expect_running(self, trial: Trial) -> None:
         if trial.number >= len(self.trials) or self.trials[trial.number] is not trial:
-            raise UsageError(f"trial {trial.number} is not of this sampler")
+            raise UsageError(f"trial {trial.number} belongs to another sampler")
         if trial.state != RUNNING:
-            raise UsageError(f"trial {trial.number} was told before", expected="one result",
+            raise UsageError(f"trial {trial.number} was already reported", expected="one result",
                              actual=f"it is {trial.state}")
 
     # ---- what was found ------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def _full_name(text: str, resolved: Config, spec) -> str | None:
 def _unknown(text: str, place: str) -> UsageError:
     section, _, name = text.partition(".")
     close = key_hints.meant(section, name)
-    return UsageError(f"there is no setting '{text}' to search", where=place,
+    return UsageError(f"there is no setting '{text}'", where=place,
                       expected="[sweep.SECTION.KEY] of a setting",
                       hint=f"did you mean [sweep.{close.full}]?" if close else None)
 
@@ -129,7 +129,7 @@ def _row(name: str, texts: Mapping[str, str], place: str, source) -> dict:
         row.setdefault("distribution", "choice")
     if row.get("distribution") not in DISTRIBUTIONS:
         named = row.get("distribution", "nothing")
-        raise UsageError(f"[sweep.{name}] has no distribution of that name", where=place,
+        raise UsageError(f"[sweep.{name}] has an unknown distribution", where=place,
                          expected="one of " + ", ".join(DISTRIBUTIONS), actual=f"'{named}'",
                          hint=did_you_mean(named, DISTRIBUTIONS))
     if row["distribution"] != "choice":
@@ -153,13 +153,13 @@ def check_bounds(name: str, row: Mapping, place: str | None, resolved: Config) -
     the value that it has."""
     key = table.KEYS.get(name)
     if name.startswith("env.") and name.removeprefix("env.") not in resolved.env:
-        raise UsageError(f"[sweep.{name}] has no value to start from", where=place,
+        raise UsageError(f"[sweep.{name}] has no initial value", where=place,
                          expected="a value under [env], with which the first trial runs",
                          hint=f"--{name.replace('_', '-')} VALUE gives one")
     if key is None or key.type in ("str", "bool") or "choices" in row:
         return
     for word in ("min", "max"):
         if not key.allows(row[word]):
-            raise UsageError(f"[sweep.{name}] {word} is no value of the setting",
+            raise UsageError(f"[sweep.{name}] {word} is not a valid value",
                              where=place or "the default space", expected=key.expected,
                              actual=show(row[word]))

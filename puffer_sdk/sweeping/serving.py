@@ -20,14 +20,14 @@ def serve(place: Path, port: int, host: str = "0.0.0.0", ready: threading.Event 
     try:
         from optuna.storages._grpc.server import make_server
     except ImportError as error:
-        raise UsageError(f"--serve needs a package that is not installed: {error.name}",
+        raise UsageError(f"--serve requires a package that is not installed: {error.name}",
                          hint="pip install 'puffer-sdk[sweep]'") from None
     address = address_of(place)
     try:
         server = make_server(connect(address), host, port)
         server.start()
     except RuntimeError as error:
-        raise RunError("the port cannot be had", where=f"{host}:{port}", detail=str(error),
+        raise RunError("the port is not available", where=f"{host}:{port}", detail=str(error),
                        hint="another --serve PORT") from None
     ui.say(f"serving {shown(address)} at grpc://HOST:{port}; others join with --join "
            f"grpc://HOST:{port}. Ctrl-C ends")

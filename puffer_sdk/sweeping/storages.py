@@ -59,7 +59,7 @@ def connect(address: str):
         return optuna.storages.JournalStorage(JournalFileBackend(address, lock_obj=Lock(address)))
     except ImportError as error:
         missing = error.__cause__ or error
-        raise UsageError("this storage needs a package that is not installed",
+        raise UsageError("this storage requires a package that is not installed",
                          where=shown(address), expected=getattr(missing, "name", None),
                          actual="not installed", hint="pip install 'puffer-sdk[sweep]'") from None
     except UsageError:
@@ -107,17 +107,17 @@ class Guarded:
             except OSError as error:
                 raise RunError("the sweep's journal cannot be written", where=self.address,
                                detail=error.strerror or str(error),
-                               hint="finished trials are kept: free some space, and go on with "
-                                    "--resume") from None
+                               hint="finished trials are stored: free some space, and continue "
+                                    "with --resume") from None
             except Exception as error:
                 ours = isinstance(error, (optuna.exceptions.OptunaError, KeyError))
                 if ours and not isinstance(error, optuna.exceptions.StorageInternalError):
                     raise
                 if "://" not in self.address and type(error) is not RuntimeError:
                     raise _damaged(self.address, error) from None
-                raise RunError("the storage does not answer any more", where=shown(self.address),
+                raise RunError("the storage no longer responds", where=shown(self.address),
                                detail=str(error.__cause__ or error).partition("\n")[0],
-                               hint="finished trials are kept: go on with --resume, or --join "
+                               hint="finished trials are stored: continue with --resume, or --join "
                                     "again") from None
 
         return call

@@ -86,9 +86,9 @@ class Store:
             self.study = self.storage.create_new_study(
                 [direction.MINIMIZE if plan.minimize else direction.MAXIMIZE], self.name)
         except self.optuna.exceptions.DuplicatedStudyError:
-            raise UsageError(f"the storage has a sweep '{self.name}' already",
+            raise UsageError(f"the storage already has a sweep '{self.name}'",
                              where=shown(self.address),
-                             hint="go on with it: --resume or --join; or name another "
+                             hint="continue it with --resume or --join, or name another "
                                   "--runs-dir") from None
         self.note_plan(plan, **facts)
         return self

@@ -80,8 +80,8 @@ class Supervisor:
             if failed:
                 error.hint = f"trial {failed[-1].number} failed: {failed[-1].facts['error']}"
             elif self.plan.seconds:
-                error.hint = f"{self.plan.seconds:g} s are too few for a run; go on with: " \
-                             f"{self.again} --seconds {10 * self.plan.seconds:g}"
+                error.hint = (f"{self.plan.seconds:g} s are too few for a run; continue with: "
+                              f"{self.again} --seconds {10 * self.plan.seconds:g}")
             raise
 
     @property
@@ -98,7 +98,7 @@ class Supervisor:
             write_results(self.place, self.store, self.plan, trials)
         return Interrupted(f"interrupted; {ui.plural(done, 'finished trial')} kept in "
                            f"{paths.shown(self.place)}", status=signals.status,
-                           hint=f"go on with: {self.again}")
+                           hint=f"continue with: {self.again}")
 
     # ---- workers -------------------------------------------------------------------------------
 
@@ -129,13 +129,14 @@ class Supervisor:
         """Once a tick: dead workers, a sign of life, the table."""
         for number, each in enumerate(self.workers):
             if each.poll() == RunError.exit_status:
-                raise RunError("a worker cannot go on", where=self.place, detail=self.last_words(),
+                raise RunError("a worker cannot "
+                               "continue", where=self.place, detail=self.last_words(),
                                hint="finished trials are kept: "
                                     f"puffer-sdk sweep {self.source.name} --resume")
             if each.poll() is not None:
                 self.failures += 1
                 if self.failures > 3 * len(self.workers) + 3:
-                    raise RunError("the workers of the sweep die", where=self.place,
+                    raise RunError("the sweep's workers keep dying", where=self.place,
                                    detail=self.last_words())
                 self.workers.pop(number)
                 self.store.reap()

@@ -1,6 +1,6 @@
 """Search for settings.  environment + a space of settings -> runs/NAME/sweeps/NNNN/
 
-    sweep.ini       what was asked for            best.ini        the settings to copy
+    sweep.ini       what was asked for            best.ini        print the best settings
     journal         all trials (store.py)         front/*.ini     those of each trial on the front
     trials/NNNN/    a run folder for each trial   sweep.html      the page
 
@@ -78,13 +78,13 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
 
     settings    {"sweep.seconds": 300, "train.total_timesteps": 1e6}: those of [sweep] say what to
                 search and how; the others hold in every trial
-    resume      "latest", or a sweep's number or folder: go on with it
+    resume      "latest", or a sweep's number or folder: continue it
     storage     postgresql://... or grpc://HOST:PORT; None: a journal in the sweep's folder
     seeds       unseen seeds for the verdict; 0 for none. None: as before, or 5
     ini         a file of settings and [sweep] over the environment's own ini
     age         seconds that count as spent before this call
     Raises UsageError before anything runs, BuildError, RunError, Interrupted after Ctrl-C: then
-    nothing finished is lost, and resume goes on.
+    finished trials are stored, and resume continues.
     """
     began = time.monotonic() - age
     source = env_source.find(env, ini)
@@ -96,8 +96,8 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
         place = find_sweep(home, resume)
         store, plan = open_sweep(place)
         if ini:
-            raise UsageError("the settings cannot change: the sweep has begun", where="--config",
-                             hint="leave it out: a sweep keeps those that it began with")
+            raise UsageError("settings cannot change after the sweep has started", where="--config",
+                             hint="omit it: a sweep keeps its initial settings")
         prepared = trialing.prepare(source, plan, place / "trials")
         check_same(plan, prepared, place)
         plan = _extended(store, plan, given)
@@ -111,7 +111,7 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
         prepared = prepared.with_sizes()
         plan = read(source, given, prepared.config, prepared.spec, prepared.count_agents())
         if plan.cost == "compute":
-            ui.say("measuring what the parts of training cost ...")
+            ui.say("measuring the cost of each training phase ...")
             plan = replace(plan, weights=calibrate(source, plan))
         place = _make_folder(home)
         address = storage or journal_of(place)
@@ -128,8 +128,8 @@ def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str
     schedule = Schedule(plan, seeds, before=store.facts.get("spent", 0.0), began=began)
     if resume and schedule.closes(store.trials()):
         ui.warn(f"{schedule.spent:.0f} of {plan.seconds:g} seconds were spent before: no time is "
-                "left to search", f"--seconds counts from the beginning: --seconds "
-                f"{math.ceil(plan.seconds + schedule.spent):g} gives it as much again")
+                "left to search", "--seconds includes time spent before: --seconds "
+                f"{math.ceil(plan.seconds + schedule.spent):g} doubles it")
     return Supervisor(source, place, store, schedule, runs_dir=runs_dir, tag=tag, wandb=wandb,
                       tensorboard=tensorboard, show_table=show_table).run()
 
@@ -179,10 +179,10 @@ def check_same(plan: Plan, prepared: Prepared, where: Path | str) -> None:
     """Raises UsageError where this is not the environment that the sweep began with."""
     spec = prepared.spec.hash()
     if plan.spec != spec:
-        raise UsageError("the sweep is of another environment, or of another version of it",
+        raise UsageError("the sweep belongs to another environment or another version of it",
                          where=where, expected=f"fingerprint {plan.spec[:12]}", actual=spec[:12],
-                         hint="scores would not compare: start a new sweep, or bring this "
-                              "machine's files up to date")
+                         hint="scores would not be comparable: start a new sweep, or update this "
+                              "machine's files")
 
 
 def address_of(place: Path) -> str:
@@ -196,7 +196,7 @@ def _extended(store: Store, plan: Plan, given: Mapping[str, object]) -> Plan:
            "sweep.workers": ("workers", int)}
     for name, value in given.items():
         if name not in may:
-            raise UsageError(f"{name} cannot change: the sweep has begun", where="--resume",
+            raise UsageError(f"{name} cannot change after the sweep has started", where="--resume",
                              expected="--seconds, --runs or --workers",
                              hint="start a new sweep")
         field, kind = may[name]

@@ -314,7 +314,7 @@ def _metric(keys: Mapping, resolved: Config, spec) -> tuple[str, bool]:
     minimize = keys["goal"] == "minimize"
     if metric == TIME_TO_GOAL:
         if goal is None:
-            raise UsageError("time_to_goal needs a goal", where="[sweep] metric",
+            raise UsageError("time_to_goal requires a goal", where="[sweep] metric",
                              expected="[eval] goal = score >= 800", actual="no goal",
                              hint="--eval.goal 'score >= 800'")
         return metric, True
@@ -326,7 +326,7 @@ def _metric(keys: Mapping, resolved: Config, spec) -> tuple[str, bool]:
     if known and metric not in known and spec.open_log:
         close = did_you_mean(metric, known)
         if close:
-            ui.warn(f"it is not known before an episode ends whether '{metric}' is logged", close)
+            ui.warn(f"no episode has ended, so it is unknown whether '{metric}' is logged", close)
     elif known and metric not in known:
         raise UsageError(f"the environment does not log '{metric}'", where="[sweep] metric",
                          expected="one of " + ", ".join((*known, TIME_TO_GOAL)),

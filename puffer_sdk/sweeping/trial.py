@@ -116,8 +116,8 @@ class Bench:
             if shutil.disk_usage(self.home).free < FULL:
                 files.rmtree(run.folder, ignore_errors=True)
                 raise RunError("the disk is full", where=self.home, detail=error.message,
-                               hint="finished trials are kept: free some space, and go on with "
-                                    "--resume") from None
+                               hint="finished trials are stored: free some space, and continue "
+                                    "with --resume") from None
             where = f" ({error.where})" if error.where else ""
             outcome = Outcome(FAILED, facts={"error": error.message + where})
         outcome.facts["run"] = str(run.folder)

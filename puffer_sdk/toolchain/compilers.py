@@ -108,7 +108,7 @@ def _find_compiler(named: str, path: str) -> Compiler:
         found = shutil.which(name, path=path)
         if found:
             return _ask_version(os.path.abspath(found), (), origin="PATH holds")
-    raise BuildError("there is no C compiler on this machine",
+    raise BuildError("no C compiler is installed",
                      expected=f"one of {', '.join(COMPILERS)} on PATH, or CC set", actual="none",
                      hint=install_hint("gcc"))
 
@@ -124,10 +124,11 @@ def _split_command(named: str) -> tuple[str, tuple[str, ...]]:
         raise BuildError(f"CC cannot be read: {named}", detail=str(error),
                          hint="close the quotes, or unset CC") from None
     if not words:
-        raise BuildError(f"CC names no program: {named}", hint="unset CC to use cc, gcc or clang")
+        raise BuildError("CC does not name a program: "
+                         f"{named}", hint="unset CC to use cc, gcc or clang")
     program = shutil.which(words[0])
     if program is None:
-        raise BuildError(f"CC names '{words[0]}', which is not there",
+        raise BuildError(f"CC names '{words[0]}', which does not exist",
                          hint=f"unset CC to use cc, gcc or clang, or: {install_hint('gcc')}")
     return os.path.abspath(program), tuple(words[1:])
 
@@ -138,7 +139,7 @@ def _ask_version(program: str, args: tuple[str, ...], *, origin: str) -> Compile
         done = subprocess.run([program, *args, "--version"], capture_output=True, check=False,
                               timeout=20, stdin=subprocess.DEVNULL, env=_environment())
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"{origin} '{shown}', which does not run", detail=str(error),
+        raise BuildError(f"{origin} '{shown}', which cannot run", detail=str(error),
                          hint=install_hint("gcc")) from None
     text = (done.stdout + done.stderr).decode(errors="replace").strip()
     if done.returncode:
@@ -230,7 +231,7 @@ class _Running:
                                           stderr=subprocess.STDOUT, env=_environment(env),
                                           start_new_session=True)
         except OSError as error:
-            raise BuildError(f"'{words[0]}' does not run", detail=str(error),
+            raise BuildError(f"cannot run '{words[0]}'", detail=str(error),
                              hint=install_hint("gcc")) from None
         self.deadline = time.monotonic() + timeout
         _limit_orphan(self.child.pid, int(timeout) + 10)
@@ -255,7 +256,7 @@ class _Running:
         except subprocess.TimeoutExpired:
             raise BuildError(f"compiling {what} took more than {self.timeout:g} seconds",
                              where=source, detail=shlex.join(self.words),
-                             hint="look for a macro or a table that expands without end"
+                             hint="look for a macro or a table that expands endlessly"
                              ) from None
         text = _ESCAPES.sub("", self.raw.decode(errors="replace"))
         if self.child.returncode:

@@ -310,7 +310,7 @@ def _await_answer(asking: subprocess.Popen) -> bytes:
     except subprocess.TimeoutExpired:
         if not list_gpus():
             raise
-    ui.say(f"the NVIDIA driver has not answered for {SECONDS} seconds, and this machine lists a "
+    ui.say(f"the NVIDIA driver did not respond for {SECONDS} seconds, and this machine lists a "
            f"GPU: waiting up to {PATIENCE} more ...")
     try:
         return asking.communicate(timeout=PATIENCE)[0]

@@ -179,7 +179,7 @@ def require_gpus(count: int) -> None:
     if is_emulated():
         said = os.environ.get("PUFFER_CUDA_EMULATED_GPUS") or "1"
         if not said.isdecimal() or int(said) < 1:
-            raise UsageError("PUFFER_CUDA_EMULATED_GPUS says how many GPUs are imitated",
+            raise UsageError("PUFFER_CUDA_EMULATED_GPUS must be the number of emulated GPUs",
                              where="PUFFER_CUDA_EMULATED_GPUS", expected="1 or more",
                              actual=f"'{said}'", hint="unset it: there is 1")
         there = int(said)
@@ -189,7 +189,7 @@ def require_gpus(count: int) -> None:
         hint = "look at CUDA_VISIBLE_DEVICES, or lower train.gpus"
     if count > there:
         verb = "is" if there == 1 else "are"
-        raise UsageError(f"train.gpus asks for {count} GPUs, and there {verb} {there}",
+        raise UsageError(f"train.gpus requires {count} GPUs, and there {verb} {there}",
                          where="train.gpus", expected=f"at most {there}", actual=count, hint=hint)
 
 
@@ -205,7 +205,7 @@ def is_emulated() -> bool:
     """True if PUFFER_CUDA asks for an imitated GPU."""
     asked = os.environ.get("PUFFER_CUDA", "")
     if asked not in ("", "emulated"):
-        raise UsageError("PUFFER_CUDA has a value that means nothing", where="PUFFER_CUDA",
+        raise UsageError("PUFFER_CUDA has an invalid value", where="PUFFER_CUDA",
                          expected="emulated, or nothing", actual=f"'{asked}'", hint="unset it")
     return asked == "emulated"
 

@@ -68,10 +68,10 @@ def find() -> Nvrtc:
         given, major = os.environ.get("PUFFER_NVRTC"), _majors()[0]
         get = library_hint(find_driver(), "NVRTC", "nvidia-cuda-nvrtc", major)
         raise BuildError("environments cannot be compiled for a GPU: "
-                         + ("PUFFER_NVRTC names no library that is there" if given else
+                         + ("PUFFER_NVRTC names a library that does not exist" if given else
                             f"no NVRTC ({NAME}.{major})"),
                          hint="correct it, or unset it" if given else
-                         f"{get}; or leave environments on the CPU: --vec.device cpu")
+                         f"{get}; or run environments on the CPU: --vec.device cpu")
     return _open(path)
 
 
@@ -84,7 +84,7 @@ def _open(path: Path) -> Nvrtc:
         major, minor = ctypes.c_int(), ctypes.c_int()
         library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     except (OSError, AttributeError) as error:
-        raise RunError("NVRTC does not open", where=path, detail=str(error),
+        raise RunError("cannot load NVRTC", where=path, detail=str(error),
                        hint=f"{INSTALL}, or point PUFFER_NVRTC at another") from None
     return Nvrtc(path, (major.value, minor.value), library)
 

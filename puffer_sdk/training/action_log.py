@@ -165,7 +165,7 @@ def _shift(size: int) -> int:
 
 
 class Restarts:
-    """When the envs start anew: settings and logs alone decide, never the clock.
+    """When the envs restart: only settings and logs decide, never the clock.
 
     After EPISODES episodes of the mean length that was logged, and LEAST_TICKS at least; or when
     the journal is full. So long episodes end between two starts.
@@ -195,7 +195,7 @@ class Restarts:
         return (self.epochs + 1) * self.epoch_bytes > MOST_BYTES
 
     def due(self, episodes: int = EPISODES, least: int = LEAST_TICKS) -> bool:
-        """Whether the envs are to start anew now."""
+        """Whether the envs restart now."""
         if self.full:
             return True
         if not self.entries or self.ticks < least:
@@ -204,7 +204,7 @@ class Restarts:
         return not mean * episodes > self.ticks
 
     def due_after(self, *, recorded: bool, kept: bool) -> bool:
-        """Whether the envs start anew after this epoch. Where no actions are recorded, a resumed
+        """Whether the envs restart after this epoch. Where no actions are recorded, a resumed
         run must begin at such an epoch, so most checkpoints that are kept are one.
 
         kept    whether this epoch's checkpoint is

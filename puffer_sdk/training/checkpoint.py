@@ -86,7 +86,7 @@ class Checkpoint:
 
     @property
     def evaluation(self) -> dict | None:
-        """What the run's evaluation says of these weights; None where nobody measured them."""
+        """The run's evaluation of these weights; None if not measured."""
         return self.facts.get("evaluation")
 
 
@@ -123,7 +123,7 @@ def checksum(tensors: Mapping[str, np.ndarray]) -> str:
 
 
 def sweep(folder: Path) -> None:
-    """Remove files that a killed writer left half. Call it only when nobody writes there."""
+    """Remove partial files of a killed writer. Call it only when no process writes there."""
     for path in folder.glob(".*.safetensors.*"):
         with contextlib.suppress(OSError):
             files.remove(path)
@@ -135,7 +135,7 @@ def missing(path: Path) -> UsageError:
         "a link that leads nowhere" if path.is_symlink() else None
     return UsageError("there is no such checkpoint", where=path,
                       expected="a .safetensors file" if found else None, actual=found,
-                      hint="puffer-sdk runs lists what there is")
+                      hint="puffer-sdk runs lists all runs")
 
 
 def load(path: Path) -> Checkpoint:
@@ -157,12 +157,12 @@ def load(path: Path) -> Checkpoint:
         raise
     other = [name for name, value in tensors.items() if value.dtype.kind != "f"]
     if other:
-        raise UsageError(f"the checkpoint's tensor '{other[0]}' holds no floating-point numbers",
+        raise UsageError(f"the checkpoint's tensor '{other[0]}' is not floating-point",
                          where=path, expected="float32", actual=tensors[other[0]].dtype,
-                         hint="it was changed since puffer-sdk wrote it: take another one")
+                         hint="it was changed after puffer-sdk wrote it: choose another one")
     bad = [name for name, value in tensors.items() if not np.isfinite(value).all()]
     if bad:
-        raise RunError(f"the checkpoint holds non-finite numbers in {bad[0]}", where=path,
+        raise RunError(f"the checkpoint has non-finite numbers in {bad[0]}", where=path,
                        hint="take an earlier one from the same folder")
     if trust.equal(metadata.get("mac"), trust.mac("checkpoint", path, metadata["puffer"])):
         torch_class.name(facts["config"].get("policy", {}).get("torch_class"), None)
@@ -281,7 +281,7 @@ def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float])
 
 
 def other_name(checkpoint: Checkpoint | None, name: str) -> str | None:
-    """What to say of a checkpoint that fits, if its environment had another name then."""
+    """The note for a matching checkpoint whose environment had another name."""
     theirs = checkpoint.facts["env"].get("name") if checkpoint else name
     return None if theirs == name else (
         f"the policy was trained as {theirs}: its sizes are those of {name}, so it is used")
@@ -299,5 +299,5 @@ def _settings_hint(checkpoint: Checkpoint, settings: Mapping[str, float]) -> str
     other = [f"--env.{key.replace('_', '-')} {show(value)}" for key, value in trained.items()
              if settings.get(key) != value]
     if not other:
-        return "the environment has changed since: train anew"
+        return "the environment has changed since: train again"
     return f"it was trained with {' '.join(other)}"

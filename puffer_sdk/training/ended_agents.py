@@ -53,5 +53,5 @@ def what_is_cut(lacking: int, agents: int, restarts: Restarts, *, least: bool) -
         return ""
     whose = "no episode has ended" if lacking in (0, agents) else \
         f"{'at least ' * least}{lacking:,} of {agents:,} agents have ended no episode"
-    return (f"{whose} in {restarts.ticks:,} ticks; the environments start anew, and these episodes "
+    return (f"{whose} in {restarts.ticks:,} ticks; the environments restart, and these episodes "
             "are cut")

@@ -30,15 +30,15 @@ def find_model(home: Path, which: str | Path) -> Path:
     elif path.suffix == ".safetensors" or (len(path.parts) > 1 and not path.exists()):
         raise checkpoint.missing(path)
     elif len(path.parts) > 1 and path.is_dir() and not (path / "run.json").is_file():
-        raise UsageError("this folder is no run", where=path,
+        raise UsageError("this folder is not a run", where=path,
                          expected="runs/NAME/NNNN, or a .safetensors file",
-                         hint="puffer-sdk runs lists what there is")
+                         hint="puffer-sdk runs lists all runs")
     else:
         run = runs.find_run(home, str(which))
     found = run.checkpoints()
     if not found:
         raise UsageError("this run has no checkpoint", where=run.folder,
-                         hint="puffer-sdk runs lists what there is")
+                         hint="puffer-sdk runs lists all runs")
     return run.best_path if which != "latest" and has_best(run) else found[-1]
 
 

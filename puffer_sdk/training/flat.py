@@ -39,7 +39,7 @@ def as_checkpoint(found: Path, source, settings: Mapping[str, object] | None) ->
     if found.suffix != SUFFIX:
         return found
     if not source.in_c:
-        raise UsageError("PufferLib's weights are for environments in C", where=found,
+        raise UsageError("PufferLib's weights support only C environments", where=found,
                          expected="a .safetensors file", actual=found.name)
     prepared = source.prepare(settings)
     about = child_process.run("puffer_sdk.env.job:describe_work", prepared.job(job.EnvJob),

@@ -40,7 +40,7 @@ def is_locked(run: Run) -> bool:
 
 def still_running(run: Run) -> UsageError:
     info = run.info
-    return UsageError("this run is still going on", where=run.folder,
+    return UsageError("this run is still in progress", where=run.folder,
                       expected="a run that has ended",
                       actual=f"process {info.get('pid')} on {info.get('host')}",
                       hint="stop it first, or start a new run without --resume")

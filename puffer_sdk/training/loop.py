@@ -75,7 +75,7 @@ class Trainer:
     def update(self) -> dict[str, float]:
         """Learn from the rollout. Returns losses and rates, by the names of metrics.jsonl."""
         if not self._rolled_out:
-            raise UsageError("there is no rollout to learn from", hint="roll out first: rollout()")
+            raise UsageError("there is no rollout to train on", hint="roll out first: rollout()")
         began = time.perf_counter()
         self.metrics = self._trainer.update()
         self._seconds += time.perf_counter() - began
@@ -159,7 +159,7 @@ def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None, ranks:
         own = {"vec.total_agents": agents, "vec.num_buffers": vec.num_buffers}
         for name, value in asked.items():
             if name.startswith("env.") or name in own:
-                raise UsageError(f"{name} cannot change: these envs exist already", where=name,
+                raise UsageError(f"{name} cannot change after the envs are created", where=name,
                                  expected="settings of the training", actual=value,
                                  hint="pass it to puffer_sdk.make")
         asked.update(own)

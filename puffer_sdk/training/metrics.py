@@ -22,7 +22,7 @@ def require(**wanted: bool) -> None:
     """Raises UsageError if a requested sink is not installed: before anything runs."""
     for name, module in EXTRAS.items():
         if wanted.get(name) and find_spec(module) is None:
-            raise UsageError(f"--{name} needs a package that is not installed",
+            raise UsageError(f"--{name} requires a package that is not installed",
                              expected=module, actual="not installed",
                              hint=f"pip install 'puffer-sdk[{name}]'")
 

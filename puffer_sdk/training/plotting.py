@@ -170,7 +170,7 @@ def save(metric: str, found: Sequence[Curve], output: Path) -> Path:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError("a picture of curves needs matplotlib, and it is not installed",
+        raise UsageError("plotting to a file requires matplotlib, which is not installed",
                          where=output, hint="pip install 'puffer-sdk[plot]'; without -o the "
                                             "curves are drawn in the terminal") from None
     figure = Figure(figsize=SIZE, dpi=100, layout="constrained")

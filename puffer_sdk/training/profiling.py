@@ -110,7 +110,7 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, ini: Path
         raise UsageError("profile looks into the native trainer",
                          where=resolved.origin.get("train.backend"),
                          expected="train.backend = native", actual=resolved.train.backend,
-                         hint="leave out what asks for PyTorch: its own profiler sees more of it")
+                         hint="omit --train.backend torch; use PyTorch's own profiler for it")
     resolved = backends.require(resolved, prepared.folder, verbose=verbose)
     job = prepared.job(ProfileJob, config=resolved, seconds=seconds, place=place)
     leads = place is None or place.rank == 0

@@ -130,11 +130,11 @@ class Joint:
         other = [rank for rank, value in enumerate(checksums) if value != checksums[0]]
         if other:
             names = ", ".join(f"rank {rank} on {self.group.hosts[rank]}" for rank in other)
-            raise RunError(f"the weights of {names} have parted from those of rank 0 on "
+            raise RunError(f"weights of {names} differ from rank 0 on "
                            f"{self.group.hosts[0]}", where="after an epoch",
                            expected="the same bytes on every rank", actual="others",
-                           hint="a machine that computes wrong numbers, or another processor; the "
-                                "last checkpoint is good")
+                           hint="faulty hardware, or another processor; the last checkpoint is "
+                                "good")
 
     def record(self, journal: Journal, actions: np.ndarray) -> None:
         """Append the actions (N, T, K) of all ranks, on rank 0."""

@@ -1,4 +1,4 @@
-"""Which run goes on, and from where.  --resume RUN, or a restarted group -> Past"""
+"""Which run to resume, and from which checkpoint.  --resume RUN, or a restarted group -> Past"""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def find_resumable(home: Path, which: str) -> Past:
     if not found:
         other = runs.latest_run(home, with_checkpoint=True)
         raise UsageError("this run has no checkpoint to resume from", where=run.folder,
-                         hint="start anew without --resume"
+                         hint="start a new run without --resume"
                          + (f", or take the newest that has one: --resume {other.number}"
                             if other else ""))
     with suppress(FileNotFoundError):       # said where the settings are read
@@ -49,7 +49,7 @@ def find_resumable(home: Path, which: str) -> Past:
         except PufferError as error:
             ui.warn(f"skipping {path.name}: {error.message}")
     raise UsageError("none of this run's checkpoints can be read", where=run.folder,
-                     hint="start anew without --resume")
+                     hint="start a new run without --resume")
 
 
 def prepare_past(source: CompiledSource | PythonSource, past: Past,
@@ -81,6 +81,6 @@ def find_restarted(home: Path, place: Place | None) -> runs.Run | None:
     for run in reversed(runs.list_runs(home)):
         if (run.info.get("group") or {}).get("id") == place.group_id:
             return run
-    ui.warn(f"the group was started again, and its run is not in {home}: it starts anew",
-            "where rank 0 may come back on another machine, put runs on a disk of all: --runs-dir")
+    ui.warn(f"the group was restarted, and its run is not in {home}: starting a new run",
+            "if rank 0 may restart on another machine, put runs on a shared disk: --runs-dir")
     return None

@@ -17,7 +17,7 @@ from ..settings.table import AUTO
 LOSSES = ("policy", "value", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
 SCALE_HINT = "lower train.learning_rate, or scale rewards and observations"
 BAD_HINT = f"{SCALE_HINT}; the last checkpoint is good"
-ENV_HINT = "the environment wrote it; `puffer-sdk check` finds where"
+ENV_HINT = "the environment wrote it; `puffer-sdk check` finds the line"
 MASK_HINT = "leave at least one action legal, e.g. 'do nothing'"
 
 
@@ -58,11 +58,11 @@ def check_sizes(vec, train) -> None:
     batch = vec.num_agents * horizon
     if minibatch < horizon or minibatch % horizon:
         near = max(1, round(minibatch / horizon)) * horizon
-        raise UsageError("train.minibatch_size does not hold whole segments",
+        raise UsageError("train.minibatch_size is not a multiple of the horizon",
                          expected=f"a multiple of train.horizon ({horizon})", actual=minibatch,
                          hint=f"use --train.minibatch-size {near}")
     if minibatch > batch:
-        raise UsageError("train.minibatch_size is more than one rollout",
+        raise UsageError("train.minibatch_size is larger than one rollout",
                          expected=f"at most {vec.num_agents} agents * horizon {horizon} = {batch}",
                          actual=minibatch, hint=f"use --train.minibatch-size {batch}, or more "
                          "vec.total_agents")
@@ -103,7 +103,7 @@ def check_tensors(shapes: Mapping[str, Sequence[int]], tensors: Mapping[str, np.
             raise UsageError(f"the checkpoint has no tensor '{name}'",
                              hint=did_you_mean(name, tensors))
         if tuple(tensors[name].shape) != tuple(shape):
-            raise UsageError(f"the checkpoint's tensor '{name}' has another size",
+            raise UsageError(f"the checkpoint's tensor '{name}' has the wrong size",
                              expected=tuple(shape), actual=tuple(tensors[name].shape),
                              hint="it belongs to another environment or other [policy] settings")
 

@@ -78,7 +78,7 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     settings    {"train.learning_rate": 0.01, "env.size": 9}: over the ini's values
     ini         a file of settings over the environment's own ini; over what the run saved, with
                 resume
-    resume      "latest", or a run's number or folder: go on from its last good checkpoint
+    resume      "latest", or a run's number or folder: continue from its last good checkpoint
     model       start a new run from these weights: "latest", "best", a run's number or folder, or a
                 checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
@@ -107,7 +107,7 @@ def _train(env, settings: dict[str, object], *, tag: str | None, resume: str | N
            ) -> TrainResult | int | None:
     """As `train`; of so many agents as the settings say."""
     if tag and not tag.isprintable():
-        raise UsageError("the tag holds something that does not print", where="--tag",
+        raise UsageError("the tag contains unprintable characters", where="--tag",
                          expected="one line of text", actual=repr(tag))
     source = env_source.find(env, ini)
     home = source.runs_dir(runs_dir)
@@ -120,7 +120,7 @@ def _train(env, settings: dict[str, object], *, tag: str | None, resume: str | N
             if not run or run.checkpoints() else None
     if model and resume:
         raise UsageError("--resume and --load-model-path cannot be combined", where="command line",
-                         hint="--resume goes on with a run; --load-model-path starts a new one")
+                         hint="--resume continues a run; --load-model-path starts a new one")
     start = find_model(home, model) if model and leads and not past else None
     wanted = {"wandb": wandb, "tensorboard": tensorboard}
     sinks.require(**wanted)
@@ -149,7 +149,7 @@ def _train(env, settings: dict[str, object], *, tag: str | None, resume: str | N
     met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
     if met and resolved.train.stop_at_goal:
         ui.say(f"the goal {met['goal']} was confirmed after {met['step']:,} steps: this run is "
-               "over; --train.stop-at-goal 0 goes on")
+               "over; --train.stop-at-goal 0 continues")
     prepared.write_config_header()
     with child_process.Signals() as signals:
         job = functools.partial(
@@ -246,11 +246,11 @@ class _Parent:
         """Says what observations are multiplied by, where that was chosen automatically."""
         value, origin = self.config.train.obs_scale, self.config.origin[OBS_SCALE]
         if origin.startswith("auto: ") and value != "1":
-            ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; "
-                   "train.obs_scale 1 leaves them as they are")
+            ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; train.obs_scale 1 "
+                   "disables it")
 
     def group_facts(self, hosts: Sequence[str]) -> dict | None:
-        """What run.json says about the processes that share the run."""
+        """The processes that share the run, as in run.json."""
         place = self.job.place
         return place and {"id": place.group_id, "size": place.size, "hosts": list(hosts)}
 
@@ -279,7 +279,7 @@ class _Parent:
                    and not math.isfinite(value)]
             if bad:
                 ui.warn_once(f"the environment logs {payload[bad[0]]} as {bad[0][4:]}: its means, "
-                             "and the goal, say nothing", "puffer-sdk check finds where")
+                             "and the goal, say nothing", "puffer-sdk check finds the line")
             self.sinks.log(payload)
             if "sps" in payload:        # else it is an evaluation alone
                 self.board.update(payload)
@@ -298,7 +298,7 @@ class _Parent:
             self.board.tick()
 
     def leave_gpu(self, reason: str) -> None:
-        """The child goes on on the CPU."""
+        """The child continues on the CPU."""
         self.config = backends.on_cpu(self.config, reason)
         gpu_kept.warn_of_failure(reason)
         if self.ready or not self.past:
@@ -312,10 +312,10 @@ class _Parent:
             return Interrupted(f"{why}interrupted; nothing was saved yet", status=error.exit_status)
         return Interrupted(f"{why}interrupted at step {int(self.saved.stem):,}; "
                            f"saved {paths.shown(self.saved)}", status=error.exit_status,
-                           hint=f"go on with: {self.again}")
+                           hint=f"continue with: {self.again}")
 
     def close_folder(self, status: str) -> None:
-        """Record how the run ended, and remove what the child left half written."""
+        """Record how the run ended, and remove partial files of the child."""
         if not self.ready and self.past:
             return
         checkpoint.sweep(self.run.checkpoints_path)

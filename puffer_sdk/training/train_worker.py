@@ -1,8 +1,8 @@
 """Training in a child process.  job -> checkpoints, and events for the parent: metrics, goal
 
-The envs restart at epochs that settings and logs alone decide (action_log.py). A checkpoint in
-between holds the learner, the recurrent state, and how many of the recorded actions belong to it. A
-resumed run repeats these: it ends with the same bytes as a run that was never stopped.
+The envs restart at epochs that only settings and logs decide (action_log.py). A checkpoint in
+between holds the learner, the agents' state, and the number of recorded actions. A resumed run
+repeats these in envs of the same seeds and continues: it ends with the same bytes.
 
 Several processes can share the run (rank_sync.py): each plays and learns its part, rank 0 writes.
 """
@@ -142,7 +142,7 @@ class _Worker:
         if replay is None:
             self.evaluations.begin()
             if not past.facts.get("started", True):
-                self.link.emit("note", text=f"the environments start anew: {UNRECORDED}")
+                self.link.emit("note", text=f"the environments restart: {UNRECORDED}")
             return
         problem = UNRECORDED
         if self.trainer.repeatable:
@@ -156,7 +156,7 @@ class _Worker:
                 self.trainer.resume_mid_episode(
                     self.vec, self.joint.part(past.tensors, self.vec.num_agents))
             return
-        self.link.emit("note", text=f"the environments start anew: {problem}")
+        self.link.emit("note", text=f"the environments restart: {problem}")
         self.endings.begin()
         self.evaluations.begin()
         self.journal.restart()
@@ -392,7 +392,7 @@ class _Worker:
         done["cpu"] = self.cpu() - self.cpu_began
         if self.group.size > 1 and self.stopping:
             rank = self.epoch.stop
-            done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was told to end"
+            done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was stopped"
         return done
 
     def cpu(self) -> float:

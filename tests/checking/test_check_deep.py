@@ -12,7 +12,7 @@ from helpers.check_fixtures import QUICK, specimen
 
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.collect.c import deep
-from puffer_sdk.checking.collect.c.driver import Frame
+from puffer_sdk.checking.collect.c.frames import Frame
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.cli import main
 

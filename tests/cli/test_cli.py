@@ -78,8 +78,8 @@ def test_without_a_command_the_page_of_help_is_shown():
     ("runs compare 1 latest dock", "puffer-sdk runs compare dock/1 dock/latest"),
     ("runs compare 1 2 3", "puffer-sdk runs compare my_env/3 my_env/7"),
     ("clean --all --dry-run",
-     "name an environment, or clean only the cache: puffer-sdk clean --cache"),
-    ("clean --dry-run", "name an environment, or make one: puffer-sdk new my_env"),
+     "name an environment, or delete only the cache: puffer-sdk clean --cache"),
+    ("clean --dry-run", "name an environment, or create one: puffer-sdk new my_env"),
     # words of other tools
     *((word, f"did you mean 'puffer-sdk {meant}'?") for word, meant in MEANT.items()),
     ("train --lr 0.1", "did you mean --train.learning-rate?"),

@@ -56,7 +56,7 @@ def test_config_shows_which_file_gave_what(marathon, capsys):
         "gamma": "over.ini:2", "seed": "marathon.ini:3", "horizon": "command line"}
     assert cli.main(words) == 0
     head, *shown = capsys.readouterr().out.splitlines()[:3]
-    assert head == "files, each over those before it"
+    assert head == "files, each overriding those before it"
     assert shown == ["  marathon/marathon.ini", "  over.ini"]
 
 

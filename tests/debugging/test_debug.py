@@ -275,7 +275,7 @@ def test_the_first_error_of_the_last_check_is_taken(broken, tmp_path, capsys):
     assert cli.main(["debug", str(copy), "--batch"]) == 1
     printed = capsys.readouterr()
     assert f"repro  {taken}, of the first error" in printed.err
-    assert "repro_PUF312.c, repro_PUF503.c; take one with --repro FILE" in printed.err
+    assert "repro_PUF312.c, repro_PUF503.c; choose one with --repro FILE" in printed.err
     assert "PUF202" in printed.out
 
 

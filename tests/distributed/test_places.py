@@ -106,7 +106,7 @@ def test_the_best_path_is_one_that_all_have():
                                          "rank 2 (b)"),
     ({"layout of the environment": "t"}, "layout of the environment is s on ranks 0, 1 (a)")])
 def test_ranks_that_differ_are_named(other, text):
-    with pytest.raises(UsageError, match="differ, and cannot share") as caught:
+    with pytest.raises(UsageError, match="different versions or settings") as caught:
         agreeing.agree([facts(), facts(), facts(**other)], HOSTS, resolved())
     assert text in caught.value.detail and "rank 2 (b)" in caught.value.detail
 

@@ -136,7 +136,7 @@ def test_a_run_keeps_what_random_play_found(field, tmp_path, capsys):
     found = f"{2.0**-8} x 1, 1 x 1, {2.0**-6} x 9"
     said = " ".join(capsys.readouterr().err.split())
     assert "observations are scaled: random play meets OBS_X of about 449 (times 1/256), " \
-        "OBS_VIEW of about 93 (times 1/64); train.obs_scale 1 leaves them" in said
+        "OBS_VIEW of about 93 (times 1/64); train.obs_scale 1 disables it" in said
     ini = (run.folder / "config.ini").read_text()
     assert f"obs_scale = {found}\n" in ini and "# auto: random play meets OBS_X" in ini
     past = checkpoint.load(run.checkpoint)

@@ -116,7 +116,7 @@ def test_the_limit_is_named_and_an_option_raises_it(probe, monkeypatch):
 
 @pytest.mark.parametrize("said", ["", "x", "0", "-1", "1,0", "1,x", "1,2,3", "1e9", "9999999"])
 def test_a_limit_that_is_none(said):
-    with pytest.raises(UsageError, match="limit of reading"):
+    with pytest.raises(UsageError, match="invalid --read-limit"):
         limited.parse(said)
 
 

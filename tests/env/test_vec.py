@@ -423,13 +423,13 @@ def test_assigning_actions_fills_the_buffer(probe, target):
         envs.actions = [1, 2, 0]                    # one head: (N,) will do
         envs.step()
         assert envs.actions is buffer and envs.observations[:, 1].tolist() == [1, 2, 0]
-        with pytest.raises(UsageError, match="another shape"):
+        with pytest.raises(UsageError, match="wrong shape"):
             envs.actions = np.zeros(2)
         with pytest.raises(AttributeError):
             envs.observations = np.zeros((3, 2))
         assert repr(envs) == "<VecEnv probe: 3 agents, 2 float32 observations, actions 3>"
     assert repr(envs).endswith(", closed>")
-    with puffer_sdk.make(target) as envs, pytest.raises(UsageError, match="another shape"):
+    with puffer_sdk.make(target) as envs, pytest.raises(UsageError, match="wrong shape"):
         envs.actions = np.zeros(8)
 
 
@@ -555,7 +555,7 @@ def test_spaces_need_gymnasium(squared, monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with puffer_sdk.make(squared, num_envs=1) as envs:
         for name in ("observation_space", "single_action_space"):
-            with pytest.raises(UsageError, match="Gymnasium, and it is not installed") as caught:
+            with pytest.raises(UsageError, match="requires Gymnasium, which is not") as caught:
                 getattr(envs, name)
             assert "pip install 'puffer-sdk[gymnasium]'" in caught.value.hint
 

@@ -235,7 +235,7 @@ def test_a_shorter_film_leaves_no_frames_of_the_one_before(tmp_path):
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("x")
-    with pytest.raises(UsageError, match="holds other files") as caught:
+    with pytest.raises(UsageError, match="contains other files") as caught:
         writers.PngWriter(tmp_path)
     assert caught.value.actual == "thesis.txt"
     with writers.PngWriter(tmp_path, force=True) as writer:
@@ -262,7 +262,7 @@ def test_what_fails_leaves_nothing_and_spares_what_was_there(make, tmp_path):
 
 @pytest.mark.parametrize("make", [writers.GifWriter, writers.Mp4Writer, writers.PngWriter])
 def test_a_place_that_cannot_be_is_named(make, tmp_path):
-    with pytest.raises(UsageError, match="no such folder"):
+    with pytest.raises(UsageError, match="output folder does not exist"):
         make(tmp_path / "nowhere" / "out", 10)
 
 
@@ -289,7 +289,7 @@ def test_a_film_that_was_cut_off_is_no_film(tmp_path):
 @pytest.mark.parametrize("write", [writers.write_gif, writers.write_mp4])
 def test_no_device_and_no_link_is_renamed_over(write, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="needs the name of a file"):
+    with pytest.raises(UsageError, match="must be a file name"):
         write(tmp_path / "pipe", game(1), fps=5)
     (tmp_path / "link").symlink_to("real")
     write(tmp_path / "link", game(1), fps=5)

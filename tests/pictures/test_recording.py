@@ -403,14 +403,15 @@ def test_ctrl_c_leaves_nothing(drawing, start, tmp_path):
 @pytest.mark.parametrize(("options", "text"), [
     ({"env_index": 32}, "the evaluation has no env 32"),
     ({"grid": (4, 9)}, "the evaluation has no envs 0 to 35"),
-    ({"grid": (0, 5)}, "--grid is out of range"), ({"grid": "4 by 4"}, "--grid is not understood"),
+    ({"grid": (0, 5)}, "--grid is out of range"), ({"grid": "4 by 4"}, "--grid is invalid"),
     ({"episodes": 0}, "--record-episodes is too small"), ({"ticks": 0}, "--ticks is too small"),
     ({"fps": 0.0}, "--fps is out of range"), ({"fps": math.nan}, "--fps is out of range"),
     ({"env_index": -1}, "--env-index is too small"), ({"width": 2}, "--width is too small"),
     ({"width": 99999}, "--width is too large"),
     ({"beside": "random"}, "already shows random play"), ({"gif": None}, "needs a file"),
-    ({"gif": "no/such/a.gif"}, "no such folder"), ({"frames": "full"}, "holds other files"),
-    ({"mp4": "full"}, "needs the name of a file"), ({"mp4": "a.gif"}, "are the same file"),
+    ({"gif": "no/such/a.gif"}, "output folder does not exist"),
+    ({"frames": "full"}, "contains other files"),
+    ({"mp4": "full"}, "must be a file name"), ({"mp4": "a.gif"}, "are the same file"),
     ({"gif": "a.png"}, "the GIF has the suffix of another format"),
     ({"mp4": "b.gif"}, "the film has the suffix of another format")])
 def test_what_is_refused(options, text, drawing, tmp_path, monkeypatch):
@@ -425,14 +426,14 @@ def test_what_is_refused(options, text, drawing, tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_is_refused_before_anything_is_played(drawing, capsys, monkeypatch):
     monkeypatch.setattr(child_process, "run", lambda *_, **__: pytest.fail("it was played"))
     status = main(["eval", str(drawing), "--baselines", "--gif", "/no/such/folder/a.gif"])
-    assert status == 2 and "no such folder" in capsys.readouterr().err
+    assert status == 2 and "output folder does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (["--episodes", "300"], ["--episodes, now --record-episodes, is the number of episodes",
+    (["--episodes", "300"], ["--episodes, now --record-episodes, sets the number of recorded",
                              "--gif out.gif", "--eval.episodes 300 sets"]),
     (["--record-episodes", "7"], ["--eval.episodes 7 sets"]),
-    (["--ticks", "50"], ["--ticks is the number of ticks", "--eval.steps 50 sets"]),
+    (["--ticks", "50"], ["--ticks sets the number of recorded ticks", "--eval.steps 50 sets"]),
     (["--gif", "a.gif", "--episodes", "2", "--record-episodes", "2"], ["expected one of them"])])
 def test_what_an_option_is_for_is_said_before_anything_is_played(options, words, drawing, capsys,
                                                                  monkeypatch):
@@ -471,7 +472,7 @@ def test_the_command(drawing, trained, cli, tmp_path):
 
 def test_a_film_that_ends_in_an_episode_says_so(drawing, cli):
     long = ["eval", drawing, "--baselines", "--gif", "a.gif", "--env.length", 50, "--env.fps", 1]
-    assert "ends after 30 ticks, in the middle of an episode of random play" in cli(*long).stderr
+    assert "ends after 30 ticks, within an episode of random play" in cli(*long).stderr
     assert "middle" not in cli(*long, "--ticks", 20).stderr
 
 

@@ -217,8 +217,8 @@ def test_an_env_that_dies_while_drawing_is_named(display, start, folder):
 
 
 @pytest.mark.parametrize(("env", "status", "said"), [
-    ({}, 2, "there is no display to open a window on"),
-    ({"DISPLAY": ":98765"}, 4, "the display does not open")])
+    ({}, 2, "there is no display"),
+    ({"DISPLAY": ":98765"}, 4, "cannot open the display")])
 def test_without_a_display_it_says_so(env, status, said, folder):
     import os
 

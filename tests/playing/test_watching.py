@@ -23,4 +23,4 @@ def test_gymnasium_draws_while_dice_play(display, start, cli, tmp_path):
     refused = cli("play", f"{SPECIMENS}/python_envs/games.py:Guess", env=display.env)
     assert refused.returncode == 2 and "no render mode human" in refused.stderr
     paused = cli("play", "gymnasium:CartPole-v1", "--paused", env=display.env)
-    assert paused.returncode == 2 and "window of its own" in paused.stderr
+    assert paused.returncode == 2 and "its own window" in paused.stderr

@@ -74,8 +74,8 @@ def test_one_observation_gives_one_action_and_a_greedy_one_is_the_likeliest(run)
 
 
 @pytest.mark.parametrize(("obs", "text"), [
-    (np.zeros((3, 2)), "another shape"), (np.zeros((1, 1, 1)), "another shape"),
-    (np.zeros((5, 1)), "not as many agents")])
+    (np.zeros((3, 2)), "wrong shape"), (np.zeros((1, 1, 1)), "wrong shape"),
+    (np.zeros((5, 1)), "number of agents has changed")])
 def test_what_does_not_fit_is_refused(obs, text, run):
     policy = puffer_sdk.Policy.load(run)
     policy.act(np.zeros((2, 1)))
@@ -119,7 +119,7 @@ def test_training_starts_from_given_weights(run, tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "options", "text"), [
-    ({"policy.hidden_size": 32}, {}, "tensor 'encoder' has another size"),
+    ({"policy.hidden_size": 32}, {}, "tensor 'encoder' has the wrong size"),
     ({}, {"resume": "latest"}, "cannot be combined")])
 def test_weights_that_do_not_fit_are_named(settings, options, text, run, tmp_path):
     with pytest.raises(UsageError, match=text):

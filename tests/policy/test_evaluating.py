@@ -105,7 +105,7 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
         assert score.ticks == 10 * play_episodes.PATIENCE
         assert score.unfinished == 8 and score.count == 32
     eval_command.print_table(result)
-    assert "random play: 8 agents did not end every episode in 200 ticks" in capsys.readouterr().err
+    assert "random play: 8 agents did not finish all episodes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("outs", [20, 0, 1])
@@ -133,7 +133,7 @@ def test_one_env_says_why_it_has_no_interval(capsys):
     result = evaluate.evaluate(INNINGS, settings, model=None)
     assert set(result.scores["random"].interval.values()) == {None}
     eval_command.print_table(result)
-    assert "no ± intervals: this is one env" in capsys.readouterr().err
+    assert "no ± intervals: agents of one env" in capsys.readouterr().err
 
 
 def test_a_goal_that_was_never_logged_is_not_met(capsys):
@@ -196,14 +196,14 @@ def test_weights_of_another_network_are_refused(faulty, trained, tmp_path):
     good = checkpoint.load(next((trained / "checkpoints").iterdir()))
     tensors = {**good.tensors, "encoder": good.tensors["encoder"][:-1]}
     bad = checkpoint.save(tmp_path / "bad.safetensors", tensors, good.facts)
-    with pytest.raises(UsageError, match="tensor 'encoder' has another size"):
+    with pytest.raises(UsageError, match="tensor 'encoder' has the wrong size"):
         evaluate.evaluate(faulty, model=bad)
 
 
 @pytest.mark.parametrize(("tensors", "config", "says"), [
     ({"encoder": None}, {}, "has no tensor 'encoder'|do not fit its settings: encoder"),
-    ({"encoder": "int32"}, {}, "tensor 'encoder' holds no floating-point numbers"),
-    ({}, {"policy": {"hidden_size": "wide"}}, "saved settings hold one that this version"),
+    ({"encoder": "int32"}, {}, "tensor 'encoder' is not floating-point"),
+    ({}, {"policy": {"hidden_size": "wide"}}, "saved settings contain a key that this version"),
 ])
 def test_what_is_wrong_with_a_checkpoint_is_said_with_its_name(tensors, config, says, faulty,
                                                                trained, tmp_path):
@@ -226,7 +226,7 @@ def test_a_folder_or_a_lost_link_is_no_checkpoint(faulty, tmp_path):
     missing = "there is no such checkpoint"
     for name, message, found in (("a.safetensors", missing, "a link that leads nowhere"),
                                  ("b.safetensors", missing, "a folder"),
-                                 (".", "this folder is no run", None)):
+                                 (".", "this folder is not a run", None)):
         with pytest.raises(UsageError, match=message) as caught:
             evaluate.evaluate(faulty, model=tmp_path / name)
         assert (caught.value.where, caught.value.actual) == (str(tmp_path / name), found)
@@ -278,13 +278,13 @@ def test_json_is_one_document(faulty, cli):
 @pytest.mark.parametrize(("fault", "name"), [("NAN_REWARD", "rewards"),
                                              ("NAN_OBSERVATION", "observations")])
 def test_numbers_that_went_bad_are_named(fault, name, faulty):
-    with pytest.raises(RunError, match=f"{name} went bad: nan in random play") as caught:
+    with pytest.raises(RunError, match=f"{name} not finite: nan in random play") as caught:
         evaluate.evaluate(faulty, overrides(fault, at=3), model=None)
     assert caught.value.where.startswith("env 0, seed ") and "step 3" in caught.value.where
 
 
 def test_a_folder_that_is_not_there_is_refused_before_anything_is_played(faulty, tmp_path):
-    with pytest.raises(UsageError, match="no such folder"):
+    with pytest.raises(UsageError, match="output folder does not exist"):
         evaluate.evaluate(faulty, overrides("EXIT_IN_RESET"), model=None,
                           output=tmp_path / "no/e.json")
 

@@ -169,7 +169,7 @@ def own_network(tmp_path):
 
 @pytest.mark.parametrize("to", ["c", "onnx"])
 def test_a_network_of_ones_own_is_refused_where_it_cannot_go(own_network, tmp_path, to):
-    with pytest.raises(UsageError, match="a network of your own cannot be exported") as caught:
+    with pytest.raises(UsageError, match="a custom network cannot be exported") as caught:
         export.export(own_network[0].path, to, tmp_path / "out")
     assert "memory.py:Memory" in caught.value.actual and caught.value.hint == "--to torch takes it"
     assert not (tmp_path / "out").exists()
@@ -357,8 +357,8 @@ def test_the_printed_lines_work(standing, tmp_path, capsys):
     (["squared", "--load-model-path", "9"], "there is no run '9'"),
     (["runs/squared/0001", "--load-model-path", "2"], "two policies are named"),
     (["squared", "--runs-dir", "elsewhere"], "there is no trained policy yet"),
-    (["squared", "--output", "no/such/folder/x.bin"], "in a folder that exists"),
-    (["squared", "--output", "squared"], "in a folder that exists"),
+    (["squared", "--output", "no/such/folder/x.bin"], "in an existing folder"),
+    (["squared", "--output", "squared"], "in an existing folder"),
     (["squared/squared.h"], "this file is damaged, or not a checkpoint"),
     (["squared", "--to", "tflite"], "'tflite' is not one of")])
 def test_what_cannot_be_done_is_refused_with_2(standing, arguments, text, capsys):
@@ -429,7 +429,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 def test_a_missing_package_is_named_with_the_pip_line(tmp_path, monkeypatch, to, package):
     made = make_policy(tmp_path)
     monkeypatch.setattr(export, "find_spec", lambda name: None if name == package else 1)
-    with pytest.raises(UsageError, match=f"needs the package {package}") as caught:
+    with pytest.raises(UsageError, match=f"requires the package {package}") as caught:
         export.export(made.path, to, tmp_path / "x")
     assert caught.value.hint == {"onnx": "pip install 'puffer-sdk[onnx]'",
                                  "torch": extras.install_torch()}[to]

@@ -33,7 +33,7 @@ def test_what_nobody_has_measured_is_played_for_a_moment(old, capsys):
 def test_where_the_environment_is_elsewhere_it_is_said_that_nobody_knows(old, tmp_path, capsys):
     shutil.move(old / "walk", tmp_path / "elsewhere")
     assert cli.main(["export", "runs/walk/0001", "--output", "p.bin"]) == 0
-    assert "nobody measured this policy: puffer-sdk eval walk" in capsys.readouterr().out
+    assert "not measured yet: puffer-sdk eval walk" in capsys.readouterr().out
 
 
 def test_a_claim_is_repeated_as_it_is(old):

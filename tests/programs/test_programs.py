@@ -389,7 +389,7 @@ def test_no_emscripten(game, monkeypatch, tmp_path):
     for name in ("cc", "gcc", "as", "ld"):
         (tmp_path / name).symlink_to(shutil.which(name))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BuildError, match="emscripten is not on this machine") as caught:
+    with pytest.raises(BuildError, match="emscripten, which builds web pages") as caught:
         build(game, "web")
     assert "emscripten" in caught.value.hint
 

@@ -91,5 +91,5 @@ def test_the_wheel_works_outside_the_checkout(built, tmp_path):
                            "torch"], cwd=place, env=env, capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 2
-    assert "train.backend torch needs PyTorch, and it is not installed" in done.stderr
+    assert "train.backend torch requires PyTorch, which is not installed" in done.stderr
     assert extras.install_torch() in " ".join(done.stderr.split())

@@ -50,7 +50,7 @@ def test_all_that_the_commands_make_goes(env, capsys):
     capsys.readouterr()
     assert cli.main(["clean", str(env)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"removed  {env}/build: ") and "kept" not in said
+    assert said.startswith(f"deleted  {env}/build: ") and "kept" not in said
     assert everything(env) == before
 
 
@@ -80,7 +80,7 @@ def test_a_users_file_beside_a_report_stays(env, capsys):
         path.touch()
     assert cli.main(["clean", str(env)]) == 0
     assert all(path.exists() for path in mine)
-    assert capsys.readouterr().out.count("not made by puffer-sdk") == 2
+    assert capsys.readouterr().out.count("not created by puffer-sdk") == 2
 
 
 def test_programs_leave_nothing_behind(games, make_program, tmp_path):
@@ -109,10 +109,10 @@ def test_a_users_file_stays_and_links_are_not_followed(env, tmp_path, capsys):
     assert everything(env) == stays
     assert (outside / "index.html").read_text() == "mine"
     said = capsys.readouterr().out
-    assert "removed" in said and f"kept  {build}/check (not made by puffer-sdk, a link)" in said
-    assert f"kept  {build}/binding.c (not made by puffer-sdk)" in said
+    assert "deleted" in said and f"kept  {build}/check (not created by puffer-sdk, a link)" in said
+    assert f"kept  {build}/binding.c (not created by puffer-sdk)" in said
     assert cli.main(["clean", str(env)]) == 0
-    assert "nothing to remove" in capsys.readouterr().out
+    assert "nothing to delete" in capsys.readouterr().out
 
 
 def test_a_build_folder_that_is_a_link_is_left_alone(env, tmp_path, capsys):
@@ -143,7 +143,7 @@ def test_runs_go_only_when_asked_and_agreed(env, monkeypatch, capsys):
     assert first.folder.exists() and second.folder.exists()
     assert "delete these 2 runs permanently?" in capsys.readouterr().err
     assert cli.main(["clean", str(env), "--runs", "--dry-run"]) == 0
-    assert "would remove" in capsys.readouterr().out and first.folder.exists()
+    assert "would delete" in capsys.readouterr().out and first.folder.exists()
     assert cli.main(["clean", str(env), "--runs", "--yes", "--format", "json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["bytes"] >= 10_000 and said["parts"][0]["runs"] == 2
@@ -176,7 +176,7 @@ def test_the_cache_goes_only_when_asked(env, tmp_path, monkeypatch, capsys):
     left = {path.relative_to(cache).as_posix() for path in cache.rglob("*")}
     assert left == {"harness", "harness/ffffffffffff", "screen", "screen/notes.txt", "mine",
                     "mine/file"}
-    assert env.exists() and "removed" in capsys.readouterr().out
+    assert env.exists() and "deleted" in capsys.readouterr().out
 
 
 def test_what_this_machine_keeps_is_known():

@@ -57,7 +57,7 @@ def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
     starts = {line.index(line.split()[2], 14) for line in rows}
     assert len(starts) == 1
     assert out.splitlines()[0].startswith("puffer-sdk ")
-    assert out.rstrip().endswith("everything that environments need is installed")
+    assert out.rstrip().endswith("all required dependencies are installed")
 
 
 def test_an_empty_path(tmp_path):
@@ -183,7 +183,7 @@ def test_the_trainer(monkeypatch):
     assert "generic" in found.found and "bf16" in found.found
     monkeypatch.setattr(probes, "ask", lambda *command: None)
     assert probes.probe_trainer() == Finding(
-        "trainer", "missing", f"{made} does not open", "delete it, and it is compiled again")
+        "trainer", "missing", f"cannot load {made}", "delete it, and it is compiled again")
     monkeypatch.setattr(trainer_library.trainer_sources, "for_cpu", lambda: (_ for _ in ()).throw(
         BuildError("the sources are not there", where="trainer", hint="install again")))
     assert probes.probe_trainer().status == "missing"
@@ -239,8 +239,8 @@ def test_the_compiler_of_environments_has_a_row(monkeypatch, tmp_path):
     assert found.status == "ok" and "libnvrtc.so." in found.found
     monkeypatch.setenv("PUFFER_NVRTC", str(tmp_path))
     assert gpu_probes.probe_nvrtc() == Finding(
-        "nvrtc", "optional", "environments cannot be compiled for a GPU: PUFFER_NVRTC names no "
-        "library that is there", "correct it, or unset it")
+        "nvrtc", "optional", "environments cannot be compiled for a GPU: PUFFER_NVRTC names a "
+        "library that does not exist", "correct it, or unset it")
 
 
 def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_nvcc, monkeypatch):

@@ -228,12 +228,12 @@ def test_my_vec_init_that_makes_nothing_has_said_why(ocean, tmp_path, capsys):
     """Its data are missing, perhaps: its own line is shown, and no advice about multiples."""
     copy = edited(ocean / "warren", tmp_path, binding_c=(
         "*num_envs_out = num_envs;", 'printf("no map in data/\\n");\n    *num_envs_out = 0;'))
-    with pytest.raises(NoEnvs, match="my_vec_init made no environment"):
+    with pytest.raises(NoEnvs, match="my_vec_init created no environment"):
         puffer_sdk.make(copy, total_agents=4)
     for command in ("train", "check"):
         assert main([command, str(copy)]) == 2
         said = capsys.readouterr().err
-        assert "my_vec_init made no environment" in said and "  | no map in data/\n" in said
+        assert "my_vec_init created no environment" in said and "  | no map in data/\n" in said
         assert "multiple" not in said and said.count("no map") == 1
 
 

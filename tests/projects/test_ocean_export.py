@@ -335,7 +335,7 @@ def test_the_commands(probe, tmp_path):
     document = json.loads(run("export", folder, "--ocean", "--output", "b", "--format", "json"))
     assert document["path"] == str(tmp_path / "b") and "CHECKLIST.md" in document["files"]
     assert "cannot be combined" in run("export", folder, "--ocean", "--to", "c", status=2)
-    assert run("bind", folder) == "wrote  probe/binding.c, and built with it\n"
+    assert run("bind", folder) == "wrote  probe/binding.c; builds use it\n"
     assert json.loads(run("bind", folder, "--force", "--format", "json")) == {
         "path": str(folder / "binding.c"), "notes": []}
 

@@ -413,7 +413,7 @@ def test_debians_emscripten_is_told_where_its_parts_are(monkeypatch):
 
 def test_no_emscripten_names_the_package(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(BuildError, match="emscripten is not on this machine") as caught:
+    with pytest.raises(BuildError, match="emscripten, which builds web pages") as caught:
         drawing.find_emcc()
     assert "emscripten" in caught.value.hint
 

@@ -345,8 +345,8 @@ def test_dice_of_ones_own_are_a_problem(tmp_path):
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"seeds": 0}, "--seeds is out of range"),
-    ({"output": "nowhere/x.html"}, "there is no such folder"),
-    ({"output": "x.pdf"}, "a report is a page"),
+    ({"output": "nowhere/x.html"}, "the output folder does not exist"),
+    ({"output": "x.pdf"}, "invalid report file name"),
     ({"settings": {"train.gama": 1}}, "no setting 'gama'"),
     ({"compare": "nothing_here"}, "--compare nothing_here: there is no environment"),
 ])

@@ -166,7 +166,7 @@ def test_dice_that_are_dealt_to_a_process_are_a_problem(home):
 
 
 @pytest.mark.parametrize(("name", "settings", "says"), [
-    ("gymnasium:NoSuch-v0", {}, "Gymnasium knows no environment"),
+    ("gymnasium:NoSuch-v0", {}, "Gymnasium has no environment"),
     ("no_package.envs:make", {}, "there is no module no_package"),
     ("games.py:Count", {"env.lenght": 3}, "takes no keyword 'lenght'"),
     ("games.py:Count", {"train.gama": 1}, "no setting 'gama'")])

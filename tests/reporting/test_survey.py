@@ -273,7 +273,7 @@ def test_what_was_not_learnt_and_what_differs_is_no_pass():
 def test_what_is_not_there_is_refused(checkout, tmp_path):
     with pytest.raises(UsageError, match="there is no environment pong"):
         survey.survey(checkout, tmp_path / "out", only=["pong"])
-    with pytest.raises(UsageError, match="no environments are there"):
+    with pytest.raises(UsageError, match="no environments found"):
         survey.survey(tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -385,9 +385,9 @@ BAD_INI = [
     ("[]", 1, "this is not a section", None, None, None),
     (b"[train]\ngamma = 1\n# caf\xe9", 3, "grid.ini is not UTF-8 text", "UTF-8", "the byte 0xe9",
      "save the file as UTF-8"),
-    ("[train]\ngamma = 1\x00", 2, "a control character stands in this line", "text",
+    ("[train]\ngamma = 1\x00", 2, "this line contains a control character", "text",
      "the character U+0000", None),
-    ("[train]\rgamma = 1", 1, "a control character stands in this line", None,
+    ("[train]\rgamma = 1", 1, "this line contains a control character", None,
      "the character U+000D", None),
 ]
 

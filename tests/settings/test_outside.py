@@ -78,13 +78,13 @@ def test_check_links_the_library_of_openmp(tmp_path, kind):
 
 
 @pytest.mark.parametrize("text, message, actual", [
-    ("include = -O0", "include takes no flags", "-O0"),
-    ("library = -Wl,-z", "library takes no flags", "-Wl"),
-    ("library = @more.txt", "library takes no flags", "@more.txt"),
-    ("library = m, nowhere/libx.a", "library names what is not there", "nowhere/libx.a"),
-    ("include = bandit.h", "include names what is not there", "bandit.h"),
-    ("library = bandit.h", "library names what is not there", "bandit.h"),
-    ("library = m -O0", "library names what is not there", "m -O0"),
+    ("include = -O0", "include does not accept flags", "-O0"),
+    ("library = -Wl,-z", "library does not accept flags", "-Wl"),
+    ("library = @more.txt", "library does not accept flags", "@more.txt"),
+    ("library = m, nowhere/libx.a", "library names a path that does not exist", "nowhere/libx.a"),
+    ("include = bandit.h", "include names a path that does not exist", "bandit.h"),
+    ("library = bandit.h", "library names a path that does not exist", "bandit.h"),
+    ("library = m -O0", "library names a path that does not exist", "m -O0"),
     ("flags = -O0", "has no setting 'flags'", "flags")])
 def test_nothing_else_reaches_the_compiler(lucky, text, message, actual):
     write(lucky, text)

@@ -389,7 +389,7 @@ def test_folders_within_folders_end_in_a_result_or_a_sentence(project, capsys, m
         assert runs.folders_of_runs(project)
         monkeypatch.setattr(runs, "list_runs", endless)
         status, _, said = puffer(capsys, "runs", "list", "squared")
-        assert status == 4 and "too deep to follow" in said and "Traceback" not in said
+        assert status == 4 and "nested too deeply" in said and "Traceback" not in said
     finally:
         subprocess.run(["rm", "-rf", str(project / "d")], check=True)
 

@@ -250,7 +250,7 @@ def test_a_template_brings_no_repository(tmp_path, monkeypatch, place):
         template = template_of(home, {"rc": ".git", "_copy_without_render": copied}, place)
         if copied and "rc" in place:            # what is copied keeps its name
             continue
-        with pytest.raises(UsageError, match="a repository of its own"):
+        with pytest.raises(UsageError, match="its own git repository"):
             scaffold.new("x", template=template)
         assert not (tmp_path / "x").exists()
 
@@ -266,7 +266,7 @@ def test_a_template_holds_files_and_folders_only(tmp_path, monkeypatch, kind):
         os.mkfifo(more)
     else:
         more.symlink_to(tmp_path / {"file": "secret/key", "folder": "secret"}.get(kind, "none"))
-    with pytest.raises(UsageError, match="something else than files and folders"):
+    with pytest.raises(UsageError, match="entries other than files and folders"):
         scaffold.new("x", template=template)
     assert not (tmp_path / "x").exists()
 

@@ -104,7 +104,7 @@ def test_a_start_outside_the_bounds_takes_the_nearest_inside(pong):
     ("[sweep.train.gama]\ndistribution = uniform\nmin = 0\nmax = 1\n",
      "no setting 'train.gama'", "SECTION.KEY"),
     ("[sweep.train.gamma]\ndistribution = uniform\nmin = 0\nmax = 2\n",
-     "no value of the setting", "from 0 to 1"),
+     "is not a valid value", "from 0 to 1"),
     ("[sweep.train.gamma]\ndistribution = uniform\nmin = 0\n", "max is missing", "min and max"),
     ("[sweep.env.wings]\ndistribution = uniform\nmin = 0\nmax = 1\n", "no setting", "SECTION"),
     ("[sweep]\nmetrik = score\n", "no setting 'metrik'", "metric"),

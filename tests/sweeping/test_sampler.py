@@ -189,7 +189,7 @@ def test_what_cannot_be_told_is_refused():
     sampler.tell(trial, 1, 1)
     with pytest.raises(UsageError, match="told before"):
         sampler.fail(trial)
-    with pytest.raises(UsageError, match="not of this sampler"):
+    with pytest.raises(UsageError, match="belongs to another sampler"):
         sampler.tell(Sampler(Space(ROWS)).ask(), 1, 1)
     with pytest.raises(UsageError, match="no trial has finished"):
         Sampler(Space(ROWS)).best()

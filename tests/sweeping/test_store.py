@@ -255,6 +255,6 @@ def test_a_database_that_goes_away_is_an_error_of_its_own(tmp_path):
     store.add({"a": 1}, RUNNING)
     with sqlite3.connect(tmp_path / "sweeps.db") as database:
         database.execute("DROP TABLE trials")
-    with pytest.raises(RunError, match="does not answer any more") as raised:
+    with pytest.raises(RunError, match="no longer responds") as raised:
         store.add({"a": 2}, RUNNING)
     assert "no such table" in raised.value.detail and "--resume" in raised.value.hint

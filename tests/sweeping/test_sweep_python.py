@@ -95,7 +95,7 @@ def test_the_guides_ini_searches_keywords(here):
 
 @pytest.mark.parametrize(("settings", "text", "says"), [
     ({}, "[sweep.env.size]\ndistribution = int_uniform\nmin = 2\nmax = 6\n",
-     r"\[sweep.env.size\] has no value to start from"),
+     r"\[sweep.env.size\] has no initial value"),
     ({}, "[sweep.train.gama]\ndistribution = uniform\nmin = 0\nmax = 1\n",
      "there is no setting 'train.gama' to search"),
     ({"sweep.max_run": 3}, "", "no setting 'max_run'"),

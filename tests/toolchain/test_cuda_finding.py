@@ -65,7 +65,7 @@ def test_a_driver_whose_gpus_are_listed_has_more_time(fake_driver, monkeypatch, 
     monkeypatch.setattr(cuda_finding, "SECONDS", 0.5)
     fake_driver(init="sleep(2); return 0;")
     assert cuda_finding.find_driver().gpus
-    assert "has not answered for 0.5 seconds, and this machine lists a GPU" in \
+    assert "did not respond for 0.5 seconds, and this machine lists a GPU" in \
         capsys.readouterr().err
     monkeypatch.setattr(cuda_finding, "PATIENCE", 1.5)
     fake_driver(init="for (;;) sleep(1);")
@@ -267,7 +267,7 @@ def test_an_imitated_gpu_is_asked_for(no_cuda, monkeypatch):
     assert gpu.choose_device("auto") == ("cpu", "no NVIDIA driver on this machine")
     assert gpu.choose_device("cpu")[0] == "cpu"
     monkeypatch.setenv("PUFFER_CUDA", "yes")
-    with pytest.raises(UsageError, match="PUFFER_CUDA has a value that means nothing"):
+    with pytest.raises(UsageError, match="PUFFER_CUDA has an invalid value"):
         gpu.choose_device("cuda")
 
 

@@ -72,11 +72,11 @@ def test_path_is_searched_in_order(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("named", "message"), [
-    ("gcc-that-is-not-there -O2", "CC names 'gcc-that-is-not-there', which is not there"),
+    ("gcc-that-is-not-there -O2", "CC names 'gcc-that-is-not-there', which does not exist"),
     ("gcc 'open", "CC cannot be read"),
     ("''", "names"),
     ("{bad}", "failed when asked for its version"),
-    ("{broken}", "does not run"),
+    ("{broken}", "cannot run"),
 ])
 def test_a_cc_that_will_not_do_is_named(tmp_path, monkeypatch, named, message):
     bad = script(tmp_path, "bad", "echo no licence >&2; exit 3")
@@ -201,7 +201,7 @@ def test_a_silent_compiler_is_reported(tmp_path):
         compilers.run_compiler([script(tmp_path, "shot", "kill -SEGV $$")], source=source,
                                what="a.c")
     assert "SIGSEGV" in caught.value.detail
-    with pytest.raises(BuildError, match="does not run"):
+    with pytest.raises(BuildError, match="cannot run"):
         compilers.run_compiler([tmp_path / "gone"], source=source, what="a.c")
 
 

@@ -364,10 +364,10 @@ def test_memory_that_is_never_freed_runs_out_in_a_step(fail, monkeypatch):
 def test_bad_numbers_are_told_as_the_cpus_are(fail, mode):
     with fail(4) as trainer:
         error = refused(trainer)
-        assert (error.message, error.where) == ("rewards went bad: nan at [0] of [8]", "tick 2")
+        assert (error.message, error.where) == ("rewards not finite: nan at [0] of [8]", "tick 2")
     with fail(5) as trainer:                        # behind the last tick: fetched to be looked at
         error = refused(trainer)
-        assert error.message == "observations went bad: nan at [0, 0] of [8, 2]"
+        assert error.message == "observations not finite: nan at [0, 0] of [8, 2]"
         assert error.where == f"tick {HORIZON}"
 
 

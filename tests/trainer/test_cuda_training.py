@@ -327,7 +327,7 @@ def test_bad_final_observations_are_told_as_the_cpus_are():
         native.vec.step = bad
         with pytest.raises(RunError) as caught:
             native.rollout()
-        assert caught.value.message == "final observations went bad: inf at [6, 2] of [9, 5]"
+        assert caught.value.message == "final observations not finite: inf at [6, 2] of [9, 5]"
         assert caught.value.where == "tick 4"
 
 

@@ -90,7 +90,7 @@ def test_a_gpu_that_works_is_tried_once(machine, squared, tmp_path, capfd):
     machine(gpus=TWO)
     _, ini, said = train(squared, tmp_path, capfd)
     assert "# auto: an NVIDIA H100 (sm_90), driver for CUDA 13.0\ndevice = cuda" in ini
-    assert said.count("trying the GPU, once for this machine ...") == 1
+    assert said.count("testing the GPU, once for this machine ...") == 1
     assert "compiling the trainer for sm_90, once" in said and "warning" not in said
     _, ini, said = train(squared, tmp_path, capfd)
     assert "device = cuda" in ini and "trying" not in said and "compiling" not in said
@@ -106,7 +106,7 @@ def test_an_old_first_card_leaves_the_second_to_train(machine, squared, tmp_path
     _, ini, said = train(squared, tmp_path, capfd)
     assert "device = cuda" in ini and "compiling the trainer for sm_90, once" in said
     assert gpu_probes.probe_gpu().found.startswith("2 GPUs, of which 1 can train: NVIDIA H100")
-    with pytest.raises(UsageError, match="train.gpus asks for 2 GPUs, and there is 1"):
+    with pytest.raises(UsageError, match="train.gpus requires 2 GPUs, and there is 1"):
         gpu.require_gpus(2)
 
 
@@ -118,7 +118,7 @@ HANG = "int sleep(int); __attribute__((constructor)) static void hang(void) { sl
 
 @pytest.mark.parametrize("fault, reason", [
     ("refuse", "the trainer for GPUs does not compile: identifier rsqrt is undefined"),
-    ("open", "the trainer for GPUs does not open"),
+    ("open", "cannot load the GPU trainer"),
     ("crash", "trying the GPU ended with SIGABRT"),
     ("hang", "the GPU did not train a first step within 1 seconds"),
     ("driver", "PUFFER_CUDA_EMULATED is late, early or shuffled, not 'gone'"),

@@ -200,7 +200,7 @@ def test_tensors_that_do_not_fit_are_refused_whole(envs, settings):
         lacking = {name: array + 1 for name, array in before.items() if name != "muon.decoder"}
         with pytest.raises(UsageError, match="no tensor 'muon.decoder'"):
             trainer.load_state_tensors(lacking)
-        with pytest.raises(UsageError, match="tensor 'encoder' has another size"):
+        with pytest.raises(UsageError, match="tensor 'encoder' has the wrong size"):
             trainer.load_state_tensors({**before, "encoder": before["encoder"][1:]})
         assert same(trainer.state_tensors(), before)
 
@@ -254,7 +254,7 @@ def test_a_closed_trainer_and_closed_envs_are_refused(envs, settings):
 
 def test_sizes_that_do_not_fit(envs, settings):
     wrong = settings()
-    for size, message in ((12, "does not hold whole segments"), (512, "more than one rollout")):
+    for size, message in ((12, "not a multiple of the horizon"), (512, "larger than one rollout")):
         train = SimpleNamespace(**{**vars(wrong.train), "minibatch_size": size})
         broken = SimpleNamespace(train=train, policy=wrong.policy, base=wrong.base, vec=wrong.vec)
         with pytest.raises(UsageError, match=message):
@@ -270,7 +270,7 @@ def test_other_envs_must_fit(envs, settings, options, message):
 
 
 def test_settings_that_only_the_referee_has(envs, settings):
-    with pytest.raises(UsageError, match="needs the PyTorch trainer"):
+    with pytest.raises(UsageError, match="requires the PyTorch trainer"):
         NativePPO(envs(), settings(policy__torch_class="net.py:Net", train__backend="torch"))
     with pytest.raises(UsageError, match="seed is out of range"):
         NativePPO(envs(), settings(train__seed=2 ** 57))
@@ -303,11 +303,12 @@ def test_bf16_works_or_is_refused(envs, settings):
 
 @pytest.mark.parametrize(("change", "name", "hint"), [
     (("env->rewards[a] += env->actions[a];",
-      "env->rewards[a] = env->tick == 3 ? 0.0f / 0.0f : 1;"), "rewards went bad: nan", "check"),
+      "env->rewards[a] = env->tick == 3 ? 0.0f / 0.0f : 1;"), "rewards not finite: nan", "check"),
     (("env->observations[2 * a] = env->tick;",
-      "env->observations[2 * a] = env->tick == 3 ? 1.0f / 0.0f : 1;"), "observations went bad: inf",
+      "env->observations[2 * a] = env->tick == 3 ? 1.0f / 0.0f : 1;"),
+     "observations not finite: inf",
      "check"),
-    (("env->rewards[a] += env->actions[a];", "env->rewards[a] = 1e38f;"), "went bad|overflow",
+    (("env->rewards[a] += env->actions[a];", "env->rewards[a] = 1e38f;"), "not finite|overflow",
      "learning_rate")])
 def test_numbers_that_went_bad_are_named(probe, change, name, hint):
     """A reward of 1e38 is a number; what follows from it is not."""
@@ -337,22 +338,22 @@ def read_only(array):
 
 
 @pytest.mark.parametrize(("name", "make", "message"), [
-    ("terminals", lambda a: a.astype(bool), "terminals have another type"),
-    ("truncations", lambda a: a.astype(np.uint8), "truncations have another type"),
-    ("rewards", lambda a: a.astype(np.float64), "rewards have another type"),
-    ("rewards", lambda a: a.astype(">f4"), "rewards have another type"),
-    ("rewards", lambda a: a[:, None], "rewards have another shape"),
-    ("rewards", lambda a: a[1:], "rewards have another shape"),
-    ("rewards", lambda a: np.zeros(64, np.float32)[::2], "rewards are not contiguous"),
-    ("rewards", lambda a: a.tolist(), "rewards are no NumPy array"),
-    ("actions", lambda a: a.astype(np.int64), "actions have another type"),
-    ("actions", lambda a: a[:, 0], "actions have another shape"),
-    ("actions", read_only, "actions are read-only"),
-    ("observations", lambda a: a.astype(np.float64), "observations have another type"),
-    ("observations", lambda a: a[:, 1:], "observations have another shape"),
-    ("observations", np.asfortranarray, "observations are not contiguous"),
-    ("action_mask", lambda a: np.ones((32, 5), np.float32), "action_mask have another type"),
-    ("action_mask", lambda a: np.ones((32, 4), np.uint8), "action_mask have another shape")])
+    ("terminals", lambda a: a.astype(bool), "`terminals` has the wrong type"),
+    ("truncations", lambda a: a.astype(np.uint8), "`truncations` has the wrong type"),
+    ("rewards", lambda a: a.astype(np.float64), "`rewards` has the wrong type"),
+    ("rewards", lambda a: a.astype(">f4"), "`rewards` has the wrong type"),
+    ("rewards", lambda a: a[:, None], "`rewards` has the wrong shape"),
+    ("rewards", lambda a: a[1:], "`rewards` has the wrong shape"),
+    ("rewards", lambda a: np.zeros(64, np.float32)[::2], "`rewards` must be contiguous"),
+    ("rewards", lambda a: a.tolist(), "`rewards` must be a NumPy array"),
+    ("actions", lambda a: a.astype(np.int64), "`actions` has the wrong type"),
+    ("actions", lambda a: a[:, 0], "`actions` has the wrong shape"),
+    ("actions", read_only, "`actions` must be writable"),
+    ("observations", lambda a: a.astype(np.float64), "`observations` has the wrong type"),
+    ("observations", lambda a: a[:, 1:], "`observations` has the wrong shape"),
+    ("observations", np.asfortranarray, "`observations` must be contiguous"),
+    ("action_mask", lambda a: np.ones((32, 5), np.float32), "`action_mask` has the wrong type"),
+    ("action_mask", lambda a: np.ones((32, 4), np.uint8), "`action_mask` has the wrong shape")])
 def test_arrays_that_c_would_misread(name, make, message, envs, settings):
     vec = Plain(envs())
     setattr(vec, name, make(getattr(vec, name)))
@@ -366,7 +367,7 @@ def test_arrays_that_changed_since_are_looked_at_again(envs, settings):
     with NativePPO(vec, settings()) as trainer:
         other.rewards = np.zeros(32)
         trainer.restart_envs(other)
-        with pytest.raises(UsageError, match="rewards have another type"):
+        with pytest.raises(UsageError, match="`rewards` has the wrong type"):
             trainer.rollout()
 
 
@@ -407,11 +408,11 @@ def test_segments_can_be_given(envs, settings):
         one.update()
         other.update()
         assert same(one.state_tensors(), other.state_tensors())
-        with pytest.raises(UsageError, match="another shape"):
+        with pytest.raises(UsageError, match="wrong shape"):
             one.replay([rows[1:]], [q[1:]])
         with pytest.raises(UsageError, match="segment does not exist"):
             one.replay([rows * 0 + 32], [q])
-        with pytest.raises(UsageError, match="another shape"):
+        with pytest.raises(UsageError, match="wrong shape"):
             one.pick(advantages[1:])
         with pytest.raises(UsageError, match="minibatch cannot be -1"):
             one.pick(advantages, -1)
@@ -466,12 +467,12 @@ def test_greedy_takes_no_numbers_and_reset_forgets(actor):
 def test_an_actor_refuses_what_does_not_fit(actor):
     _, make = actor
     one = make()
-    with pytest.raises(UsageError, match="these observations have another shape"):
+    with pytest.raises(UsageError, match="observations have the wrong shape"):
         one.act(np.zeros((31, 121), np.uint8))
-    with pytest.raises(UsageError, match="these masks have another shape"):
+    with pytest.raises(UsageError, match="masks have the wrong shape"):
         one.act(np.zeros((32, 121), np.uint8), np.ones((32, 4), np.uint8))
     for wrong in (np.zeros(31), np.zeros((32, 1)), np.zeros(33, bool)):
-        with pytest.raises(UsageError, match="these terminals have another shape"):
+        with pytest.raises(UsageError, match="terminals have the wrong shape"):
             one.ended(wrong)
     with pytest.raises(UsageError, match="no tensor 'encoder'"):
         one.load_weights({})

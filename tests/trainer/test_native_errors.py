@@ -42,7 +42,7 @@ def test_every_kind_of_error_has_its_hint():
 
 def test_the_kind_decides_and_not_the_words():
     ffi = abi.trainer_ffi()
-    words = b"memory threads bf16 went bad, overflow on the GPU: no legal action in head 1\there"
+    words = b"memory threads bf16 not finite, overflow on the GPU: no legal action in head 1\there"
     for number, kind in kinds().items():
         error = ffi.new("PufferTrainerError*", {"kind": number, "head": 1, "text": words})
         made, refused = failure(error, (2, 7), envs_on_gpu=False), refusal(error)
@@ -62,7 +62,7 @@ def test_a_bad_number_from_the_env_is_named(path, threads, name, tick, bad):
     native = make_native(vec=Poisoned(name, bad), path=path, threads=threads, block_agents=2)
     before, counters = as_bytes(native), native.counters
     place = r"\[5, 0\] of \[9, 5\]" if name == "observations" else r"\[5\] of \[9\]"
-    with pytest.raises(RunError, match=f"{name} went bad: {bad} at {place}") as caught:
+    with pytest.raises(RunError, match=f"{name} not finite: {bad} at {place}") as caught:
         native.rollout()
     assert caught.value.where == f"tick {tick}" and "environment" in caught.value.hint
     assert as_bytes(native) == before and native.counters == counters
@@ -82,7 +82,7 @@ def test_a_bad_weight_is_named(path, name, place, bad):
     native.rollout()
     native.parameters[name][place] = bad
     native.touch()
-    at = re.escape(f"weights of {name} went bad: {bad} at {list(place)}")
+    at = re.escape(f"weights of {name} not finite: {bad} at {list(place)}")
     for call in (native.update, native.rollout):
         with pytest.raises(RunError, match=at):
             call()
@@ -98,12 +98,12 @@ def test_a_state_and_logits_that_overflow_are_named(path):
     native.rollout()
     native.rollout_tensors["state"][4, 1, 2] = np.nan
     native.touch()
-    with pytest.raises(RunError, match="recurrent state went bad at agent 4"):
+    with pytest.raises(RunError, match="recurrent state not finite at agent 4"):
         native.rollout()
     native = make_native(**SIZES, path=path)
     native.parameters["decoder"][...] = 3e38
     native.touch()
-    with pytest.raises(RunError, match="logits or values went bad at agent 0"):
+    with pytest.raises(RunError, match="logits or values not finite at agent 0"):
         native.rollout()
 
 
@@ -128,7 +128,7 @@ def test_workers_that_find_different_faults_do_not_mix_them():
             self.action_mask[1::2] = 0
     native = make_native(vec=Broken((3,), 64, 5, mask=True), threads=4, block_agents=1)
     for _ in range(30):
-        with pytest.raises(RunError, match=r"observations went bad: nan at .\d*[02468],|"
+        with pytest.raises(RunError, match=r"observations not finite: nan at .\d*[02468],|"
                                            r"agent \d*[13579] has no legal action in head 0"):
             native.rollout()
 
@@ -151,7 +151,7 @@ def test_a_bad_number_in_a_rollout_is_named(path, name, norm_adv):
     kept, buffer[place] = buffer[place].copy(), np.nan
     native.touch()
     native.replay([[0, 1, 2]] * 3, np.ones((3, 3)))
-    at = re.escape(f"{BUFFERS[name]} went bad: nan at {list(place)} of {list(buffer.shape)}")
+    at = re.escape(f"{BUFFERS[name]} not finite: nan at {list(place)} of {list(buffer.shape)}")
     with pytest.raises(RunError, match=at) as caught:
         native.update()
     assert caught.value.where == "epoch 0" and as_bytes(native) == before
@@ -176,7 +176,7 @@ def test_a_ratio_that_overflows_is_named_and_the_last_good_weights_stay(path, re
         return native
     good, bad = after(2), after(3)
     good.update()
-    with pytest.raises(RunError, match=r"ratio went bad: inf at .8, 3. of .9, 7."):
+    with pytest.raises(RunError, match=r"ratio not finite: inf at .8, 3. of .9, 7."):
         bad.update()
     assert as_bytes(bad) == as_bytes(good)
     assert bad.counters["optimizer_steps"] == 2 and bad.counters["epoch"] == 0
@@ -199,7 +199,7 @@ def test_weights_that_go_bad_in_the_last_step_are_named(path):
     """Nothing computes with them before the next rollout, but a checkpoint would hold them."""
     native = make_native(**SIZES, path=path, learning_rate=3e38, minibatch_size=63)
     native.rollout()
-    with pytest.raises(RunError, match="weights of .* went bad: -?(inf|nan) at") as caught:
+    with pytest.raises(RunError, match="weights of .* not finite: -?(inf|nan) at") as caught:
         for _ in range(4):
             native.update()
     assert "epoch" in caught.value.where

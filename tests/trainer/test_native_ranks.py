@@ -182,7 +182,7 @@ def test_a_bad_number_of_one_rank_ends_all(make):
         if group.rank == 1:
             trainer.rollout_tensors["rewards"][3, 2] = np.nan
         before = as_bytes(trainer)
-        with pytest.raises(RunError, match="went bad|not finite|overflow"):
+        with pytest.raises(RunError, match="not finite|not finite|overflow"):
             trainer.update()
         return before == as_bytes(trainer)          # no rank has made the step
 

@@ -102,14 +102,14 @@ def test_a_checkpoint_of_other_sizes_is_refused(vec, squared, tmp_path):
         with pytest.raises(UsageError, match="no such checkpoint"):
             trainer.load(tmp_path / "nowhere.safetensors")
     with puffer_sdk.Trainer(vec, {**SMALL, "policy.hidden_size": 32}) as trainer, \
-            pytest.raises(UsageError, match="tensor '.*' has another size"):
+            pytest.raises(UsageError, match="tensor '.*' has the wrong size"):
         trainer.load(saved)
 
 
 @pytest.mark.parametrize("backend", ["native", "torch"])
 def test_there_is_nothing_to_learn_before_a_rollout(backend, vec, tmp_path, monkeypatch):
     with puffer_sdk.Trainer(vec, {**SMALL, "train.backend": backend}) as trainer:
-        with pytest.raises(UsageError, match="no rollout to learn from") as caught:
+        with pytest.raises(UsageError, match="no rollout to train on") as caught:
             trainer.update()
         assert "roll out first" in caught.value.hint and trainer.epoch == 0
         learn(trainer, 1)

@@ -105,7 +105,7 @@ def test_files(home, capsys):
 
 
 @pytest.mark.parametrize("name, says", [("a.pdf", "one of these suffixes"),
-                                        ("no/such/a.svg", "no such folder")])
+                                        ("no/such/a.svg", "output folder does not exist")])
 def test_places_that_cannot_be_written(name, says, home, capsys):
     run(home, 1, [0.1])
     assert cli.main(["runs", "plot", "-o", name]) == 2

@@ -197,7 +197,7 @@ def test_a_class_of_ones_own_trains(tmp_path):
 
 @pytest.mark.parametrize("name, match", [
     ("Smal", "'Smal' is not"), ("NoSequence", "no method sequence"), ("TooWide", "step logits"),
-    ("Disagrees", "does not give what step"), ("Crashes", "trial run")])
+    ("Disagrees", "give different results"), ("Crashes", "trial run")])
 def test_a_class_that_does_not_fit_is_refused(tmp_path, name, match):
     (tmp_path / "net.py").write_text(OWN_CLASS)
     with pytest.raises(UsageError, match=match) as caught:

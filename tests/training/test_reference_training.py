@@ -89,7 +89,7 @@ def test_timers_split_the_time():
 
 
 @pytest.mark.parametrize("minibatch, match", [(30, "whole segments"), (4, "whole segments"),
-                                              (128, "more than one rollout")])
+                                              (128, "larger than one rollout")])
 def test_contradicting_sizes_are_refused(minibatch, match):
     with pytest.raises(UsageError, match=match) as caught:
         make_reference(minibatch_size=minibatch)
@@ -122,7 +122,7 @@ class Poisoned(FakeVec):
 @pytest.mark.parametrize("name", ["observations", "rewards"])
 def test_a_nan_from_the_env_is_named(name):
     trainer = make_reference(vec=Poisoned(name))
-    with pytest.raises(RunError, match=f"{name} went bad: nan at .5") as caught:
+    with pytest.raises(RunError, match=f"{name} not finite: nan at .5") as caught:
         trainer.rollout()
     assert "tick" in caught.value.where and caught.value.exit_status == 4
 
@@ -131,14 +131,14 @@ def test_a_nan_weight_is_named_in_the_rollout():
     trainer = make_reference()
     with torch.no_grad():
         trainer.policy.layers[1][3, 2] = float("nan")
-    with pytest.raises(RunError, match="weights of layers.1 went bad: nan at .3, 2"):
+    with pytest.raises(RunError, match="weights of layers.1 not finite: nan at .3, 2"):
         trainer.rollout()
 
 
 def test_nan_logits_are_an_error_in_actor_too():
     policy = build_policy(4, (3,), settings())
     actor = Actor(policy, (3,), 0, 2)
-    with pytest.raises(RunError, match="observations went bad"):
+    with pytest.raises(RunError, match="observations not finite"):
         actor.act(np.full((2, 4), np.nan, np.float32))
 
 
@@ -147,7 +147,7 @@ def test_a_non_finite_loss_stops_before_the_weights_change():
     trainer.rollout()
     trainer.log_probs[2, 3] = -200.0            # a ratio that overflows
     before = trainer.state_tensors()
-    with pytest.raises(RunError, match="ratio went bad: inf") as caught:
+    with pytest.raises(RunError, match="ratio not finite: inf") as caught:
         trainer.update()
         trainer.update()
     assert "learning_rate" in caught.value.hint and "epoch 0" in caught.value.where
@@ -162,7 +162,7 @@ def test_weights_that_go_bad_in_the_last_step_are_named():
     step = trainer.muon.step
     trainer.muon.step = lambda *args: step(*args) or trainer.policy.decoder.data.fill_(math.inf)
     trainer.rollout()
-    with pytest.raises(RunError, match="weights of decoder went bad: inf"):
+    with pytest.raises(RunError, match="weights of decoder not finite: inf"):
         trainer.update()
 
 
@@ -225,7 +225,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_whole():
     before = trainer.state_tensors()
     with pytest.raises(UsageError, match="no tensor 'decoder'"):
         trainer.load_state_tensors({k: v + 1 for k, v in saved.items() if k != "decoder"})
-    with pytest.raises(UsageError, match="'muon.decoder' has another size"):
+    with pytest.raises(UsageError, match="'muon.decoder' has the wrong size"):
         trainer.load_state_tensors({k: v + 1 for k, v in saved.items()}
                                    | {"muon.decoder": np.zeros((2, 2), np.float32)})
     assert all(np.array_equal(before[k], v) for k, v in trainer.state_tensors().items())

@@ -274,7 +274,7 @@ def test_runs_of_an_environment_that_was_renamed(tmp_path, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert [line.split()[:2] for line in out.splitlines()] == [
         ["env", "run"], ["ships", "1"], ["crates", "1"], ["crates", "2"]]
-    assert err.startswith("no runs yet; make one: puffer-sdk train boxes\n")
+    assert err.startswith("no runs yet; create one: puffer-sdk train boxes\n")
     assert err.endswith(" puffer-sdk eval boxes --load-model-path runs/crates/0002\n")
     with pytest.raises(UsageError) as caught:
         find_model(tmp_path / "runs" / "boxes", "latest")

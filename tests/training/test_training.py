@@ -87,7 +87,7 @@ def test_killed_and_resumed_ends_with_the_bytes_of_one_that_was_not(faulty, star
     (signal.SIGINT, {"train.backend": "torch", "base.reset_state": 1})])
 def test_stopped_off_schedule_and_resumed_it_ends_with_the_same_bytes(number, settings, faulty,
                                                                       start, tmp_path):
-    """In the middle of episodes, and of the epochs between checkpoints that are kept."""
+    """In the middle of episodes, and of the epochs between checkpoints."""
     slow = {**overrides("SLEEP_IN_STEP", at=2, nap=1), **settings,
             "base.checkpoint_interval": 1000, "train.total_timesteps": 24 * BATCH}
     quick = {"env.fault": 0}
@@ -197,7 +197,7 @@ def test_an_env_that_does_not_repeat_itself_starts_anew_and_it_is_said(faulty, s
     again = train(faulty, tmp_path, {"env.length": 5, "env.fault": 0,
                                      "train.total_timesteps": last + BATCH}, resume="latest")
     assert again.steps == last + BATCH
-    assert "the environments start anew: with the same seeds and actions" in capsys.readouterr().err
+    assert "the environments restart: with the same seeds and actions" in capsys.readouterr().err
 
 
 def test_without_the_record_the_envs_start_anew_and_it_is_said(faulty, finished, tmp_path, capsys):
@@ -399,8 +399,8 @@ def test_a_run_that_is_refused_leaves_no_folder(settings, faulty, tmp_path):
 
 
 @pytest.mark.parametrize(("fault", "name"), [
-    ("NAN_OBSERVATION", "observations went bad: nan"), ("NAN_REWARD", "rewards went bad: nan"),
-    ("HUGE_REWARD", "went bad|overflows")])
+    ("NAN_OBSERVATION", "observations not finite: nan"), ("NAN_REWARD", "rewards not finite: nan"),
+    ("HUGE_REWARD", "not finite|overflows")])
 def test_numbers_that_went_bad_stop_the_run_by_name(fault, name, faulty, finished, tmp_path):
     good = {path: path.read_bytes() for path in good_checkpoints(finished)}
     bad = overrides(fault, at=3) | {"train.total_timesteps": 9 * BATCH}

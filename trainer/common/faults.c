@@ -12,7 +12,7 @@ static int32_t kind_of(const char* name) {
                                                             : PUFFER_TRAINER_BAD_NUMBER;
 }
 
-// -1 and "LABEL went bad: nan at [1, 2] of [3, 4]\tWHERE" if it holds a NaN or an infinity, else 0.
+// -1 and "LABEL not finite: nan at [1, 2] of [3, 4]\tWHERE" if it holds a NaN or an infinity, else 0.
 // `name` gives the shape; `data` lies as that tensor does, NULL for its own
 static int32_t name_bad(const Tensors* tensors, const char* name, const char* label,
                         const float* data, const char* where, Error* error) {
@@ -39,8 +39,8 @@ static int32_t name_bad(const Tensors* tensors, const char* name, const char* la
                           (long long)tensor->shape[d]);
         }
         return fail_as(error, data ? PUFFER_TRAINER_BAD_NUMBER : kind_of(name),
-                       "%s went bad: %g at [%s] of [%s]\t%s", label, unsigned_nan(x), place, shape,
-                       where);
+                       "%s not finite: %g at [%s] of [%s]\t%s", label, unsigned_nan(x), place,
+                       shape, where);
     }
     return 0;
 }
@@ -124,14 +124,14 @@ int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
     if (bad->kind == BAD_MASK) return fault_mask(heads, bad, error);
     if (bad->kind == BAD_REWARD) {
         fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
-                "rewards went bad: %g at [%lld] of [%d]\ttick %lld", unsigned_nan(bad->reward), row,
-                config->agents, tick);
+                "rewards not finite: %g at [%lld] of [%d]\ttick %lld", unsigned_nan(bad->reward),
+                row, config->agents, tick);
         return bad_data(error, row, -1, bad->reward);
     }
     const float* obs = bad->obs;
     if (obs && config->obs_dtype == PUFFER_F32 && (at = find_bad(obs, D)) >= 0) {
         fail_as(error, PUFFER_TRAINER_BAD_ENV_DATA,
-                "%sobservations went bad: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
+                "%sobservations not finite: %g at [%lld, %lld] of [%d, %lld]\ttick %lld",
                 bad->final ? "final " : "", unsigned_nan(obs[at]), row, at, config->agents, D,
                 tick);
         return bad_data(error, row, at, obs[at]);
@@ -141,7 +141,7 @@ int32_t fault_rollout(const Tensors* tensors, const PufferTrainerConfig* config,
     if (fault_weights(tensors, where, error)) return -1;
     if (find_bad(bad->state, bad->state_size) >= 0)
         return fail_as(error, PUFFER_TRAINER_BAD_NUMBER,
-                       "recurrent state went bad at agent %lld\ttick %lld", row, tick);
+                       "recurrent state not finite at agent %lld\ttick %lld", row, tick);
     return fail_as(error, PUFFER_TRAINER_BAD_NUMBER,
-                   "logits or values went bad at agent %lld\ttick %lld", row, tick);
+                   "logits or values not finite at agent %lld\ttick %lld", row, tick);
 }

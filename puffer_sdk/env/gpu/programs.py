@@ -148,7 +148,7 @@ def _not_read(error: BuildError, spec: Spec) -> BuildError:
                           hint="train with the environments on the CPU: --vec.device cpu")
     missing = re.search(r"fatal error: (\S+): No such file", error.detail or "")
     if missing:
-        error.message = f"{missing[1]} is not there on a GPU"
+        error.message = f"{missing[1]} is not available on a GPU"
         error.hint = f"include it under #ifndef PUFFER_DEVICE; {translate.CPU}"
     else:
         error.message = error.message.replace("refused", "could not read")

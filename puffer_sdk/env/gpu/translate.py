@@ -175,7 +175,7 @@ class _Translator:
                 f"puffer_nothing<{declarations[0].result_type.spelling}>()"
             return [self.stand_in(declarations[0], f"return {value}")]
         raise self.refuse(offset, f"{name} is called, and defined nowhere that a GPU could see",
-                          "define it in the header, or include what does")
+                          "define it in the header, or include its definition")
 
     def stand_in(self, cursor, body: str) -> Piece:
         """Takes the place of a declaration."""

@@ -21,7 +21,7 @@ class OldInfos(VectorWrapper):
     def __init__(self, envs: VectorEnv):
         mode = envs.metadata.get("autoreset_mode")
         if mode != AutoresetMode.SAME_STEP:
-            raise UsageError("OldInfos needs a vector that begins anew in the same step",
+            raise UsageError("OldInfos requires autoreset in the same step",
                              expected=f"autoreset_mode={AutoresetMode.SAME_STEP}",
                              actual=f"autoreset_mode={mode}")
         super().__init__(envs)

@@ -54,13 +54,13 @@ class Vector(VectorEnv):
                  max_concurrency: int | None = None, *, workers: int | str = "auto",
                  start_timeout: float = 60.0):
         if worker is not None:
-            raise UsageError("Vector has workers of its own", actual="worker=...",
+            raise UsageError("Vector already has workers", actual="worker=...",
                              hint="gymnasium.vector.AsyncVectorEnv takes such a function")
         self.env_fns, self.shared_memory, self.copy = list(env_fns), shared_memory, copy
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.num_envs, self._state, self._pending = len(self.env_fns), IDLE, None
         if not self.env_fns:
-            raise UsageError("there is nothing to step", expected="one function or more")
+            raise UsageError("nothing to step", expected="one function or more")
         count = available_cores() if workers == "auto" else int(workers)
         count = max(1, min(count, self.num_envs, max_concurrency or count))
         self._workers = Workers(self.num_envs, count)

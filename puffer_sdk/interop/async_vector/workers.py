@@ -51,10 +51,10 @@ class Workers:
         try:
             kind, *found = process.answer(timeout)
         except TimeoutError:
-            raise RunError(f"the environments were not made within {timeout:g} seconds",
+            raise RunError(f"the environments were not created within {timeout:g} seconds",
                            hint="a longer limit is start_timeout") from None
         except EOFError:
-            raise RunError(f"a worker process ended while it made its environments: "
+            raise RunError("a worker process ended while creating its environments: "
                            f"{process.cause}", detail=printed()) from None
         if kind == "raised":
             error = as_itself(raised(found[0], f"env {found[0].env}"))
@@ -134,7 +134,7 @@ class Workers:
                 return as_itself(raised(failure, f"env {failure.env}"))
         return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}",
                         where=f"env {env}", detail=printed(),
-                        hint="its packages may have crashed: what they printed says more")
+                        hint="one of its packages may have crashed: see its output")
 
     # -- the end
 

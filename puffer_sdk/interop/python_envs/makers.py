@@ -137,7 +137,7 @@ def of_function(function: Callable, keywords: Mapping[str, object] | None = None
     except Exception as error:
         raise UsageError("this function cannot be sent to the worker processes",
                          actual=f"{type(error).__name__}: {error}",
-                         hint="make everything that it needs inside of it, or use workers=0"
+                         hint="create everything that it needs inside it, or use workers=0"
                          ) from None
     name = getattr(function, "__qualname__", type(function).__name__)
     return Maker(name, CALLABLE, "", dict(keywords or {}), pickled)
@@ -168,7 +168,7 @@ def find_callable(target: str) -> Callable:
         found = getattr(found, part)
     if not callable(found):
         raise UsageError(f"{target} is not a class or function", actual=type(found).__name__,
-                         expected="something that returns an environment when it is called")
+                         expected="a callable that returns an environment")
     return found
 
 
@@ -239,7 +239,7 @@ def _gymnasium(target: str, keywords: dict, count: int = 0):
     except (gymnasium.error.NameNotFound, gymnasium.error.NamespaceNotFound,
             gymnasium.error.VersionNotFound, gymnasium.error.DeprecatedEnv) as error:
         ids = [name for name in gymnasium.registry if isinstance(name, str)]
-        raise UsageError(f"Gymnasium knows no environment {target}", where=f"gymnasium:{target}",
+        raise UsageError(f"Gymnasium has no environment {target}", where=f"gymnasium:{target}",
                          detail=str(error).partition("\n")[0],
                          hint=did_you_mean(target, ids) or
                          "a package that registers it is named first: gymnasium:MODULE:ID"
@@ -261,7 +261,7 @@ def _envpool(target: str, keywords: dict, count: int, seeds: list[int]):
     envpool = need("envpool", "envpool", "its wheels are for Python 3.12 and later")
     known = list(envpool.list_all_envs())
     if target not in known:
-        raise UsageError(f"EnvPool knows no environment {target}", where=f"envpool:{target}",
+        raise UsageError(f"EnvPool has no environment {target}", where=f"envpool:{target}",
                          hint=did_you_mean(target, known) or
                          "envpool.list_all_envs() returns their names")
     env = envpool.make_gymnasium(target, **{"num_envs": count, **({"seed": seeds} if seeds else {}),
@@ -280,7 +280,7 @@ def _pettingzoo(target: str, keywords: dict):
         return module.parallel_env(**keywords)
     if hasattr(module, "env"):
         return in_parallel(module.env(**keywords))
-    raise UsageError(f"{target} is no environment of PettingZoo", where=f"pettingzoo:{target}",
+    raise UsageError(f"PettingZoo has no environment {target}", where=f"pettingzoo:{target}",
                      expected="a module with parallel_env() or env()",
                      hint="name the module with its version: pettingzoo.butterfly.pistonball_v6")
 
@@ -292,7 +292,7 @@ def in_parallel(env):
     if not env.metadata.get("is_parallelizable", False):
         raise UsageError("the agents of this environment take turns",
                          actual=env.metadata.get("name", type(env).__name__),
-                         expected="an environment in which all agents act at once",
+                         expected="an environment in which all agents act simultaneously",
                          hint="turns are not supported yet; its metadata says is_parallelizable "
                               "= False")
     return aec_to_parallel(env)

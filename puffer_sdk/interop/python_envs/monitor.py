@@ -72,7 +72,7 @@ class Monitor:
         self._thread.start()
 
     def renew(self, ask: Callable[[int], None]) -> None:
-        """Have all lanes make their copies anew, as their parts are now.
+        """Recreate the copies of all lanes from their current parts.
 
         ask     tells a lane that a message waits for it
         Raises what open() raises; the processes are not replaced meanwhile.
@@ -100,11 +100,11 @@ class Monitor:
         try:
             kind, *found = process.answer(self.start_timeout, progress)
         except TimeoutError:
-            raise RunError(f"env {int(notes[shared_rows.ENV])} was not made within "
+            raise RunError(f"env {int(notes[shared_rows.ENV])} was not created within "
                            f"{self.start_timeout:g} seconds", where=part.maker.name,
                            hint="a longer limit is [vec] start_timeout") from None
         except EOFError:
-            raise RunError("the worker process ended while it made env "
+            raise RunError("the worker process ended while creating env "
                            f"{int(notes[shared_rows.ENV])}: {process.cause}",
                            where=part.maker.name) from None
         if kind == "raised":
@@ -145,7 +145,7 @@ class Monitor:
         thread.start()
 
     def _left(self, part: Part) -> bool:
-        """Whether all copies of a lane may be made anew."""
+        """Whether all copies of a lane may be restarted."""
         return bool((self.block.restarts_of(part) < part.max_restarts).all())
 
     # -- replacing
@@ -188,9 +188,9 @@ class Monitor:
 
     def _line(self, part: Part, why: str) -> str:
         last = part.first + len(part.seeds) - 1
-        copies = f"envs {part.first} to {last} begin" if last > part.first else \
-            f"env {part.first} begins"
-        return f"worker {part.lane} {why}; another one took its place, and {copies} anew"
+        copies = f"envs {part.first} to {last} restart" if last > part.first else \
+            f"env {part.first} restarts"
+        return f"worker {part.lane} {why}; another one took its place, and {copies}"
 
     # -- the end
 

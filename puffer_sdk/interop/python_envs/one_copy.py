@@ -50,7 +50,7 @@ class OneCopy(gymnasium.Env):
 
 
 def copied(ob):
-    """An observation whose arrays are nobody else's."""
+    """A copy of an observation, with its own arrays."""
     if isinstance(ob, dict):
         return {key: copied(part) for key, part in ob.items()}
     if isinstance(ob, tuple):

@@ -19,18 +19,17 @@ from .worker_processes import Process, raised, start
 
 
 class PoolLibrary:
-    """What opens an environment in Python, in place of a compiled one's Library.
+    """What opens a Python environment, in place of a compiled one's Library.
 
     maker, facts    the environment
     workers         processes; 0: none, everything happens in this process
-    free            in training, let each worker go on at its own pace within a rollout
+    free            in training, workers do not wait for each other within a rollout
     autoreset       one of AUTORESET
-    max_restarts    how often each copy may be made anew after it raised something, or after its
-                    worker process died or hung
-    step_timeout, start_timeout     seconds without an answer, in a step, and while it is made
-    reward_scale    factor of rewards
-    as_itself       raise what an environment raised, and not a RunError about it
-    tell            called with a line about each worker process that was replaced
+    max_restarts    maximum restarts of each copy after it raised an exception, or after its worker
+    process died or hung step_timeout, start_timeout     seconds without an answer, in a step, and
+    while it is made reward_scale    factor of rewards as_itself       raise what an environment
+    raised, and not a RunError about it tell            called with a line about each worker process
+    that was replaced
     """
 
     folder = path = None
@@ -96,10 +95,10 @@ class Frames:
         frame = vec.render(env)
         found = np.asarray(frame)
         if frame is None or found.ndim != 3 or found.shape[2] not in (3, 4):
-            raise RunError("render() returns no picture", where=f"env {env}",
+            raise RunError("render() returned no image", where=f"env {env}",
                            expected="(H, W, 3) uint8",
                            actual="None" if frame is None else f"{found.shape} {found.dtype}",
-                           hint="it was made with render_mode='rgb_array'")
+                           hint="it was created with render_mode='rgb_array'")
         return np.ascontiguousarray(found[..., :3].astype(np.uint8))
 
 
@@ -118,11 +117,11 @@ def find_facts(maker: Maker, timeout: float) -> tuple[Facts, Process]:
             raise raised(found, None)
     except TimeoutError:
         process.end()
-        raise RunError(f"the environment was not made within {timeout:g} seconds",
+        raise RunError(f"the environment was not created within {timeout:g} seconds",
                        where=maker.name, hint="a longer limit is [vec] start_timeout") from None
     except EOFError:
         process.end()
-        raise RunError(f"the worker process ended while it made the environment: {process.cause}",
+        raise RunError(f"the worker process ended while creating the environment: {process.cause}",
                        where=maker.name) from None
     except BaseException:
         process.end()

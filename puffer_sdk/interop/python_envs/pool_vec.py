@@ -32,15 +32,15 @@ MOST_WORKERS = 1024
 class PoolVec(Sending, VecEnv):
     """A VecEnv whose copies are Python, in worker processes.
 
-    Besides what VecEnv has: send() and recv() for whoever comes first, render(), and log() with
-    the names that the environment's infos add.
+    In addition to VecEnv: send() and recv() for the envs that are ready first, render(), and log()
+    with the names that the environment's infos add.
     """
 
     def _allocate(self) -> None:
         facts, about = self.library.facts, self.description
         copies, rest = divmod(self.num_agents, facts.rows)
         if rest:
-            raise UsageError("whole environments do not fill total_agents",
+            raise UsageError("total_agents is not a multiple of the agents per environment",
                              expected=f"a multiple of {facts.rows} agents",
                              actual=self.num_agents,
                              hint=f"set vec.total_agents to {max(1, copies) * facts.rows} or "
@@ -145,17 +145,17 @@ class PoolVec(Sending, VecEnv):
                 f"{part.first + len(part.seeds) - 1}"
             return RunError(f"the worker process ended {DOING.get(phase, '')}: {process.cause}"
                             + after, where=where, detail=printed(),
-                            hint="its packages may have crashed: what they printed says more")
+                            hint="one of its packages may have crashed: see its output")
         process.popen.kill()
         limit = "start_timeout" if phase == shared_rows.RESETS else "step_timeout"
         return RunError(f"the environment did not return for {getattr(self.library, limit):g} "
                         f"seconds {DOING.get(phase, '')}".rstrip() + after,
                         where=self._place(env),
-                        hint=f"look for a loop that never ends; a longer limit is [vec] {limit}")
+                        hint=f"look for an endless loop; to raise the limit: [vec] {limit}")
 
     def _after_restarts(self, part: Part) -> str:
         times = int(self._block.restarts_of(part).max())
-        return f", and its copies were made anew {times} times before" if times else ""
+        return f", and its copies were recreated {times} times before" if times else ""
 
     def _raised(self, failure: Failure) -> BaseException:
         return raised(failure, self._place(failure.env) if failure.env >= 0 else None)
@@ -177,7 +177,7 @@ class PoolVec(Sending, VecEnv):
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin episodes everywhere, the first time from the seeds. Returns observations.
 
-        seed    make all copies anew first, as a new vec with this seed has them: their constructors
+        seed    recreate all copies first, as in a new vec with this seed: their constructors
                 run again. What they have logged is dropped
         """
         self._check_open()
@@ -212,8 +212,8 @@ class PoolVec(Sending, VecEnv):
     def step(self, actions=None):
         """As VecEnv.step(). What an environment raised is raised here."""
         if self._out:
-            raise UsageError("some environments were sent and not received",
-                             hint="use send() and recv(), or step(), not both at a time")
+            raise UsageError("some environments were sent but not received",
+                             hint="use either send() and recv(), or step()")
         found = super().step(actions)
         self._raise_failure()
         return found
@@ -281,7 +281,7 @@ class PoolVec(Sending, VecEnv):
 
     @property
     def restarts(self) -> int:
-        """How often copies were made anew so far, all together."""
+        """Total restarts of copies so far."""
         return int(self._block.restarts.sum())
 
     @property

@@ -115,7 +115,7 @@ def probe(env) -> Facts:
         raise UsageError("this is not an environment", actual=f"{type(env).__name__}, without "
                          f"{', '.join(missing)}", expected="a gymnasium.Env, a PettingZoo "
                          "environment or a gymnasium.vector.VectorEnv",
-                         hint="name what returns an environment when it is called")
+                         hint="name a callable that returns an environment")
     if is_many(env):
         observations, actions = (space_rows.observations_of(env.single_observation_space),
                                  space_rows.actions_of(env.single_action_space))
@@ -156,7 +156,7 @@ def start(env, seed: int | None):
         if "seed" not in str(error):
             raise
         raise UsageError("reset() does not take a seed", detail=str(error),
-                         expected="reset(*, seed=None, options=None), as Gymnasium has it",
+                         expected="Gymnasium's reset(*, seed=None, options=None)",
                          hint=old_interface(env)) from None
     if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], dict)):
         raise UsageError("reset() does not return (observation, info)",
@@ -177,7 +177,7 @@ def check(plan: Observations, ob, when: str) -> None:
     if problem:
         raise UsageError(f"an observation of {when} does not fit the space: {problem}",
                          hint="the observation space or the observation is wrong: "
-                              "gymnasium.utils.env_checker.check_env says more")
+                              "gymnasium.utils.env_checker.check_env reports details")
 
 
 def is_many(env) -> bool:
@@ -199,7 +199,7 @@ def _probe_parallel(env) -> Facts:
     agents = tuple(str(agent) for agent in env.possible_agents)
     if not agents:
         raise UsageError("the environment has no possible_agents",
-                         expected="all agents that may ever be there")
+                         expected="all possible agents")
     plans = []
     for agent in env.possible_agents:
         plans.append((space_rows.observations_of(env.observation_space(agent)),
@@ -211,7 +211,7 @@ def _probe_parallel(env) -> Facts:
             different = agent
     if different:
         raise UsageError(f"{agents[0]} and {different} have different spaces",
-                         expected="the same spaces for all agents: one policy plays them all",
+                         expected="the same spaces for all agents: they share one policy",
                          hint="pad them: supersuit.pad_observations_v0 and pad_action_space_v0")
     obs, infos = start(env, 0)
     for agent, ob in obs.items():

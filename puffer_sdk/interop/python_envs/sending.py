@@ -30,7 +30,7 @@ class Sending:
         self._watches[0].step = self.ticks
         for lane in lanes:
             if self._asked[lane]:
-                raise UsageError("these environments are at work already",
+                raise UsageError("these environments are already stepping",
                                  hint="recv() says which are ready")
             self._asked[lane] = 1
             self._out += 1

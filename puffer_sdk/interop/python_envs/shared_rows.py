@@ -92,7 +92,7 @@ class Block:
         self.alive[:] = 1
 
     def restarts_of(self, part) -> np.ndarray:
-        """(envs of this lane,) int32: how often each was made anew. A view."""
+        """(envs of this lane,) int32: restarts of each. A view."""
         return self.restarts[part.first:part.first + len(part.seeds)]
 
     def seed_of(self, part, env: int) -> int:
@@ -108,7 +108,7 @@ class Block:
 
 
 def seed_after(seed: int, restarts: int) -> int:
-    """The seed of a copy that was made anew so often: it begins with another episode."""
+    """The seed of a copy after so many restarts: it begins with another episode."""
     return mix_seed(seed, restarts - 1) if restarts else seed
 
 

@@ -29,7 +29,7 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     keywords        of the call that makes an environment
     seed            each copy's own seed derives from it and the copy's index
     autoreset       "same_step", "next_step" or "disabled", as Gymnasium names them
-    max_restarts    how often each copy is made anew after it raised something, or after its worker
+    max_restarts    maximum restarts of each copy after it raised an exception, or after its worker
                     process died or hung, with all copies of that worker: episodes are truncated
     step_timeout    seconds after which a reset or step that does not return is an error
     start_timeout   the same for the constructor and the first reset
@@ -53,10 +53,10 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     elif callable(env):
         maker = makers.of_function(env, keywords) if workers else makers.Here(env, keywords)
     else:
-        raise UsageError("this is neither a name nor something to call", actual=repr(env),
+        raise UsageError("this is neither a name nor a callable", actual=repr(env),
                          expected="'gymnasium:ID', or a function that returns an environment",
-                         hint="give the function that makes it, not the environment: its copies "
-                              "are made in worker processes")
+                         hint="pass the function that creates it, not the environment: copies are "
+                              "created in worker processes")
     idle = []
     if workers:
         from .worker_processes import as_itself

@@ -85,11 +85,11 @@ class DrawnVec:
         try:
             kind, found = self.process.answer(PATIENCE)
         except EOFError:
-            raise RunError(f"the process that draws has ended: {self.process.cause}",
+            raise RunError(f"the render process ended: {self.process.cause}",
                            where=self.where, hint="puffer-sdk check looks for the cause") from None
         except TimeoutError:
             self.process.end()
-            raise RunError(f"the process that draws did not answer for {PATIENCE:g} seconds",
+            raise RunError(f"the render process did not respond for {PATIENCE:g} seconds",
                            where=self.where, hint="puffer-sdk check looks for the cause") from None
         if kind == "raised":
             raise raised(found, None)

@@ -82,7 +82,7 @@ class PufferEnv(gymnasium.Env):
         """(H, W, 3) uint8 for "rgb_array", of the state that the next step starts from; None for
         "human", whose window every step draws."""
         if self._vec is None:
-            raise UsageError("there is nothing to draw yet", expected="reset() first")
+            raise UsageError("nothing to render yet", expected="reset() first")
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called, and no render_mode was given: "
                                   "make(..., render_mode='rgb_array')")

@@ -76,7 +76,7 @@ class PufferVector(VectorEnv):
         if opened.agents > 1 or opened.about.whole_steps:
             raise UsageError(
                 "autoreset must be 'same_step' here", where=opened.name, expected="'same_step'",
-                actual=repr(mode), hint="a copy has several agents, whose episodes end one by one"
+                actual=repr(mode), hint="a copy has several agents, whose episodes end separately"
                 if opened.agents > 1 else "its binding steps all copies or none")
         if not copy:
             raise UsageError("copy=False needs autoreset='same_step'", actual=repr(mode),
@@ -195,7 +195,7 @@ class PufferVector(VectorEnv):
     def render(self) -> tuple[np.ndarray, ...] | None:
         """A frame (H, W, 3) uint8 of each copy; None for "human", which draws the first."""
         if self.vec is None:
-            raise UsageError("there is nothing to draw yet", expected="reset() first")
+            raise UsageError("nothing to render yet", expected="reset() first")
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called, and no render_mode was given: "
                                   "make_vec(..., render_mode='rgb_array')")

@@ -77,7 +77,7 @@ class Opened:
 
 
 def renew(vec, copy: int, seed: int) -> None:
-    """Have one copy of what Opened.vec() made begin anew, as it would alone with this seed.
+    """Restart one copy of an Opened.vec(), as it would start alone with this seed.
 
     Raises UsageError where an environment's copies cannot be made one by one.
     """

@@ -130,7 +130,7 @@ class PufferParallel(ParallelEnv, EzPickle):
     def render(self):
         """(H, W, 3) uint8 for "rgb_array"; None for "human", whose window every step draws."""
         if self._vec is None:
-            raise UsageError("there is nothing to draw yet", expected="reset() first")
+            raise UsageError("nothing to render yet", expected="reset() first")
         if self.render_mode is None:
             return None
         frame = self._vec.frame(0)

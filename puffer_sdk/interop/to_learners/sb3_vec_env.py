@@ -131,14 +131,14 @@ class PufferSB3(VecEnv):
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices=None) -> None:
-        raise UsageError("the copies are C: they have no attributes to set",
+        raise UsageError("C environments have no attributes to set",
                          where=attr_name, hint="settings of the environment: env_settings={...}")
 
     def env_method(self, method_name: str, *args, indices=None, **kwargs) -> list[Any]:
         if method_name == "action_masks":
             masks = self.action_masks()
             return [masks[env] for env in self._get_indices(indices)]
-        raise UsageError("the copies are C: they have no methods to call", where=method_name,
+        raise UsageError("C environments have no methods to call", where=method_name,
                          expected="action_masks")
 
     def env_is_wrapped(self, wrapper_class, indices=None) -> list[bool]:

@@ -90,11 +90,11 @@ class Screen:
         try:
             lib = ffi().dlopen(os.fspath(director), os.RTLD_NOW | os.RTLD_GLOBAL)
         except OSError as error:
-            raise RunError("the screen library does not open", where=director,
+            raise RunError("cannot load the screen library", where=director,
                            detail=str(error), hint="delete it: it is compiled again") from None
         wrong = lib.screen_open(os.fspath(library).encode(), int(visible))
         if wrong != ffi().NULL:
-            raise RunError("raylib does not open", where=library,
+            raise RunError("cannot load raylib", where=library,
                            detail=ffi().string(wrong).decode(errors="replace"),
                            hint="puffer-sdk doctor shows which raylib serves what")
         headers.load_null(beneath=True)      # for what this raylib lacks, such as sound

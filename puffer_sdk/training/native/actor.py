@@ -78,12 +78,12 @@ class NativeActor:
         self._handle.invoke("ended", self._handle.pointer("float*", ended))
 
     def reset(self) -> None:
-        """Zero the state of all agents; the tick goes on."""
+        """Zero the state of all agents; the tick continues."""
         self._handle.invoke("reset_state")
 
 
 def _rows(name: str, array: np.ndarray, shape: tuple[int, ...], dtype) -> np.ndarray:
     array = np.ascontiguousarray(array, dtype)
     if array.shape != shape:
-        raise UsageError(f"these {name} have another shape", expected=shape, actual=array.shape)
+        raise UsageError(f"{name} have the wrong shape", expected=shape, actual=array.shape)
     return array

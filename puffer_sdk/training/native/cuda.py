@@ -74,7 +74,7 @@ def _library():
     try:
         return _open(path)
     except OSError as error:
-        raise RunError("the trainer for GPUs does not open", where=path, detail=str(error),
+        raise RunError("cannot load the GPU trainer", where=path, detail=str(error),
                        hint="delete the file; until this is fixed, --train.device cpu") from None
 
 
@@ -96,11 +96,11 @@ def _plan(archs: Sequence[str] | None, strict: bool) -> tuple[Nvcc, list[str], l
     nvcc = find_nvcc(driver)
     problem, hint = gpu.nvcc_problem(nvcc, driver if archs is None else None)
     if problem:
-        raise BuildError(f"the trainer for GPUs cannot be compiled: {problem}", hint=hint)
+        raise BuildError(f"cannot compile the GPU trainer: {problem}", hint=hint)
     if archs is None:
         archs = sorted({found.arch for _, found in gpu.list_usable()})
         if not archs:
-            raise BuildError("there is no GPU to compile the trainer for",
+            raise BuildError("there is no GPU",
                              hint="name one: python -m puffer_sdk.training.native.cuda FILE "
                                   "--arch 90")
     return nvcc, list(archs), trainer_command(nvcc, archs, strict=strict)
@@ -206,7 +206,7 @@ def build_kernels(library: Path, archs: Sequence[str] = ARCHS, *, strict: bool =
     nvcc = find_nvcc(find_driver())
     problem, hint = gpu.nvcc_problem(nvcc)
     if problem:
-        raise BuildError(f"the kernels cannot be compiled: {problem}", hint=hint)
+        raise BuildError(f"cannot compile the kernels: {problem}", hint=hint)
     source = trainer_sources.home() / "kernels" / "cuda" / "kernels.cu"
     files.mkdir(library.parent)
     compilers.compile_to(library, [nvcc.path, *FLAGS, *(STRICT if strict else ()),

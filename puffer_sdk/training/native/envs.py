@@ -65,21 +65,21 @@ def check_arrays(vec) -> dict[str, np.ndarray | None]:
         if array is None and name in OPTIONAL:
             continue
         if not isinstance(array, np.ndarray):
-            raise UsageError(f"the envs' {name} are no NumPy array", expected="a NumPy array",
+            raise UsageError(f"`{name}` must be a NumPy array", expected="a NumPy array",
                              actual=type(array).__name__)
         if array.dtype not in dtypes:
-            raise UsageError(f"the envs' {name} have another type", actual=array.dtype.str,
+            raise UsageError(f"`{name}` has the wrong type", actual=array.dtype.str,
                              expected=" or ".join(np.dtype(each).name for each in dtypes))
         if array.shape != shape:
-            raise UsageError(f"the envs' {name} have another shape", expected=shape,
+            raise UsageError(f"`{name}` has the wrong shape", expected=shape,
                              actual=array.shape)
         if not array.flags.c_contiguous:
-            raise UsageError(f"the envs' {name} are not contiguous", expected="rows in one piece",
+            raise UsageError(f"`{name}` must be contiguous", expected="rows in one piece",
                              actual=f"strides of {array.strides} bytes",
-                             hint="the native trainer looks at whole rows")
+                             hint="the native trainer requires whole rows")
         if name == "actions" and not array.flags.writeable:
-            raise UsageError(f"the envs' {name} are read-only", expected="a writable array",
-                             actual="a read-only one", hint="the trainer writes into them")
+            raise UsageError(f"`{name}` must be writable", expected="a writable array",
+                             actual="a read-only one", hint="the trainer writes to it")
     return arrays
 
 

@@ -53,7 +53,7 @@ def try_gpu(*, verbose: bool = False, again: bool = False) -> Outcome:
         return Outcome(error.message, error.detail, error.hint)
     if known and not again:
         return known
-    ui.say("trying the GPU, once for this machine ...")
+    ui.say("testing the GPU, once for this machine ...")
     outcome, lasting = _in_child()
     if lasting:
         gpu_kept.write(found, outcome)

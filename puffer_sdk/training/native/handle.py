@@ -117,7 +117,7 @@ def network_fields(config, obs_dtype, obs_size: int, act_sizes: Sequence[int],
     if not 0 <= seed <= MAX_SEED:
         raise UsageError("a seed is out of range", expected=f"0 to {MAX_SEED}", actual=seed)
     if config.policy.torch_class:
-        raise UsageError("a network of your own needs the PyTorch trainer",
+        raise UsageError("a custom network requires the PyTorch trainer",
                          where=config.policy.torch_class, hint="use --train.backend torch")
     return {"agents": agents, "obs_dtype": OBS_TYPES.index(np.dtype(obs_dtype)),
             "obs_size": obs_size, "num_atns": len(act_sizes), "act_sizes": tuple(act_sizes),

@@ -91,7 +91,7 @@ class NativePPO(Schedules):
         factors = obs_factors(train, vec.obs_size)
         most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
         if not 1 <= len(self.gpus) <= most:
-            raise UsageError("that many GPUs cannot share a run", expected=f"1 to {most}",
+            raise UsageError("too many GPUs for one run", expected=f"1 to {most}",
                              actual=len(self.gpus))
         self._handle = Handle({
             **network_fields(config, vec.observations.dtype, vec.obs_size, vec.act_sizes,
@@ -152,8 +152,8 @@ class NativePPO(Schedules):
 
     @property
     def repeatable(self) -> bool:
-        """Whether a resumed run can go on in the middle of episodes: actions and carried state are
-        at hand after each epoch, and no rollout is under way."""
+        """Whether a resumed run can continue in the middle of episodes: actions and carried state
+        are at hand after each epoch, and no rollout is under way."""
         return self.device == "cpu" and not self.settings.async_
 
     @property
@@ -330,7 +330,7 @@ class NativePPO(Schedules):
         rows, q = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(q, np.float32)
         size = self.settings.minibatch_size // self.horizon
         if rows.ndim != 2 or rows.shape[1] != size or rows.shape != q.shape:
-            raise UsageError("these segments have another shape",
+            raise UsageError("segments have the wrong shape",
                              expected=f"rows and q of (minibatches, {size})",
                              actual=f"{rows.shape} and {q.shape}")
         if rows.size and not (rows.min() >= 0 and rows.max() < self.agents):
@@ -339,7 +339,7 @@ class NativePPO(Schedules):
         gpus = len(self.gpus)
         owner = np.repeat(np.arange(gpus), max(1, size // gpus))[:size]
         if (rows // (self.agents // gpus) != owner).any():
-            raise UsageError("these segments are of another GPU's agents",
+            raise UsageError("these segments belong to another GPU's agents",
                              expected=f"{size // gpus} segments of each GPU's "
                                       f"{self.agents // gpus} agents, in their order")
         handle = self._open
@@ -358,7 +358,7 @@ class NativePPO(Schedules):
         whole_number("minibatch", minibatch, 0, 2**31 - 1)
         advantages = np.ascontiguousarray(advantages, np.float32)
         if advantages.shape != (self.agents, self.horizon):
-            raise UsageError("these advantages have another shape",
+            raise UsageError("advantages have the wrong shape",
                              expected=(self.agents, self.horizon), actual=advantages.shape)
         size = self.settings.minibatch_size // self.horizon
         rows, q = np.empty(size, np.int32), np.empty(size, np.float32)

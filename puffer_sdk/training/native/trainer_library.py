@@ -73,7 +73,7 @@ def library():
     try:
         return abi.trainer_ffi().dlopen(os.fspath(path))
     except OSError as error:
-        raise RunError("the native trainer does not open", where=path, detail=str(error),
+        raise RunError("cannot load the native trainer", where=path, detail=str(error),
                        hint="delete the file; until this is fixed, train with "
                             "--train.backend torch"
                        ) from None

@@ -19,7 +19,7 @@ def for_cpu() -> list[Path]:
     found = [path for folder in CPU_FOLDERS for path in sorted((home() / folder).glob("*.c"))]
     if not found:
         raise BuildError("the sources of the native trainer are missing",
-                         where=paths.data_dir("trainer"), hint="install puffer-sdk again")
+                         where=paths.data_dir("trainer"), hint="reinstall puffer-sdk")
     return found
 
 

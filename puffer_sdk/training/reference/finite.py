@@ -25,6 +25,6 @@ def raise_if_bad(named: Iterable[tuple[str, Tensor]], where: str, *, of_env: boo
         place = (~torch.isfinite(tensor.detach())).nonzero()[0].tolist()
         value = float(tensor.detach()[tuple(place)])
         row, element = [*place, -1][:2] if of_env else (-1, -1)
-        raise BadNumber(f"{name} went bad: {value} at {place} of {list(tensor.shape)}",
+        raise BadNumber(f"{name} not finite: {value} at {place} of {list(tensor.shape)}",
                         where=where, hint=ENV_HINT if of_env else BAD_HINT, row=row,
                         element=element, value=value if of_env else None)

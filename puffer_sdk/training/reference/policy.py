@@ -233,7 +233,7 @@ def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None
             raise refuse(f"{name}: {what} has the wrong shape", expected=want, actual=found[what],
                          hint=manual)
     if found["difference"] > 1e-3:
-        raise refuse(f"{name}: sequence() does not give what step() gives",
+        raise refuse(f"{name}: sequence() and step() give different results",
                      expected="values equal to 1e-3 or better, resets where ended is 1 included",
                      actual=f"a difference of {found['difference']:.3g}", hint=manual)
     return policy

@@ -321,7 +321,7 @@ class TorchPPO(Schedules):
 
     @property
     def repeatable(self) -> bool:
-        """Whether a resumed run can go on in the middle of episodes."""
+        """Whether a resumed run can continue in the middle of episodes."""
         return self.device.type == "cpu"
 
     @property

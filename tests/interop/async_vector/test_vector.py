@@ -150,7 +150,7 @@ def test_what_cannot_be_opened_is_said():
         Vector([Odd, lambda: gymnasium.make("CartPole-v1")], workers=2)
     with pytest.raises(ZeroDivisionError):
         Vector([lambda: 1 // 0])
-    with pytest.raises(puffer_sdk.UsageError, match="workers of its own"):
+    with pytest.raises(puffer_sdk.UsageError, match="already has workers"):
         Vector([Odd], worker=print)
 
 

@@ -103,7 +103,7 @@ if LONG:        # it has no wheel for this Python
 
 
 def test_a_name_that_leads_nowhere_says_which_are_near(stand_in):
-    with pytest.raises(UsageError, match="knows no environment CartPole-v2") as raised:
+    with pytest.raises(UsageError, match="has no environment CartPole-v2") as raised:
         read_name("envpool:CartPole-v2")()
     assert "CartPole-v1" in raised.value.hint
 

@@ -99,7 +99,7 @@ def test_a_crash_in_the_trainers_own_process_is_named_as_well(tmp_path, fault, a
 
 def test_a_seed_that_is_not_known_any_more_is_not_named(tmp_path):
     """A copy that was made anew has another seed than the one that it began with."""
-    with pytest.raises(RunError, match=r"SIGSEGV \(env 0, step 6, after copies were made anew\)"):
+    with pytest.raises(RunError, match=r"SIGSEGV \(env 0, step 6, after copies were recreated\)"):
         puffer_sdk.train(f"{GAMES}:Worse", {
             **SMALL, "env.once": str(tmp_path / "happened"), "vec.max_restarts": 1,
             "vec.total_agents": 1, "train.minibatch_size": 16}, runs_dir=tmp_path)
@@ -135,7 +135,7 @@ def test_a_constructor_that_hangs_or_raises_is_an_error_before_the_first_step():
     def slow():
         import time
         time.sleep(30)
-    with pytest.raises(RunError, match="was not made within 1 seconds"):
+    with pytest.raises(RunError, match="was not created within 1 seconds"):
         puffer_sdk.wrap(slow, workers=1, start_timeout=1.0)
     with pytest.raises(TypeError, match="surprise|keyword"):
         puffer_sdk.wrap(lambda surprise: None, workers=1)
@@ -186,7 +186,8 @@ def test_closing_after_a_fault_leaves_no_process(fault, error):
 
 @pytest.mark.parametrize("first", [False, True], ids=["its copies", "the one to look at"])
 @pytest.mark.parametrize(("how", "says"), [
-    ("raise", "no such lever"), ("kill", "ended while it made"), ("hang", "was not made within")])
+    ("raise", "no such lever"), ("kill", "ended while creating"),
+    ("hang", "was not created within")])
 def test_what_cannot_be_wrapped_leaves_no_process(tmp_path, how, says, first):
     """Before the first step there is nothing that a caller could close."""
     file, before = str(tmp_path / "broken"), children(os.getpid())

@@ -63,7 +63,7 @@ def test_a_worker_is_replaced_and_its_rows_are_truncated(once, fault, says, caps
                    for env in range(4)) and len({*seeds}) == 4
         said = capsys.readouterr().err
         assert said.count("warning") == 1 and says in said
-        assert f"envs {lost[0]} to {lost[1]} begin anew" in said
+        assert f"envs {lost[0]} to {lost[1]} restart" in said
         for step in range(1, 6):
             envs.step(np.ones(4))
             assert not envs.terminals.any() and envs.rewards.tolist() == [1] * 4
@@ -86,7 +86,7 @@ def test_a_worker_that_dies_between_steps_is_replaced_before_the_next_one_ends()
         envs.reset()
         assert not envs.terminals.any() and envs.observations[:, 2].tolist() == [0] * 4
         kill(envs, 1)
-        with pytest.raises(RunError, match=r"SIGKILL, and its copies were made anew 2 times"):
+        with pytest.raises(RunError, match=r"SIGKILL, and its copies were recreated 2 times"):
             envs.step(np.ones(4))
 
 
@@ -118,8 +118,8 @@ def test_a_replacement_that_cannot_be_made_is_the_error(tmp_path, how):
         if how == "hang":
             envs._monitor.start_timeout = 1.0       # not before: a busy machine starts slowly
         kill(envs, 0)
-        says = {"raise": "no such lever", "kill": "ended while it made env 0: SIGKILL",
-                "hang": r"env \d was not made within 1 seconds"}[how]
+        says = {"raise": "no such lever", "kill": "ended while creating env 0: SIGKILL",
+                "hang": r"env \d was not created within 1 seconds"}[how]
         with pytest.raises((RunError, ValueError), match=says):
             envs.step([0, 0])
         assert envs.restarts == 4           # both attempts
@@ -224,7 +224,7 @@ def test_training_goes_on(once, fault, free, workers, capsys):
 
 
 def test_training_ends_where_no_restarts_are_left(tmp_path):
-    with pytest.raises(RunError, match="ended in step: SIGKILL, and its copies were made anew 1"):
+    with pytest.raises(RunError, match="ended in step: SIGKILL, and its copies were recreated 1"):
         puffer_sdk.train(f"{GAMES}:Count", {
             "train.total_timesteps": 10**6, "vec.total_agents": 8, "vec.num_workers": 1,
             "vec.reward_scale": 1, "train.obs_scale": 1, "vec.max_restarts": 1, "env.fault": "kill",

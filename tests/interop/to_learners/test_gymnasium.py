@@ -504,7 +504,7 @@ def test_what_cannot_be_is_said(call, words):
 def test_actions_that_c_would_index_with_are_refused(actions):
     envs = puffer_sdk.to_vector("pong", 2)
     envs.reset(seed=0)
-    with pytest.raises(UsageError, match="does not exist|another shape"):
+    with pytest.raises(UsageError, match="does not exist|wrong shape"):
         envs.step(actions)
 
 

@@ -38,7 +38,7 @@ class Part:
     lane        its number
     first       the index of its first environment, over all lanes
     seeds       one for each of its environments
-    max_restarts    how often each may be made anew
+    max_restarts    maximum restarts of each
     scale       factor of rewards, as trainers see them; logs are of the environment's own
     cut         whether the first step only cuts the episodes that another worker left behind
     """
@@ -69,7 +69,7 @@ class Lane:
     envs    the environments, as made
     place   one int64, of which environment is at work: its index over all lanes
     seeds   what each of them was seeded with, or will be
-    anew    how often each of them was made anew
+    anew    restarts of each
     """
 
     def __init__(self, part: Part, block: Block):
@@ -156,7 +156,7 @@ class Lane:
                 self.rewards *= self.part.scale
 
     def cut_all(self) -> None:
-        """Truncate all episodes and begin others: nobody knows how they went on."""
+        """Truncate all episodes and begin others: how they continued is unknown."""
         self._reset_all()
         self.terminals[:] = 1
         self.truncations[:] = 1
@@ -203,7 +203,7 @@ class Lane:
     # -- for the kinds
 
     def note(self, number: int) -> None:
-        """Environment `number` is at work: for whoever waits for this lane."""
+        """Environment `number` is being stepped: for the process that waits for this lane."""
         self.place[0] = self.part.first + number
         self.notes[shared_rows.PULSE] += 1
 
@@ -278,13 +278,14 @@ class Lane:
         return shared_rows.LOG_EXTRAS + 2 * at
 
     def restart(self, number: int, error: BaseException) -> bool:
-        """After an exception: make this environment anew, if it may be, with another seed."""
+        """After an exception: recreate this environment with another seed, if it has restarts
+        left."""
         if self.anew[number] >= self.part.max_restarts or not isinstance(error, Exception):
             return False
         self.anew[number] += 1
         self.seeds[number] = self.seed_of(number)
-        print(f"env {self.part.first + number} raised {type(error).__name__}: {error}; "
-              "it is made anew", flush=True)
+        print(f"env {self.part.first + number} raised {type(error).__name__}: {error}; it is "
+              "recreated", flush=True)
         self.envs[number] = self.make(number)
         return True
 

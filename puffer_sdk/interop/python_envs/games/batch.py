@@ -33,7 +33,7 @@ class BatchLane(Lane):
             return self.envs[0]
         env = self.part.maker.batch(self.count, self.small_seeds())
         if env.num_envs != self.count:
-            raise UsageError("the environment has another number of copies", expected=self.count,
+            raise UsageError("the number of copies differs", expected=self.count,
                              actual=env.num_envs, hint="take num_envs as a keyword")
         return env
 
@@ -162,7 +162,7 @@ def numbers_of(infos) -> dict:
 
 
 def frame_of(maker: Maker, env, number: int):
-    """What it draws of one of its copies, or None. EnvPool is told which, others draw all."""
+    """The rendered image of one of its copies, or None. EnvPool renders that one, others all."""
     frames = env.render(number) if maker.kind == ENVPOOL else env.render()
     return None if frames is None else frames[0 if maker.kind == ENVPOOL else number]
 
