@@ -2,10 +2,10 @@
 
 In reading order:
 
-    acting        Policy: observations -> actions, in your own loop
-    players       what plays: a trained policy, random play, idle play
-    scoring       the child: plays the episodes and scores them
-    evaluate      the parent: the comparison, episodes.json
-    measuring     what is known of a policy that leaves us
-    export        checkpoint -> NAME_policy.bin (C), ONNX, torch.export
+    trained_policy  Policy: observations -> actions, in your own loop
+    players         what plays: a trained policy, random play, idle play
+    scoring         the child: plays the episodes and scores them
+    evaluate        the parent: the comparison, episodes.json
+    export_note     what is known of a policy that leaves us
+    export          checkpoint -> NAME_policy.bin (C), ONNX, torch.export
 """

@@ -8,10 +8,10 @@ curves       metrics of trainings -> curves, medians and histograms
 stages       Subject -> the report's data, stage by stage
 charts       numbers -> SVG
 summary      data -> the rows that a reader must know first
-page         data and pictures -> one HTML file, and Markdown for a pull request
+report_page  data and pictures -> one HTML file, and Markdown for a pull request
 comparing    data of two reports -> what changed, and whether it exceeds the noise
 agreement    a policy that does not learn -> whether training and eval measure the same
-trial        all programs, a training and that comparison, of one environment
+try_env      all programs, a training and that comparison, of one environment
 survey       a checkout -> a row, a picture and a verdict of each environment
 report       ENV -> report.html, .md and .json
 """

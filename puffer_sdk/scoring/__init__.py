@@ -2,10 +2,10 @@
 
 In reading order:
 
-    baselines     random and idle play
-    entries       which log entries count
-    playing       a player in fresh envs, within a budget of agent steps
-    score         what a play was worth: means, intervals, rates
-    intervals     means with 95 % intervals
-    apart         a play that disturbs nothing else in its process
+    baselines      random and idle play
+    entries        which log entries count
+    play_episodes  a player in fresh envs, within a budget of agent steps
+    score          what a play was worth: means, intervals, rates
+    intervals      means with 95 % intervals
+    apart          a play that disturbs nothing else in its process
 """

@@ -1,13 +1,13 @@
 """Every setting: declared once, read strictly, resolved with a reason for each value.
 
-    texts       numbers and actions as text
-    factors     the factors of observations as text
-    table       the one table of settings
-    naming      the key that an unknown name most likely stands for
-    inifile     an ini's entries, with line numbers
-    goal        what counts as solved
-    automatic   values that are chosen automatically
-    values      Config: resolved settings
-    conflicts   values that cannot be together
-    config      resolve: defaults < the environment's ini < the command line
+    texts      numbers and actions as text
+    factors    the factors of observations as text
+    table      the one table of settings
+    key_hints  the key that an unknown name most likely stands for
+    inifile    an ini's entries, with line numbers
+    goal       what counts as solved
+    automatic  values that are chosen automatically
+    values     Config: resolved settings
+    conflicts  values that cannot be together
+    config     resolve: defaults < the environment's ini < the command line
 """

@@ -3,11 +3,11 @@
 In reading order:
 
     train         the parent: settings, run folder, progress, result
-    following     the child of each process; the parents of all ranks but the first
+    worker_rank   the child of each process; the parents of all ranks but the first
     resuming      which run goes on, and from which checkpoint
-    worker        the child: envs and trainer, epoch by epoch; checkpoints
-    joint         what the ranks of a run do together: logs, actions, checkpoints
-    jobs          what the child is given, and its envs
+    train_worker  the child: envs and trainer, epoch by epoch; checkpoints
+    rank_sync     what the ranks of a run do together: logs, actions, checkpoints
+    train_job     what the child is given, and its envs
     loop          Trainer: rollout() and update() for the user's own loop
     backends      which trainer: native or PyTorch, CPU or GPU
     schedules     what both trainers share: sizes, learning rate, entropy coefficient
@@ -17,15 +17,15 @@ In reading order:
     plotting      learning curves of runs, in the terminal and as files
     locks         one process trains a run
     checkpoint    checkpoint files: save, load, does it fit
-    journal       the actions that lead a resumed run back; when envs start anew
-    window        what is shown: means over the latest episodes that ended
-    endings       agents that have not ended an episode
+    action_log    the actions that lead a resumed run back; when envs start anew
+    log_window    what is shown: means over the latest episodes that ended
+    ended_agents  agents that have not ended an episode
     rows          what an epoch writes into metrics.jsonl
     best          the best weights, and their file
     pacing        how often to save
     evaluations   what the weights do in fresh envs: best, solved, the claim
     looks         what evaluations keep: one look at a policy, and their state
-    models        which checkpoint --load-model-path names
+    find_model    which checkpoint --load-model-path names
     metrics       where metrics go: metrics.jsonl, Weights & Biases, TensorBoard
     dashboard     what the terminal shows during training
     profiling     where the time of training goes

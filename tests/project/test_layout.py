@@ -114,6 +114,27 @@ def test_packages_have_no_code_in_their_init():
         assert ast.get_docstring(tree) and len(tree.body) == 1, path.relative_to(ROOT)
 
 
+LISTED = re.compile(r"^ {0,4}([a-z_]+)(?:\.py|/)? {2,}\S", re.M)
+
+
+def test_a_package_lists_modules_that_are_there():
+    for path in PACKAGE.rglob("__init__.py"):
+        listed = LISTED.findall(ast.get_docstring(ast.parse(path.read_text())) or "")
+        there = {one.stem for one in path.parent.iterdir()}
+        assert [name for name in listed if name not in there] == [], path.relative_to(ROOT)
+
+
+def test_no_two_modules_have_one_name():
+    """In a traceback or an editor's tab they would be the same file. Rules and what collects their
+    facts have a folder each, whose name says which."""
+    stems: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        if path.name != "__init__.py" and not name.startswith(("checking.rules.",
+                                                               "checking.collect.")):
+            stems.setdefault(path.stem, []).append(name)
+    assert {stem: names for stem, names in stems.items() if len(names) > 1} == {}
+
+
 def test_a_file_above_the_limit_says_why_in_its_first_line():
     for path in MODULES.values():
         lines = path.read_text().splitlines()

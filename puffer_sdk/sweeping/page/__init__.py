@@ -1,7 +1,7 @@
 """sweep.html: a sweep as one static file, and several sweeps on one map.
 
-axes        values of any scale -> places in a picture, with ticks
-models      trials -> slices, importance: what the Gaussian processes say
-charts      the charts of one sweep, as SVG
-page        all of it -> HTML: render() one sweep, render_map() several
+axes          values of any scale -> places in a picture, with ticks
+importance    trials -> slices, importance: what the Gaussian processes say
+sweep_charts  the charts of one sweep, as SVG
+sweep_page    all of it -> HTML: render() one sweep, render_map() several
 """

@@ -9,13 +9,13 @@ It states the algorithm for readers and for tests; a faster trainer has to agree
 
 In reading order:
 
-    policy      the network: encoder, MinGRU layers, decoder; the interface of policy.torch_class
-    actions     logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
-    muon        gradients -> weights: Muon for matrices, Adam for vectors
-    means       means over a minibatch, over the ranks of a run as well
-    formulas    advantages, prioritised segments, loss
-    ppo         TorchPPO: rollout, update, resume
-    finite      names the first tensor that holds a NaN or an infinity
+    policy         the network: encoder, MinGRU layers, decoder; the interface of policy.torch_class
+    action_heads   logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
+    muon           gradients -> weights: Muon for matrices, Adam for vectors
+    means          means over a minibatch, over the ranks of a run as well
+    formulas       advantages, prioritised segments, loss
+    reference_ppo  TorchPPO: rollout, update, resume
+    finite         names the first tensor that holds a NaN or an infinity
 
 Sizes: N agents, T horizon, D observation, H hidden, L layers, K heads, A sum of head widths,
 S segments in a minibatch. One row of a buffer holds what belongs to one (agent, tick): the
