@@ -20,7 +20,7 @@ BLIND = ("    g->observations[2] = g->speed;\n    observe(g);\n}", "}")
     ([], []),                                           # gap lags behind what c_reset shows
     ([STATE], []),
     ([STATE, EARLY, BEFORE, BLIND], ["behind-the-state", "left-by-reset"]),
-    ([EARLY, BEFORE, BLIND], ["behind-the-state", "left-by-reset"]),   # by the height, which c_reset sets
+    ([EARLY, BEFORE, BLIND], ["behind-the-state", "left-by-reset"]),    # by the height
 ], ids=["scratch", "set", "old", "old-scratch"])
 def test_a_word_that_no_reset_sets_is_no_measure_of_an_ending(changes, told, tmp_path):
     glider = changed(broken("puf302_glider"), tmp_path, SHOWN, FIELDS, GOAL, SCRATCH, *changes)

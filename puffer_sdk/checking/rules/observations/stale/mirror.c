@@ -10,8 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum { MAX_CELLS = 512, MAX_LEARN = 2048, MAX_MIRROR_WORDS = 2048, DISTINCT = 6, STUCK = 8 };
 
@@ -337,42 +335,14 @@ static void remember(Watcher* w, int env, bool ended) {
     memcpy(w->before + w->all * (size_t)env, w->state + w->all * (size_t)env, w->all * 4);
 }
 
-// Whether c_reset sets this word: else it is scratch of a step, and an observation that c_reset
-// makes may be newer than the word. A bit of it is turned over, which c_reset has to undo
-static bool is_reset(Watcher* w, size_t word) {
-    enum { TRIES = 4 };    // it may draw the same bits
-    Batch* b = &w->b;
-    StatePlace place = state_place(&w->states[0], word);
-    int* kept = shared(sizeof *kept);
-    int tries = 0;
-    for (bool good = true; tries < TRIES && good && *kept == tries; tries++) {
-        if (in_fork(&good)) {
-            char* at = env_struct(b, 0);
-            if (place.pointer >= 0) {
-                memcpy(&at, at + place.pointer, sizeof at);
-            }
-            uint32_t other = w->state[word] ^ 1u, now;
-            memcpy(at + place.offset, &other, sizeof other);
-            batch_seed(b, 0, (uint32_t)mix((uint64_t)tries + 277));
-            batch_reset(b, 0);
-            state_read(&w->states[0], b, 0, w->state);
-            memcpy(&now, w->state + word, sizeof now);
-            *kept += now == other;
-            _exit(0);
-        }
-    }
-    bool all = *kept == TRIES;
-    munmap(kept, sizeof *kept);
-    return !all;
-}
-
 static void report_mirrors(Watcher* w) {
     int known = 0;
     for (int c = 0; c < w->cells; c++) {
         Look* l = &w->looks[c];
         const Mirror* m = &w->mirrors[c];
         bool partly = 100 * l->off > l->seen;    // it shows the word only while something is there
-        if (m->word >= 0 && l->ends_old > l->ends_before && !is_reset(w, (size_t)m->word)) {
+        if (m->word >= 0 && l->ends_old > l->ends_before
+            && !reset_sets(&w->b, &w->states[0], (size_t)m->word)) {
             l->ends_old = l->ends_before;
         }
         int64_t old = l->ends_old - (partly ? l->ends_off : 0);
