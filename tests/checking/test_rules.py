@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -286,6 +287,43 @@ def test_memory_errors_explain_any_difference(code):
         found(facts, code)
 
 
+@pytest.mark.parametrize("unset, shared, told", [
+    (False, True, True), (False, False, True), (True, True, True), (True, False, False)])
+def test_a_local_that_nothing_sets_is_not_shared_by_threads(unset, shared, told):
+    """Each thread has a stack of its own; where the two touch one word, it may be that as well."""
+    facts = facts_of(trace_debug=[], trace_threads=[
+        replace(fact("shared_memory"), frame=None)] if shared else [])
+    facts.build_differences = {"trace-threads": Difference(0, 4, "rewards", 0, None, 1.0, 2.0)}
+    facts.problems = [SimpleNamespace(
+        code="PUF117", where="dock.h:9", message="", expected="", hint="",
+        actual="-Wuninitialized" if unset else "-Wabsolute-value")]
+    if told:
+        assert [f.code for f in found(facts, "PUF504")] == ["PUF504"]
+    else:
+        with pytest.raises(registry.NotTested, match="nothing has set"):
+            found(facts, "PUF504")
+
+
+@pytest.mark.parametrize("cell, told", [
+    ({"filled": 4}, True), ({"filled": 4, "emptied": 4}, True), ({"emptied": 4}, False)])
+def test_what_a_reset_sets_and_steps_clear_is_no_one_hot(cell, told):
+    cells = [fact("cell", element=k, seen=64, written=9, changed=4, **cell) for k in range(8)]
+    facts = facts_of(poison=[], rewrite=cells, audit=[fact("endings")])
+    assert [f.detector for f in found(facts, "PUF302")] == (["never-cleared"] if told else [])
+
+
+@pytest.mark.parametrize("late, told", [(0, True), (9, False)])
+def test_what_no_reset_clears_is_that_of_the_reset(late, told):
+    """Which comes a step late, or never: PUF401."""
+    cells = [fact("cell", element=k, seen=64, written=9, changed=4, filled=4) for k in range(8)]
+    facts = facts_of(poison=[], rewrite=cells, audit=[fact("endings", endings=9, late=late)])
+    if told:
+        assert [f.detector for f in found(facts, "PUF302")] == ["never-cleared"]
+    else:
+        with pytest.raises(registry.NotTested, match="do not begin anew"):
+            found(facts, "PUF302")
+
+
 @pytest.mark.parametrize("fields, words", [
     ({"cuts": 9, "blank": 3}, ["3 of 9 truncations leave final_observations as it was"]),
     ({"cuts": 9, "moved": 9, "next": 9},
@@ -474,14 +512,16 @@ def test_an_element_that_no_value_is_stored_to(stores, told):
     assert not Stores(facts_of(trace_debug=stores)).has_no_value(5)      # not all are known
 
 
-@pytest.mark.parametrize("above, below, zero, cleared, told", [
-    (20, 20, 0, [], False), (20, 3, 0, [], False), (3, 20, 0, [], False),   # sum, maximum, minimum
-    (0, 0, 0, [], True), (19, 18, 0, [], True),                     # always, or only sometimes
-    (0, 0, 20, [], True),                                           # it comes to 0
-    (0, 0, 20, ["perf"], False), (0, 0, 20, ["log"], False), (0, 0, 9, ["perf"], True)])
-def test_entries_that_replace_what_is_there(above, below, zero, cleared, told):
+@pytest.mark.parametrize("above, below, zero, odd, cleared, told", [
+    (20, 20, 0, 0, [], False), (20, 3, 0, 0, [], False), (3, 20, 0, 0, [], False),  # sum, max, min
+    (0, 0, 0, 0, [], True), (19, 18, 0, 0, [], True),               # always, or only sometimes
+    (0, 0, 20, 0, [], True),                                        # it comes to 0
+    (0, 0, 0, 20, [], False), (15, 15, 0, 5, [], False),            # 0 / 0 is added: PUF423's
+    (0, 0, 0, 5, [], True), (14, 15, 0, 4, [], True),               # assigned, at times 0 / 0
+    (0, 0, 20, 0, ["perf"], False), (0, 0, 20, 0, ["log"], False), (0, 0, 9, 0, ["perf"], True)])
+def test_entries_that_replace_what_is_there(above, below, zero, odd, cleared, told):
     facts = facts_of(columns=[fact("column", element=1, entries=20, above=above, below=below,
-                                   zero=zero)])
+                                   zero=zero, odd=odd)])
     names = [SimpleNamespace(name=name, length=None, line=3) for name in ("score", "perf", "n")]
     facts.spec = SimpleNamespace(log_fields=names)
     facts.source.cleared_logs = lambda: [(name, "dock.h", 9) for name in cleared]

@@ -28,7 +28,8 @@ static void fill_log(const Batch* b, int env, float value) {
 void experiment_columns(void) {
     Batch x = batch_open(PACKED), y = batch_twin(&x);
     size_t columns = layout.log_size / 4, n = (layout.log_n - layout.log) / 4;
-    int64_t *above = calloc(columns, 8), *below = calloc(columns, 8), *zero = calloc(columns, 8);
+    int64_t *above = calloc(columns, 8), *below = calloc(columns, 8), *zero = calloc(columns, 8),
+            *odd = calloc(columns, 8);
     int64_t entries = 0;
     batch_reset(&x, -1);
     batch_reset(&y, -1);
@@ -49,6 +50,7 @@ void experiment_columns(void) {
             for (size_t i = 0; same && i < columns; i++) {
                 above[i] += high[i] > far_off / 2 && isfinite(high[i]);
                 below[i] += low[i] < -far_off / 2 && isfinite(low[i]);
+                odd[i] += !isfinite(high[i]) || !isfinite(low[i]);
                 zero[i] += high[i] == 0.0f && low[i] == 0.0f;
             }
         }
@@ -56,7 +58,7 @@ void experiment_columns(void) {
     for (size_t i = 0; i < columns; i++) {
         if (i != n) {
             fact(column, .element = i, .entries = entries, .above = above[i], .below = below[i],
-                 .zero = zero[i]);
+                 .zero = zero[i], .odd = odd[i]);
         }
     }
     batch_close(&x);

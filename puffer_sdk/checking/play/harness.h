@@ -218,6 +218,11 @@ void* shared_rows(
     size_t bytes);            // the same, but of forks from in_fork nobody reads it; NULL: full
 bool in_fork(bool* good);     // true in the fork; then false, and how it ended
 int wait_for(pid_t child);    // its status
+
+// rules/observations/stale/scratch_words.c
+// Whether c_reset sets this word of env 0: one of its bits is turned over, in a fork
+bool reset_sets(Batch* batch, const State* state, size_t word);
+
 // plain.c: traces
 uint64_t hash_env(const Batch* batch, int env);    // of all its rows but the actions
 void write_rows(const Batch* batch, int env);      // to options.dump

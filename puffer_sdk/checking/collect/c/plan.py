@@ -166,6 +166,16 @@ class Plan:
         self.facts.outcomes[name] = outcome
 
     def look_further(self) -> None:
+        """What the first experiments leave open."""
+        self.look_ahead()
+        run = self.facts.fact("run", "run")
+        if run and run.entries and not run.terminals and not self.facts.shape.whole_steps:
+            # rare calls of c_reset are all that tells what these entries belong to
+            self.experiment(Job("hidden", WATCHED, "hidden", {
+                key: value for key, value in self.facts.setups["run"].items()
+                if key in ("envs", "steps", "log_return", "log_length")}))
+
+    def look_ahead(self) -> None:
         """Where a head changed nothing within the steps of `effect`: to the end of an episode."""
         silent = {fact.head for fact in self.facts.all("effect", "reach")} - {
             fact.head for fact in self.facts.all("effect", "reach") if fact.moved}

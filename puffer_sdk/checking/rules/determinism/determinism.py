@@ -142,7 +142,8 @@ def thread_unsafe(facts: Facts):
     locks: there should be nothing to share.
 
     How it is seen: two threads step an env each and take turns wherever one touches a word
-    of memory that the other touches, too. The bytes must be those of one thread.
+    of memory that the other touches, too. The bytes must be those of one thread. Where both share
+    no word, and the compiler sees variables that are read before they are set, PUF117 says it.
     """
     yield from unless(unsound(facts) or unrepeatable(facts), _on_threads(facts))
 
@@ -153,6 +154,9 @@ def _on_threads(facts: Facts):
     if found is None:
         return
     fact = facts.fact("trace-threads", "shared_memory")
+    if fact is None and _reads_unset(facts):
+        raise NotTested("variables that nothing has set explain it, and no memory is shared",
+                        "PUF117")
     frame = fact.frame if fact else None
     finding = _finding(facts, "PUF504", "a second thread changes the game", found,
                        seen_in="trace-threads", hint=_cause(facts) or
@@ -161,6 +165,12 @@ def _on_threads(facts: Facts):
     if frame:
         finding.file, finding.line = frame.file, frame.line
     yield finding
+
+
+def _reads_unset(facts: Facts) -> bool:
+    """Whether the compiler sees variables that are read before they are set: they hold what the
+    stack held, which is another on each thread."""
+    return any(finding.actual == UNSET for finding in compiler_warning(facts))
 
 
 @rule("PUF505", "build-dependent", "warning")

@@ -216,7 +216,9 @@ def hidden_reset(facts: Facts):
     that was just set is lost: clear them at the head of c_step instead.
     """
     need(facts, "audit")
-    fact = facts.fact("audit", "restarts")
+    fact, where = facts.fact("audit", "restarts"), "audit"
+    if fact.restarts == 0:          # in the few steps that it looks at
+        fact, where = facts.fact("hidden", "restarts") or fact, ""
     if fact.hidden == 0:
         if fact.restarts == 0:
             raise NotTested(_no_restart(facts))
@@ -232,7 +234,7 @@ def hidden_reset(facts: Facts):
                   + (who or ("" if every else " on some endings")), **facts.at_call(by),
                   env=fact.env, agent=fact.agent, step=fact.step,
                   expected=f"a terminal{who} on each of {fact.restarts} restarts",
-                  actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in="audit",
+                  actual=f"none on {fact.hidden} of them", seed=facts.seed, seen_in=where,
                   severity="warning" if endless else "error",
                   shows=Shows() if fact.by == 0 else Shows("terminal-by-state"),
                   hint="c_reset clears the terminal that c_step has just set: clear terminals at "

@@ -32,6 +32,7 @@ def replaced(facts: Facts) -> list[str]:
         name = names[fact.element] if fact.element < len(names) else ""
         is_cleared = fact.zero == fact.entries and cleared & {name, "log"}
         is_meant = is_cleared or name in computed
-        if name and not is_meant and max(fact.above, fact.below) < fact.entries:
+        finite = fact.entries - fact.odd        # PUF423 speaks of the others
+        if name and not is_meant and max(fact.above, fact.below) < finite:
             found[name] = True
     return list(found)

@@ -7,7 +7,7 @@ from ....core.often import enough, most
 from ....core.registry import detector, need
 
 
-@detector("PUF422", "running-sums")
+@detector("PUF422", "running-sums", unless=("never-set-back",))
 def running_sums(facts: Facts):
     """An episode has several entries, and each holds the sums since its beginning."""
     need(facts, "run")

@@ -3,7 +3,8 @@
  * Many elements are a word of the env's state, scaled and shifted: x / WIDTH, tick / 200. Such a
  * relation is learned from play. Where the word then moves and the element keeps what it showed
  * before, that element was not written; where it does so on the step that ends an episode, the
- * observation still shows the episode that is over.
+ * observation still shows the episode that is over. A word that c_reset does not set tells that only
+ * if the element shows what it was before.
  */
 #include "harness.h"
 #include <math.h>
@@ -23,6 +24,7 @@ typedef struct Look {            // what came of one element
     int64_t seen, frozen;        // steps; those on which it kept its value though the word moved
     int64_t astray;              // steps on which it showed something else altogether
     int64_t ends, ends_old;      // endings; those after which it does not show the word
+    int64_t ends_before;         // of these: those after which it shows the word of before
     int64_t off, ends_off;       // steps, endings: the usual value, or 0, though the word differs
     int64_t alone, alone_old;    // the agent's own endings after which it goes on; the same of them
     int64_t step;                // of the first fault
@@ -164,6 +166,7 @@ static void look(Look* l, const Mirror* m, uint32_t bits, uint32_t bits_before, 
     if (ended) {
         l->ends++;
         l->ends_old += bad;
+        l->ends_before += bad && shows(m, bits_before, value);
         l->ends_off += off;
         first = bad && l->ends_old == 1 && l->frozen == 0;
     } else {
@@ -332,12 +335,16 @@ static void remember(Watcher* w, int env, bool ended) {
     memcpy(w->before + w->all * (size_t)env, w->state + w->all * (size_t)env, w->all * 4);
 }
 
-static void report_mirrors(const Watcher* w) {
+static void report_mirrors(Watcher* w) {
     int known = 0;
     for (int c = 0; c < w->cells; c++) {
-        const Look* l = &w->looks[c];
+        Look* l = &w->looks[c];
         const Mirror* m = &w->mirrors[c];
         bool partly = 100 * l->off > l->seen;    // it shows the word only while something is there
+        if (m->word >= 0 && l->ends_old > l->ends_before
+            && !reset_sets(&w->b, &w->states[0], (size_t)m->word)) {
+            l->ends_old = l->ends_before;
+        }
         int64_t old = l->ends_old - (partly ? l->ends_off : 0);
         known += m->word >= 0;
         if (m->word < 0 || (l->frozen == 0 && old == 0 && l->alone_old == 0)
