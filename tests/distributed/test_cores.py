@@ -16,7 +16,7 @@ import os, sys
 sys.path.insert(0, {str(TESTS)!r})
 from puffer_sdk.distributed import cores, places
 from puffer_sdk.distributed.group import join
-group = join(places.find(), 30.0)
+group = join(rank.find(), 30.0)
 part = cores.divide(group, 1)
 tasks = {{task: open(f"/proc/self/task/{{task}}/comm").read().strip()
          for task in os.listdir("/proc/self/task")}}

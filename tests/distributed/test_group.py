@@ -17,10 +17,10 @@ import os, sys, time
 sys.path.insert(0, {str(TESTS)!r})
 import numpy as np
 from puffer_sdk.base.errors import PufferError, RunError
-from puffer_sdk.distributed import places
+from puffer_sdk.distributed import rank
 from puffer_sdk.distributed.failing import Elsewhere
 from puffer_sdk.distributed.group import join
-place = places.find()
+place = rank.find()
 group = join(place, 5.0)
 """
 
@@ -109,9 +109,9 @@ TRAINER = HEAD + """
 from helpers.ranks import part_of_vec
 import puffer_sdk, torch.distributed as dist
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.env import opening
+from puffer_sdk.env import open_env
 from puffer_sdk.settings import config
-library = opening.load(sys.argv[1])
+library = open_env.load(sys.argv[1])
 vec = part_of_vec(library, 64, group, env_settings=config.resolve(sys.argv[1]).env)
 settings = {"train.horizon": 8, "train.minibatch_size": 256, "train.total_timesteps": 2048,
             "train.device": "cpu", "policy.hidden_size": 16, "vec.num_threads": 1}

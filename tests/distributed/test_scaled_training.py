@@ -203,7 +203,7 @@ def test_ranks_with_other_settings_are_refused_before_the_first_step(faulty, tmp
         first, second = group.finish()
     assert (first[0], second[0]) == (2, 2), first[2] + second[2]
     said = first[2] + second[2]
-    assert said.count("the processes of this run differ") == 1
+    assert said.count("the processes of this run have different versions or settings") == 1
     assert "train.gamma is 0.9 on rank 0" in said and "0.8 on rank 1" in said
     assert not list(tmp_path.rglob("run.json"))
 

@@ -121,7 +121,7 @@ def test_what_cannot_be_searched_is_refused_with_its_place(pong, text, told, exp
 
 def test_time_to_goal_needs_a_goal(pong):
     assert read(pong, {"sweep.metric": "time_to_goal"}).minimize
-    with pytest.raises(UsageError, match="needs a goal"):
+    with pytest.raises(UsageError, match="requires a goal"):
         read(pong, {"sweep.metric": "time_to_goal", "eval.goal": ""})
 
 

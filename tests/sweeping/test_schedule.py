@@ -165,7 +165,7 @@ def test_why_there_is_no_verdict(begin, wall, seeds, fails, says):
 
 @pytest.mark.parametrize(("fails", "hint"), [
     (lambda facts: True, r"trial \d+ failed: it crashed"),
-    (lambda facts: False, r"10 s are too few for a run; go on with: .* --seconds 100")])
+    (lambda facts: False, r"10 s are too few for a run; continue with: .* --seconds 100")])
 def test_why_no_trial_has_finished(begin, fails, hint):
     """Those that failed are the reason; else the time was too short."""
     with pytest.raises(UsageError, match="no trial has finished") as refused:

@@ -273,7 +273,7 @@ def test_an_imitated_gpu_is_asked_for(no_cuda, monkeypatch):
 
 def test_the_page_has_every_reason(no_cuda, fake_driver):
     """The sentences as they are printed, each with what helps."""
-    section = PAGE.read_text().partition("## When it")[2].partition("\n## ")[0]
+    section = PAGE.read_text().partition("## Errors\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+) \| .+ \|$", section, re.M)
     said = {why for _, device, why in CHOICES if device == "cpu"} | {gpu.reason()}
     fake_driver(gpus=())

@@ -210,7 +210,7 @@ def test_what_cannot_be_shared_is_refused(make):
             make("pendulum", path="cuda", gpus=[0, 0], **changes)
     with pytest.raises(UsageError, match="1 slices cannot be dealt"):       # envs in Python
         make_native(vec=FakeVec((3,), 8, 5), path="cuda", gpus=[0, 0], minibatch_size=14)
-    with pytest.raises(UsageError, match="that many GPUs"):
+    with pytest.raises(UsageError, match="too many GPUs"):
         make("target", path="cuda", gpus=[0] * 17)
     with pytest.raises(UsageError, match="there is no (device|GPU) 99"):
         make("target", path="cuda", gpus=[0, 99])
@@ -291,9 +291,9 @@ CLOSE = """
 import os, sys
 sys.path.insert(0, {tests!r})
 from helpers.native_fixtures import make_native, run
-from puffer_sdk.env import opening, vec
+from puffer_sdk.env import open_env, vec
 from puffer_sdk.settings import config
-envs = vec.VecEnv(opening.load({folder!r}), env_settings=config.resolve({folder!r}).env, seed=3,
+envs = vec.VecEnv(open_env.load({folder!r}), env_settings=config.resolve({folder!r}).env, seed=3,
                   total_agents=32, num_buffers=4)
 trainer = make_native(vec=envs, path="cuda", gpus=[0, 0], async_=True, horizon=6,
                       minibatch_size=96, hidden_size=20)

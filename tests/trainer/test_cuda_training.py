@@ -524,7 +524,7 @@ def test_profile_shows_each_kernel(target, monkeypatch):
     shown = puffer("profile", target, *SHORT[2:-2], "--train.device", "cuda", "--seconds", "0.5"
                    ).stdout
     assert "us/call" in shown and "heads_sample" in shown      # a part of 1 % or more
-    assert HAS_DRIVER or "cannot be locked (PUFFER_CUDA_EMULATED_PIN=0): rows are copied" in shown
+    assert HAS_DRIVER or "cannot be pinned (PUFFER_CUDA_EMULATED_PIN=0): rows are copied" in shown
 
 
 @pytest.mark.parametrize("device, async_, often", [("cpu", False, True), ("cuda", False, False),

@@ -362,7 +362,7 @@ def test_a_run_that_is_going_on_is_not_resumed(faulty, start, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path, "--train.total-timesteps", "1e12")
     run = tmp_path / "faulty/0001"
     wait_until(lambda: (run / "checkpoints").is_dir() and list((run / "checkpoints").iterdir()))
-    with pytest.raises(UsageError, match="still going on") as caught:
+    with pytest.raises(UsageError, match="still in progress") as caught:
         train(faulty, tmp_path, resume="1")
     assert str(process.pid) in caught.value.actual
     assert process.poll() is None
@@ -371,7 +371,7 @@ def test_a_run_that_is_going_on_is_not_resumed(faulty, start, tmp_path):
 def test_a_run_that_has_just_begun_is_not_resumed_either(tmp_path):
     """It has no checkpoint yet: to start anew, as for a run that left none, is no advice."""
     run = runs.create_run(tmp_path / "faulty")
-    with locks.locked(run), pytest.raises(UsageError, match="still going on"):
+    with locks.locked(run), pytest.raises(UsageError, match="still in progress"):
         training.find_resumable(tmp_path / "faulty", "1")
     with pytest.raises(UsageError, match="no checkpoint to resume from"):
         training.find_resumable(tmp_path / "faulty", "1")
