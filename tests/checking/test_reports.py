@@ -209,12 +209,16 @@ INT_RNG = (
     ("uint64_t rng", "int rng"), (SEED, "((env)->rng = 77 * (int)(number) + 5)"),
     (NEXT, "env->rng = (int)((unsigned)env->rng * 1664525u + 1013904223u)"),
     ("(int)(env->rng >> 62)", "(int)((unsigned)env->rng >> 30)"))
+SHORT_RNG = (
+    ("uint64_t rng", "short rng"), (SEED, "((env)->rng = (short)(77 * (int)(number) + 5))"),
+    (NEXT, "env->rng = (short)((unsigned)env->rng * 25173u + 13849u)"),
+    ("(int)(env->rng >> 62)", "(int)((unsigned short)env->rng >> 14)"))
 NO_RNG = (("    uint64_t rng;\n", ""), (SEED, "((env)->card = 0)"), (NEXT, "(void)env"),
           ("(int)(env->rng >> 62)", "rand() % 4"))
 
 
 @pytest.mark.parametrize("changes, told_of, untested", [
-    ((), [], False), (INT_RNG, [], True), (NO_RNG, ["PUF109"], False)])
+    ((), [], False), (INT_RNG, [], False), (SHORT_RNG, [], True), (NO_RNG, ["PUF109"], False)])
 def test_envs_that_my_vec_init_seeds(changes, told_of, untested, tmp_path):
     """rng of another type, or none: no seed is written there, and no rule asks for its effect."""
     result = checked("own_seeds", tmp_path, *changes)

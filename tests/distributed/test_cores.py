@@ -14,7 +14,7 @@ from puffer_sdk.distributed.group import Alone
 SCRIPT = f"""
 import os, sys
 sys.path.insert(0, {str(TESTS)!r})
-from puffer_sdk.distributed import cores, places
+from puffer_sdk.distributed import cores, rank
 from puffer_sdk.distributed.group import join
 group = join(rank.find(), 30.0)
 part = cores.divide(group, 1)

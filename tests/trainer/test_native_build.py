@@ -154,7 +154,8 @@ def test_several_processes_at_once(small):
     code = ("import sys\nfrom pathlib import Path\nfrom puffer_sdk.base import paths\n"
             "real = paths.data_dir\n"
             f"paths.data_dir = lambda name: Path({str(small)!r}) / name\n"
-            "from puffer_sdk.training.native import trainer_library\nprint(trainer_library.build_trainer())\n")
+            "from puffer_sdk.training.native import trainer_library\n"
+            "print(trainer_library.build_trainer())\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         done = list(pool.map(lambda _: subprocess.run(
