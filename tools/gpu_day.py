@@ -132,7 +132,7 @@ def first(day: Day) -> None:
 
 def tests(day: Day) -> None:
     """Every kernel against the CPU's, rollouts and updates against the CPU trainer's."""
-    some = [*TESTS[:2], "-k", "a_tick_begins or decks_are"] if day.emulated else TESTS
+    some = [*TESTS[:2], "-k", "a_tick_begins or orders_are"] if day.emulated else TESTS
     day.run(*PYTEST, "-rs", *some, seconds=560)
 
 

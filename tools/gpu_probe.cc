@@ -136,7 +136,7 @@ static void copies() {
 
 // ---- kernels that depend on sizes in a way of their own ------------------------------------------
 
-static void decks() {
+static void orders() {
     for (int N : {1024, 8192, 65536}) {
         if (quick && N > 1024) break;
         auto* schedule = (CudaSchedule*)device_memory(device, sizeof(CudaSchedule));
@@ -144,7 +144,7 @@ static void decks() {
         SegmentsShuffleArgs args = {schedule, N, 2, 0, NULL, places};
         const int blocks = 2 * ((N + CUDA_BUCKET - 1) / CUDA_BUCKET);
         tell("segments_shuffle of " + std::to_string(N), in_graph(1, 5, [&] {
-                 stream_launch(stream, KERNEL_deck_shuffle, &args, blocks, CUDA_THREADS);
+                 stream_launch(stream, KERNEL_segments_shuffle, &args, blocks, CUDA_THREADS);
              }), "us");
     }
     recover("segments_shuffle");
@@ -237,7 +237,7 @@ int main(int count, char** words) {
     launches();
     tell("heap given after launches", (double)device_heap(device, (size_t)heap / 2), "bytes");
     copies();
-    decks();
+    orders();
     scans();
     for (int narrow = 0; narrow < 2; narrow++) {
         if (quick) network(8, 64, 11, 16, 4, narrow);

@@ -92,8 +92,8 @@ def probe_trainer() -> Finding:
 
 
 _ASK_TRAINER = """
-from puffer_sdk.training.native import library
-print(*library.available_paths(), library.has_bf16())
+from puffer_sdk.training.native import trainer_library
+print(*trainer_library.available_paths(), trainer_library.has_bf16())
 """
 
 

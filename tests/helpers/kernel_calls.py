@@ -298,12 +298,12 @@ class Table:
                                sums=sums[:LOSSES] - 3, values=values.done(rows)[0],
                                ratio=ratio.done(rows)[0])
 
-    def advantage(self, rewards, values, ratio, ended, truncated, finals=None, **settings):
+    def advantage(self, rewards, values, ratio, ended, truncated, final_values=None, **settings):
         """Of one segment: [T] each; bootstrap, gamma, gae_lambda, rho_clip, c_clip, reward_clip"""
         T = len(rewards)
         names = ("rewards", "values", "ratio", "ended", "truncated", "final_values")
         arrays = [None if one is None else np.asarray(one, np.float32)
-                  for one in (rewards, values, ratio, ended, truncated, finals)]
+                  for one in (rewards, values, ratio, ended, truncated, final_values)]
         scratch, out = Out(1, T, T), Out(1, T, T)
         args = ffi().new("AdvantageArgs*", {
             "horizon": T, **settings,

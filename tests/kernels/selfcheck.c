@@ -209,7 +209,7 @@ static void layers(void) {
 enum { HEADS = 4, A = 10, DIMS = 2 };
 
 static const Heads heads = {.count = HEADS, .outputs = A, .continuous = DIMS,
-                            .width = {5, 1, 3, 1}, .column = {0, 5, 6, 9}, .dim = {-1, 0, -1, 1}};
+                            .width = {5, 1, 3, 1}, .column = {0, 5, 6, 9}, .logstd_index = {-1, 0, -1, 1}};
 
 static void choices(void) {
     float *out = numbers(R * (A + 1)), *logstd = numbers(DIMS), *columns = zeros((A + 2) * PADDED),

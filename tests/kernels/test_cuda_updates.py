@@ -146,7 +146,7 @@ def test_only_picked_segments_get_advantages_and_each_once(cuda):
 
 
 @pytest.mark.parametrize("N", [1, 5, 128, 129, 256, 700])
-def test_decks_are_the_cpus(cuda, N):
+def test_orders_are_the_cpus(cuda, N):
     got = cuda.segments_shuffle(schedule=schedule(), N=N, passes=3, first=0, living=None,
                                 orders=blank(3, N, dtype=np.int32))
     for each in range(3):
@@ -155,7 +155,7 @@ def test_decks_are_the_cpus(cuda, N):
 
 
 @pytest.mark.parametrize("N, S", [(5, 7), (256, 20), (700, 300)])
-def test_decks_hold_segments_in_which_somebody_lives(cuda, N, S):
+def test_orders_hold_segments_in_which_somebody_lives(cuda, N, S):
     """Shorter passes, as many as there is room for."""
     living, _ = some_of(N)
     n = len(living)

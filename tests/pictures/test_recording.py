@@ -508,7 +508,7 @@ def test_what_is_missing_is_said_once(squared, cli, tmp_path):
 
 def test_options_of_a_recording_need_one(drawing, cli):
     done = cli("eval", drawing, "--baselines", "--grid", "4x4")
-    assert done.returncode == 2 and "--grid needs a recording" in done.stderr
+    assert done.returncode == 2 and "--grid requires a recording" in done.stderr
 
 
 def test_what_ocean_envs_do(tmp_path):

@@ -70,7 +70,7 @@ def test_a_signal_ends_training_and_saves_first(number, status, training_run, tm
     assert json.loads((saved.parent.parent / "run.json").read_text())["status"] == "interrupted"
     assert leftovers(tmp_path / "runs") == []
     wait_until(lambda: not any(alive(pid) for pid in helpers))
-    words = re.search(r"go on with: puffer-sdk (.*)", err)[1].split()       # and it does
+    words = re.search(r"continue with: puffer-sdk (.*)", err)[1].split()       # and it does
     done = cli(*words, "--train.total-timesteps", int(saved.stem) + 512)
     assert done.returncode == 0, done.stderr
     assert len(good_checkpoints(saved.parent.parent)) == 2
