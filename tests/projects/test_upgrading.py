@@ -353,7 +353,7 @@ def test_the_command(old):
     refused = run("--force", "--upgrade")
     assert refused.returncode == 2 and "cannot be combined" in refused.stderr
     first = run("--upgrade")
-    assert first.returncode == 0 and "beads.h (it was: beads.h.orig)" in first.stdout
+    assert first.returncode == 0 and "beads.h (original: beads.h.orig)" in first.stdout
     again = run("--upgrade")
     assert again.returncode == 2 and "nothing to upgrade" in again.stderr
     (old / "binding.c").write_text(BINDING)
