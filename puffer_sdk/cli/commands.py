@@ -33,7 +33,7 @@ SECTIONS = {
         "review": "Check untrusted environments or patches in a sandbox.",
         "ocean": "Test every environment of a PufferLib checkout.",
         "bind": "Write a binding.c to edit by hand, for PufferLib.",
-        "export": "Export a policy to C, ONNX or PyTorch; or all to PufferLib.",
+        "export": "Export a policy to C, ONNX, PyTorch or PufferLib.",
     },
     "Manage": {
         "config": "Show every setting and where it came from.",

@@ -96,7 +96,7 @@ def test_the_demo_as_it_was_says_what_to_do(folder, runs_dir, monkeypatch):
 @pytest.mark.parametrize(("change", "says"), [
     (("make_linearlstm", "make_mmonet"), "does not create a PufferLib network"),
     (('"resources/drum/drum_weights.bin"', "name"), "computes the name of its weights"),
-    (None, "drum.c.orig is still there")])
+    (None, "drum.c.orig exists")])
 def test_what_cannot_be_rewritten_is_left(folder, runs_dir, change, says):
     source = folder / "drum.c"
     if change:

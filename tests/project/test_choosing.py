@@ -27,7 +27,7 @@ def test_a_file_has_its_tests(file, tests):
 def test_every_package_has_a_folder_of_tests():
     for path in (ROOT / "puffer_sdk").glob("*/__init__.py"):
         (folder,) = quick.tests_of(path.relative_to(ROOT).as_posix())
-        assert list((ROOT / folder).glob("test_*.py")), folder
+        assert list((ROOT / folder).rglob("test_*.py")), folder
 
 
 def test_a_budget_holds_a_test_of_every_file_first():

@@ -187,7 +187,7 @@ def test_what_cannot_be_told_is_refused():
         with pytest.raises(UsageError):
             sampler.tell(trial, score, cost)
     sampler.tell(trial, 1, 1)
-    with pytest.raises(UsageError, match="told before"):
+    with pytest.raises(UsageError, match="already reported"):
         sampler.fail(trial)
     with pytest.raises(UsageError, match="belongs to another sampler"):
         sampler.tell(Sampler(Space(ROWS)).ask(), 1, 1)

@@ -376,8 +376,8 @@ def test_what_stops_a_gpu_has_a_hint(fail):
         run(trainer, 1)
         handle = trainer._handle
         handle.error.kind = handle.lib.PUFFER_TRAINER_GPU_STOPPED
-        assert handle.plays
-        assert "--vec.device cpu" in failure(handle.error, handle.act_sizes, plays=True).hint
+        assert handle.envs_on_gpu
+        assert "--vec.device cpu" in failure(handle.error, handle.act_sizes, envs_on_gpu=True).hint
         assert failure(handle.error, handle.act_sizes, plays=False).hint is None
 
 

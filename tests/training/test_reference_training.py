@@ -88,8 +88,9 @@ def test_timers_split_the_time():
     assert not any(trainer.take_timers().values())
 
 
-@pytest.mark.parametrize("minibatch, match", [(30, "whole segments"), (4, "whole segments"),
-                                              (128, "larger than one rollout")])
+@pytest.mark.parametrize("minibatch, match", [
+    (30, "not a multiple of the horizon"), (4, "not a multiple of the horizon"),
+    (128, "larger than one rollout")])
 def test_contradicting_sizes_are_refused(minibatch, match):
     with pytest.raises(UsageError, match=match) as caught:
         make_reference(minibatch_size=minibatch)
