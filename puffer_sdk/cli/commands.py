@@ -19,7 +19,7 @@ SECTIONS = {
         "new": "Start an environment from a template.",
         "check": "Find the bugs that silently ruin training.",
         "debug": "Open a debugger at the step where an environment fails.",
-        "build": "Compile an environment to a library, programs or a web page.",
+        "build": "Compile an environment: library, programs or web page.",
         "play": "Play an environment in a window, or watch a policy.",
     },
     "Train a policy": {

@@ -144,7 +144,7 @@ def test_a_trainer_takes_a_process_group(games):
 
 def test_without_pytorch_one_sentence_says_what_is_needed(monkeypatch):
     monkeypatch.setattr("puffer_sdk.base.extras.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="needs PyTorch") as caught:
+    with pytest.raises(UsageError, match="requires PyTorch") as caught:
         joining.join(type("Place", (), {"size": 2})(), 1.0)
     assert caught.value.hint == extras.install_torch()
     assert joining.join(None, 1.0).size == 1

@@ -378,7 +378,7 @@ def test_what_stops_a_gpu_has_a_hint(fail):
         handle.error.kind = handle.lib.PUFFER_TRAINER_GPU_STOPPED
         assert handle.envs_on_gpu
         assert "--vec.device cpu" in failure(handle.error, handle.act_sizes, envs_on_gpu=True).hint
-        assert failure(handle.error, handle.act_sizes, plays=False).hint is None
+        assert failure(handle.error, handle.act_sizes, envs_on_gpu=False).hint is None
 
 
 def test_a_program_of_another_environment_is_refused(make, folders):
