@@ -114,8 +114,8 @@ typedef struct PufferTrainerConfig {
     int32_t async;          // CUDA: 1: learn from a rollout while the next one runs, which
                             // then acts with the weights of one update ago
     int32_t timed;          // CUDA: 1: time every kernel by itself, without graphs
-    int32_t
-        envs_on_gpu;    // CUDA: 1: envs with a program will come: their malloc gets its heap now
+    int32_t envs_on_gpu;    // CUDA: 1: envs with a program will come, and their malloc gets its
+                            // heap now
 
     uint64_t seed;          // below 2^56
     int64_t first_agent;    // global number of the first row

@@ -112,16 +112,21 @@ def _look(number: int) -> None:
     os._exit(0)
 
 
-def busy(pid: int) -> tuple[float, bool]:
-    """Seconds of CPU that a process has used, and whether a thread of it would use more: it is
-    starved, not stuck, where others have the cores. (infinity, False) where nobody can tell."""
-    used, waits = 0.0, False
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds of all threads of a process, so far; infinity where they are not known."""
+    try:
+        return time.clock_gettime(~pid << 3 | 2)        # Linux: the CPU clock of a process
+    except OSError:
+        return float("inf")
+
+
+def wants_cpu(pid: int) -> bool:
+    """Whether a thread of the process runs or waits for a core; False where that is not known."""
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8") as file:
-                state, *fields = file.read().rpartition(") ")[2].split()
-            used += (int(fields[10]) + int(fields[11])) / os.sysconf("SC_CLK_TCK")
-            waits |= state == "R"
-    except (OSError, ValueError, IndexError):
-        return float("inf"), False
-    return used, waits
+                if file.read().rpartition(") ")[2].startswith("R"):
+                    return True
+    except OSError:
+        pass
+    return False

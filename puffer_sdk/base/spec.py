@@ -101,8 +101,8 @@ class Spec:
     log_is_tag: bool = False            # "struct Log" without a typedef
     has_mask: bool = False              # it has an action mask
     mask_at: str | None = None          # text of ACTION_MASK_AT: the observation holds the mask
-    final_obs: FinalObs | None = None      # where final observations come from
-    no_final_obs: str = ""                 # why there are none, though episodes are truncated
+    final_obs: FinalObs | None = None   # where final observations come from
+    no_final_obs: str = ""              # why there are none, though episodes are truncated
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
     log_reads_state: bool = False       # my_log follows a pointer that my_init may set

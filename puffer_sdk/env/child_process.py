@@ -188,7 +188,7 @@ class Child:
             state = (int(watch["pulse"]), int(watch["env"]), int(watch["step"]))
             seen = self._seen.get(worker)
             if seen is None or seen[0] != state:
-                self._seen[worker] = (state, now, processes.busy(self.process.pid)[0])
+                self._seen[worker] = (state, now, processes.cpu_seconds(self.process.pid))
                 continue
             name = "start_timeout" if watch["phase"] % PYTHON in STARTING else "step_timeout"
             limit = getattr(self, name)
@@ -199,10 +199,10 @@ class Child:
                                            f"{name}")
 
     def _starved(self, used: float, limit: float) -> bool:
-        """Whether it wants to go on, and others have the cores: a limit in seconds is for its own
-        seconds then. used: what it had used when it last gave a sign."""
-        now, waits = processes.busy(self.process.pid)
-        return waits and now - used < limit
+        """Whether other processes have the cores that it waits for. used: its CPU seconds when it
+        last gave a sign; the limit holds for those since."""
+        pid = self.process.pid
+        return processes.cpu_seconds(pid) - used < limit and processes.wants_cpu(pid)
 
     def _limit_prints(self) -> None:
         """An env that prints on every step must not fill the disk: keep the first and the last."""

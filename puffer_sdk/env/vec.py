@@ -34,12 +34,12 @@ class VecEnv(RowSpaces, Logs):
     terminals     (N,)   float32            1 where the last step ended an episode
     truncations   (N,)   float32            1 where a time limit ended it (terminals is 1 as well)
     action_mask   (N, mask_size) uint8      or None; 1 = legal
-    final_observations  (N, D)              what episodes that a time limit ended last saw; or None
+    final_observations  (N, D)              the last observation of truncated episodes; or None
     has_final     (N,)   uint8              1 where the last step wrote that row of them; or None
     alive         (N,)   uint8              0 where a row has no agent now; None: all always have
 
-    all_finals: set to True, final_observations are kept of all episodes, and not of those alone
-    that a time limit ended. Environments that fill them themselves may not do it.
+    all_finals: if True, final_observations holds the last observation of all episodes, not only of
+    truncated ones. Environments that write them themselves may ignore it.
 
     observation_space, action_space: what these arrays hold, as Gymnasium's vectors name it.
 

@@ -49,10 +49,10 @@ enum PufferErrorKind {
     PUFFER_MISSING_VEC_KEY,    // name: the same of [vec]
     PUFFER_NO_ENVS,            // name: the function that made none
     PUFFER_NOT_WHOLE,          // a, b: numbers near total_agents that whole envs fill, or 0
-    PUFFER_NO_AGENTS,          // name: num_agents or max_agents, which is a
+    PUFFER_NO_AGENTS,          // name: num_agents or max_agents, which is below 1
     PUFFER_BAD_SIZES,          // of observations or masks
-    PUFFER_NO_MEMORY,          // a: total_agents
-    PUFFER_LOG_FULL            // name: the key of my_log that is one too many
+    PUFFER_NO_MEMORY,
+    PUFFER_LOG_FULL    // name: the key of my_log that is one too many
 };
 
 typedef struct PufferError {    // of a call that failed: programs read kind, people text

@@ -116,9 +116,13 @@ __attribute__((format(printf, 3, 4))) static inline void puffer_refuse(PufferErr
     va_end(values);
 }
 
+static inline void puffer_name(PufferError* error, const char* name) {
+    if (error) snprintf(error->name, sizeof error->name, "%.127s", name);
+}
+
 static inline void puffer_fail(int kind, const char* what, const char* name) {
     puffer_refuse(puffer_error, kind, "%s: %s", what, name);
-    if (puffer_error) snprintf(puffer_error->name, sizeof puffer_error->name, "%.127s", name);
+    puffer_name(puffer_error, name);
     if (puffer_escape) longjmp(*puffer_escape, 1);
 }
 
@@ -423,12 +427,13 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
     return status;
 }
 
-#define puffer_no_rows(error, rows, ...)                                                           \
-    do {                                                                                           \
-        puffer_refuse(error, PUFFER_NO_AGENTS, __VA_ARGS__);                                       \
-        (error)->a = (rows);                                                                       \
-        snprintf((error)->name, sizeof((error)->name), PUFFER_TEXT(PUFFER_ROWS));                  \
-    } while (0)
+static bool puffer_has_rows(const Env* env, int32_t e, PufferError* error) {
+    if (env->PUFFER_ROWS > 0) return true;
+    puffer_refuse(error, PUFFER_NO_AGENTS, "env %d has " PUFFER_TEXT(PUFFER_ROWS) " = %d", e,
+                  env->PUFFER_ROWS);
+    puffer_name(error, PUFFER_TEXT(PUFFER_ROWS));
+    return false;
+}
 
 enum { PUFFER_PROBED = 64 };    // agents that my_vec_init makes envs for, to see their size
 
@@ -471,7 +476,7 @@ static int32_t puffer_agents_per_env(const PufferSettings* settings, PufferWatch
         env->num_agents = 1;
         my_init(env, kwargs);    // what it allocates is small, and c_close wants a reset env
         agents = env->PUFFER_ROWS;
-        if (agents < 1) puffer_no_rows(error, agents, PUFFER_TEXT(PUFFER_ROWS) " is %d", agents);
+        puffer_has_rows(env, 0, error);
     }
 #endif
     puffer_escape = NULL;
@@ -514,13 +519,6 @@ static void puffer_free_vec(PufferVec* vec) {
     free(vec);
 }
 
-static bool puffer_has_rows(const Env* env, int32_t e, PufferError* error) {
-    if (env->PUFFER_ROWS > 0) return true;
-    puffer_no_rows(error, env->PUFFER_ROWS, "env %d has " PUFFER_TEXT(PUFFER_ROWS) " = %d", e,
-                   env->PUFFER_ROWS);
-    return false;
-}
-
 #ifdef MY_VEC_INIT
 static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwargs,
                                Dict* vec_kwargs, PufferWatch* watch, PufferError* error) {
@@ -533,7 +531,7 @@ static bool puffer_create_envs(PufferVec* vec, const uint32_t* given, Dict* kwar
     vec->num_envs = count;
     if (!vec->envs || count < 1) {
         puffer_refuse(error, PUFFER_NO_ENVS, "my_vec_init made no environment");
-        snprintf(error->name, sizeof error->name, "my_vec_init");
+        puffer_name(error, "my_vec_init");
         return false;
     }
     if (count > vec->total_agents) {

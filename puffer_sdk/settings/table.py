@@ -92,8 +92,8 @@ class Vec:
                                "results", low=1, high=1024,
                                auto="the cores this process may use")
     step_timeout: float = setting(10.0, "timeout of step, reset, init and close, in "
-                                        "seconds of its own: time that other processes "
-                                        "took from it does not count", above=0, high=86400)
+                                        "seconds; waiting for a busy core does not "
+                                        "count", above=0, high=86400)
     num_workers: int = setting(AUTO, "Python environments: worker processes; does not change "
                                      "results. 0: step in the trainer's process",
                                low=0, high=1024, auto="the cores this process may use")

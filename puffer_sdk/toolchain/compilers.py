@@ -124,8 +124,8 @@ def _split_command(named: str) -> tuple[str, tuple[str, ...]]:
         raise BuildError(f"CC cannot be read: {named}", detail=str(error),
                          hint="close the quotes, or unset CC") from None
     if not words:
-        raise BuildError("CC does not name a program: "
-                         f"{named}", hint="unset CC to use cc, gcc or clang")
+        raise BuildError(f"CC does not name a program: {named}",
+                         hint="unset CC to use cc, gcc or clang")
     program = shutil.which(words[0])
     if program is None:
         raise BuildError(f"CC names '{words[0]}', which does not exist",

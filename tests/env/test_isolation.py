@@ -152,11 +152,12 @@ def test_a_starved_env_is_not_a_hung_one(faulty, tmp_path, monkeypatch, used, wa
     """Where others have the cores, its own seconds count."""
     asked = []
 
-    def busy(pid):
+    def cpu_seconds(pid):
         asked.append(pid)
-        return (used if len(asked) > 1 else 0.0), waits and len(asked) < 200
+        return used if len(asked) > 1 else 0.0
 
-    monkeypatch.setattr(processes, "busy", busy)
+    monkeypatch.setattr(processes, "cpu_seconds", cpu_seconds)
+    monkeypatch.setattr(processes, "wants_cpu", lambda pid: waits and len(asked) < 200)
     with pytest.raises(RunError, match="no return for 1 seconds"):
         train.train(faulty, {**overrides("LOOP_IN_INIT"), "vec.step_timeout": 1},
                     runs_dir=tmp_path)
@@ -169,15 +170,16 @@ def test_what_a_process_used_and_whether_it_would_use_more():
     try:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and (
-                processes.busy(worker.pid)[0] < 0.3 or processes.busy(sleeper.pid)[1]):
+                processes.cpu_seconds(worker.pid) < 0.3 or processes.wants_cpu(sleeper.pid)):
             time.sleep(0.05)
-        assert processes.busy(worker.pid)[0] >= 0.3 and processes.busy(worker.pid)[1]
-        assert not processes.busy(sleeper.pid)[1]
+        assert processes.cpu_seconds(worker.pid) >= 0.3 and processes.wants_cpu(worker.pid)
+        assert not processes.wants_cpu(sleeper.pid)
     finally:
         for process in (worker, sleeper):
             process.kill()
             process.wait()
-    assert processes.busy(worker.pid) == (float("inf"), False)
+    assert processes.cpu_seconds(worker.pid) == float("inf")
+    assert not processes.wants_cpu(worker.pid)
 
 
 def test_with_several_threads_every_suspect_is_named(faulty, tmp_path):

@@ -141,7 +141,7 @@ Batch batch_twin(const Batch* of) {
         if (of->block[a]) {
             b.block[a] = shared_rows(b.bytes[a]);
             if (!b.block[a]) {
-                fail("too many twins for the checker");
+                fail("not enough shared memory for a second batch");
             }
             memcpy(b.block[a], of->block[a], b.bytes[a]);
             loan_add(array_names[a], b.block[a], b.bytes[a]);
