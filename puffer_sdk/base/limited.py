@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import select
@@ -21,7 +22,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 
 from . import processes
 from .errors import BuildError, UsageError
@@ -112,22 +112,12 @@ def _read(child: subprocess.Popen) -> tuple[bytes, str | None]:
                 return bytes(said), None
             said += chunk
             since = time.monotonic()
-        used = cpu_seconds(child.pid)
-        if used is None or used > seen:
-            seen, since = used or 0.0, since if used is None else time.monotonic()
-        limit = IDLE if used is not None else 10 * IDLE
-        if time.monotonic() - since > limit:
+        used = processes.cpu_seconds(child.pid)
+        if used > seen or processes.wants_cpu(child.pid):
+            seen, since = used, time.monotonic()
+        if time.monotonic() - since > (IDLE if math.isfinite(used) else 10 * IDLE):
             return b"", "it waits for something"
     return b"", "its answer does not end"
-
-
-def cpu_seconds(pid: int) -> float | None:
-    """Those that a process took so far; None where the system does not say."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return None
 
 
 def words(command: Sequence[str]) -> list[str]:

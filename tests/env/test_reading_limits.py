@@ -6,7 +6,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from puffer_sdk.base import limited
+from puffer_sdk.base import limited, processes
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking import check
 from puffer_sdk.cli import cli
@@ -79,6 +79,16 @@ def test_a_header_that_asks_for_too_much_is_refused(hostile, kind):
     with pytest.raises(BuildError, match=said) as caught:
         header.read(folder)
     assert caught.value.exit_status == 3 and caught.value.where and len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize("starved, said", [(True, (b"read", None)),
+                                           (False, (b"", "it waits for something"))])
+def test_a_child_that_waits_for_a_core_is_not_idle(monkeypatch, starved, said):
+    monkeypatch.setattr(limited, "IDLE", 0.5)
+    monkeypatch.setattr(processes, "wants_cpu", lambda pid: starved)
+    with subprocess.Popen(["sh", "-c", "sleep 2.5; printf read"], stdout=subprocess.PIPE) as child:
+        assert limited._read(child) == said
+        child.kill()
 
 
 @pytest.mark.parametrize("kind", ["a pipe"])

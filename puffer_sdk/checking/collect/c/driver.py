@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ....base import files, limited, paths
+from ....base import files, paths, processes
 from ....base.errors import BuildError
 from ....base.spec import Spec
 from ....env import binding, build
@@ -304,7 +305,8 @@ class Runner:
             with suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=min(PERIOD, until - time.monotonic()))
                 return True
-            self.computed[child] = limited.cpu_seconds(child.pid) or 0.0
+            used = processes.cpu_seconds(child.pid)
+            self.computed[child] = used if math.isfinite(used) else 0.0
             children = {each.pid: each for each in list(self.children)}
             largest = self.bound.exceeded_by(children)
             if largest:
