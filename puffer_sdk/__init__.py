@@ -30,7 +30,43 @@
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .interop.to_learners.registration import register_when_imported
+
+if TYPE_CHECKING:       # for editors and type checkers: the names of _PUBLIC
+    from .base.errors import BuildError as BuildError
+    from .base.errors import Interrupted as Interrupted
+    from .base.errors import PufferError as PufferError
+    from .base.errors import RunError as RunError
+    from .base.errors import UsageError as UsageError
+    from .checking.check import check as check
+    from .env.open_env import build as build
+    from .env.open_env import configure as configure
+    from .env.open_env import load as load
+    from .env.open_env import make as make
+    from .env.vec import VecEnv as VecEnv
+    from .interop.python_envs.wrapping import wrap as wrap
+    from .interop.to_learners.public import to_gymnasium as to_gymnasium
+    from .interop.to_learners.public import to_parallel as to_parallel
+    from .interop.to_learners.public import to_sb3 as to_sb3
+    from .interop.to_learners.public import to_vector as to_vector
+    from .interop.to_learners.registration import register as register
+    from .pictures.record import record as record
+    from .playing.play import play as play
+    from .policy.evaluate import evaluate as evaluate
+    from .policy.export import export as export
+    from .policy.trained_policy import Policy as Policy
+    from .programs.targets import build_programs as build_programs
+    from .projects.scaffold import new as new
+    from .reporting.report import report as report
+    from .reviewing.review import review as review
+    from .sweeping.sampler import Sampler as Sampler
+    from .sweeping.space import Space as Space
+    from .sweeping.sweep import sweep as sweep
+    from .training.loop import Trainer as Trainer
+    from .training.profiling import profile as profile
+    from .training.train import train as train
 
 __version__ = "0.1.0"
 
@@ -53,7 +89,7 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'puffer_sdk' has no attribute '{name}'")
     from importlib import import_module

@@ -23,7 +23,7 @@ __all__ = ["OldInfos", "SB3Vector", "Vector"]
 MODULES = {"OldInfos": "old_infos", "SB3Vector": "async_sb3", "Vector": "vector_parent"}
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name not in MODULES:
         raise AttributeError(f"module 'puffer_sdk.vector' has no attribute '{name}'")
     from importlib import import_module

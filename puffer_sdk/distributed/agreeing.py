@@ -6,9 +6,10 @@ and all would follow it. What differs is named, with the ranks.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from .. import __version__
 from ..base import paths, ui
@@ -20,6 +21,23 @@ OWN = ("vec.num_threads", "vec.num_workers", "train.processes")
 MEASURED = ("vec.reward_scale", "train.obs_scale")      # by random play: the first rank's count
 SOURCES = (".h", ".c", ".cc", ".cpp", ".inc", ".py")
 SHOWN = 5               # differences in one error
+
+
+class RankFacts(TypedDict):
+    """What a rank tells the others.
+
+    settings    those that all must share
+    given       of the command line: with a run to resume only rank 0 has the others
+    config      all of them; None: they are everybody's own already
+    """
+
+    version: str
+    source: str
+    layout: str
+    settings: dict[str, Hashable]
+    given: dict[str, Hashable]
+    resumes: bool
+    config: dict[str, object] | None
 
 
 def source_hash(folder: Path | None) -> str:
@@ -34,34 +52,29 @@ def source_hash(folder: Path | None) -> str:
 
 
 def facts_of(config: Config, *, spec_hash: str, folder: Path | None, given: Mapping[str, object],
-             resumes: bool) -> dict:
-    """What a rank tells the others.
-
-    given    settings of the command line: with a run to resume only rank 0 has the others
-    """
+             resumes: bool) -> RankFacts:
+    """What this rank tells the others."""
     measured = {name for name in MEASURED if config.origin.get(name, "").startswith("auto")}
-    return {"version of puffer-sdk": __version__, "source of the environment": source_hash(folder),
-            "layout of the environment": spec_hash,
+    return {"version": __version__, "source": source_hash(folder), "layout": spec_hash,
             "settings": {name: value for name, value in config.items()
                          if name not in OWN and name not in measured},
             "given": {name: str(value) for name, value in given.items() if name not in OWN},
             "resumes": resumes, "config": config.to_dict() if resumes or measured else None}
 
 
-def agree(shared: Sequence[Mapping], hosts: Sequence[str], own: Config) -> Config:
+def agree(shared: Sequence[RankFacts], hosts: Sequence[str], own: Config) -> Config:
     """The settings that all ranks train with: those of rank 0, which are everybody's.
 
     Raises UsageError where the ranks differ.
     """
     first = shared[0]
-    settings = "given" if first["resumes"] else "settings"
-    problems = []
-    for name in ("version of puffer-sdk", "source of the environment",
-                 "layout of the environment"):
-        problems += _differences(name, [facts[name] for facts in shared], hosts)
-    for name in dict.fromkeys(name for facts in shared for name in facts[settings]):
-        problems += _differences(name, [facts[settings].get(name, "not set") for facts in shared],
-                                 hosts)
+    settings = [facts["given"] if first["resumes"] else facts["settings"] for facts in shared]
+    problems = [
+        *_differences("version of puffer-sdk", [facts["version"] for facts in shared], hosts),
+        *_differences("source of the environment", [facts["source"] for facts in shared], hosts),
+        *_differences("layout of the environment", [facts["layout"] for facts in shared], hosts)]
+    for name in dict.fromkeys(name for each in settings for name in each):
+        problems += _differences(name, [each.get(name, "not set") for each in settings], hosts)
     if problems:
         raise UsageError("the processes of this run have different versions or settings",
                          detail="\n".join(ui.first(problems, SHOWN)),
@@ -84,9 +97,9 @@ def best_path(paths: Sequence[Sequence[str]], hosts: Sequence[str]) -> str:
     return common[-1]
 
 
-def _differences(name: str, values: Iterable, hosts: Sequence[str]) -> list[str]:
+def _differences(name: str, values: Sequence[Hashable], hosts: Sequence[str]) -> list[str]:
     """"train.gamma is 0.9 on rank 0 (a), 0.99 on rank 1 (b)", or nothing."""
-    ranks: dict = {}
+    ranks: dict[Hashable, list[int]] = {}
     for rank, value in enumerate(values):
         ranks.setdefault(value, []).append(rank)
     if len(ranks) == 1:

@@ -8,8 +8,16 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import TypedDict
 
 from .group import Alone
+
+
+class Wish(TypedDict):
+    """What one process needs, and where it may run."""
+
+    threads: int
+    cores: list[int]
 
 
 def divide(group: Alone, threads: int) -> tuple[int, ...]:
@@ -22,7 +30,7 @@ def divide(group: Alone, threads: int) -> tuple[int, ...]:
     """
     if group.size == 1:
         return ()
-    facts = group.share({"threads": threads, "cores": allowed()})
+    facts = group.share(Wish(threads=threads, cores=allowed()))
     beside = [rank for rank, host in enumerate(group.hosts) if host == group.hosts[group.rank]]
     cores = facts[group.rank]["cores"]
     each = len(cores) // len(beside)

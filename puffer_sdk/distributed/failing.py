@@ -35,13 +35,14 @@ class Failures:
 
     def __init__(self, place: Place, seconds: float, meeting: str):
         """seconds: how long an exchange waits. meeting: what stands in the store under its name"""
-        import torch.distributed as dist
+        from torch._C._distributed_c10d import PrefixStore, TCPStore
 
-        self.place, self.seconds, self.hosts = place, seconds, ()
+        self.place, self.seconds = place, seconds
+        self.hosts: tuple[str, ...] = ()
         # a connection of its own: the group's waits inside of calls
-        store = dist.TCPStore(place.address, place.port, None, False,
+        store = TCPStore(place.address, place.port, None, False,
                               timeout=timedelta(seconds=STORE_SECONDS), wait_for_workers=False)
-        self._store = dist.PrefixStore(f"puffer/{meeting}", store)
+        self._store = PrefixStore(f"puffer/{meeting}", store)
         self._closed, self._lock = threading.Event(), threading.Lock()
 
     def begin(self) -> None:
@@ -128,8 +129,8 @@ class Failures:
         hung = waited > 0.9 * self.seconds
         first, deadline = self._look(), time.monotonic() + SILENCE
         while time.monotonic() < deadline:
-            if self._verdict():
-                return self._verdict()[0]
+            if verdict := self._verdict():
+                return verdict[0]
             time.sleep(0.1)
         silent = [rank for rank, pulse in enumerate(self._look())
                   if pulse == first[rank] and rank != self.place.rank]
@@ -153,8 +154,10 @@ class Failures:
     def _verdict(self) -> tuple[str, bool] | None:
         """What somebody wrote: the message, and whether a rank was told to end."""
         with self._lock:
-            return tuple(json.loads(self._store.get("verdict"))) \
-                if self._store.check(["verdict"]) else None
+            if not self._store.check(["verdict"]):
+                return None
+            message, stopped = json.loads(self._store.get("verdict"))
+            return message, stopped
 
     def _host(self, rank: int) -> str:
         return self.hosts[rank] if self.hosts else "its machine"

@@ -11,11 +11,13 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base.errors import PufferError, RunError
 from ..base.extras import require_torch
@@ -23,23 +25,30 @@ from .failing import Failures
 from .meeting import meet
 from .rank import Place
 
+if TYPE_CHECKING:
+    import torch
+    from torch.distributed import ProcessGroup
+
 MEET_SECONDS = 600.0    # that the first process waits for the last: it may have to compile
 SHARED_BYTES = 4096     # of each rank's facts, that travel in one round
 # Of all ranks together. Gloo's all_reduce goes around the ring twice. To gather all parts and to
 # add them here is once: no byte more for two ranks, and quicker for more where they are short
 GATHERED_BYTES = 65536
 
+Facts = TypeVar("Facts", bound=Mapping[str, object])    # that a rank tells the others: JSON
+
 
 class Alone:
     """A process on its own: what a group of one does."""
 
-    rank, size, hosts = 0, 1, ()
+    rank, size = 0, 1
+    hosts: tuple[str, ...] = ()
     waited = 0.0        # seconds spent in exchanges, so far
 
-    def sum(self, array) -> None:
+    def sum(self, array: NDArray[np.generic] | torch.Tensor) -> None:
         """Add up the array over all ranks, in place. All have the same bytes then."""
 
-    def share(self, facts: dict) -> list[dict]:
+    def share(self, facts: Facts) -> list[Facts]:
         """The facts of all ranks, in their order; JSON."""
         return [facts]
 
@@ -68,13 +77,14 @@ class Alone:
 class Group(Alone):
     """Several processes. Made by join(), or over a process group that exists already."""
 
-    def __init__(self, process_group=None, *, failures: Failures | None = None):
+    def __init__(self, process_group: ProcessGroup | None = None, *,
+                 failures: Failures | None = None):
         require_torch("a run in several processes")
         import torch.distributed as dist
 
         self._group, self._failures, self.waited = process_group, failures, 0.0
         self.rank, self.size = dist.get_rank(process_group), dist.get_world_size(process_group)
-        self._own, self._rooms = failures is not None, {}
+        self._rooms: dict[tuple[torch.dtype, torch.Size], list[torch.Tensor]] = {}
         _let_others_run()
         self._first = 0 if process_group is None else dist.get_global_rank(process_group, 0)
         names = self.share({"host": failures.place.host if failures else _host()})
@@ -84,7 +94,7 @@ class Group(Alone):
 
     # -- sums and bytes
 
-    def sum(self, array) -> None:
+    def sum(self, array: NDArray[np.generic] | torch.Tensor) -> None:
         """array: NumPy's, contiguous and writable, or a torch tensor."""
         import torch
         import torch.distributed as dist
@@ -101,7 +111,7 @@ class Group(Alone):
         for part in parts[2:]:
             tensor += part
 
-    def _room_for(self, tensor) -> list:
+    def _room_for(self, tensor: torch.Tensor) -> list[torch.Tensor]:
         """A tensor like this one for each rank; kept, as few sizes are asked for."""
         import torch
 
@@ -112,7 +122,7 @@ class Group(Alone):
             self._rooms[key] = [torch.empty_like(tensor) for _ in range(self.size)]
         return self._rooms[key]
 
-    def share(self, facts: dict) -> list[dict]:
+    def share(self, facts: Facts) -> list[Facts]:
         text = json.dumps(facts).encode()
         found = self._all(len(text).to_bytes(8, "little") + text, SHARED_BYTES)
         sizes = [int.from_bytes(each[:8], "little") for each in found]
@@ -140,20 +150,21 @@ class Group(Alone):
         found = [torch.empty_like(mine) for _ in range(self.size)] if self.rank == 0 else None
         with self._together():
             dist.gather(mine, found, dst=self._first, group=self._group)
-        return found and [each.numpy().tobytes() for each in found]
+        return None if found is None else [each.numpy().tobytes() for each in found]
 
     def broadcast(self, data: bytes | None) -> bytes:
         import torch
         import torch.distributed as dist
 
-        size = torch.tensor([len(data or b"")])
+        mine = data or b""
+        size = torch.tensor([len(mine)])
         with self._together():
             dist.broadcast(size, src=self._first, group=self._group)
             if not int(size):
                 return b""
-            tensor = _tensor(data) if self.rank == 0 else torch.empty(int(size), dtype=torch.uint8)
+            tensor = _tensor(mine) if self.rank == 0 else torch.empty(int(size), dtype=torch.uint8)
             dist.broadcast(tensor, src=self._first, group=self._group)
-        return data if self.rank == 0 else tensor.numpy().tobytes()
+        return mine if self.rank == 0 else tensor.numpy().tobytes()
 
     def barrier(self) -> None:
         import torch
@@ -193,7 +204,7 @@ class Group(Alone):
         import torch.distributed as dist
 
         self._group = None
-        if self._own:
+        if self._failures:
             self._failures.close()
             dist.destroy_process_group()
 
@@ -209,15 +220,17 @@ def join(place: Place | None, seconds: float, *, cuda: bool = False) -> Alone:
         return Alone()
     require_torch("a run in several processes")
     import torch.distributed as dist
+    from torch._C._distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
 
     # as env:// reads it; srun and mpirun have other names
     os.environ.update(RANK=str(place.rank), WORLD_SIZE=str(place.size),
                       MASTER_ADDR=place.address, MASTER_PORT=str(place.port))
     try:
-        store, rank, size = next(dist.rendezvous(
+        store, rank, size = next(rendezvous(
             "env://", place.rank, place.size, timeout=timedelta(seconds=MEET_SECONDS)))
-        name = meet(dist.PrefixStore("puffer", store), place, MEET_SECONDS)
-        store = dist.PrefixStore(name, store)
+        name = meet(PrefixStore("puffer", store), place, MEET_SECONDS)
+        store = PrefixStore(name, store)
         failures = Failures(place, seconds, name)
         failures.begin()
         dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", store=store, rank=rank,
@@ -230,7 +243,7 @@ def join(place: Place | None, seconds: float, *, cuda: bool = False) -> Alone:
     return Group(failures=failures)
 
 
-def over(group) -> Alone:
+def over(group: Alone | ProcessGroup | None) -> Alone:
     """A Group over what the caller has: a Group, a torch process group, or None: Alone."""
     if group is None:
         return Alone()
@@ -251,7 +264,7 @@ def _let_others_run() -> None:
                 os.sched_setscheduler(int(task.name), os.SCHED_BATCH, os.sched_param(0))
 
 
-def _tensor(data: bytes):
+def _tensor(data: bytes) -> torch.Tensor:
     import torch
 
     return torch.from_numpy(np.frombuffer(data, np.uint8).copy())

@@ -11,18 +11,22 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from typing import TYPE_CHECKING
 
 from ..base.errors import RunError
 from .rank import Place
 
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
+
 PAUSE = 0.05            # seconds between two looks
 
 
-def meet(store, place: Place, seconds: float) -> str:
+def meet(store: Store, place: Place, seconds: float) -> str:
     """The meeting's name, the same for all. Raises RunError where ranks are missing."""
     own, deadline = uuid.uuid4().hex, time.monotonic() + seconds
     store.set(f"hello/{place.rank}", own)
-    name, hellos = "", []
+    name, hellos = "", list[str]()
     while time.monotonic() < deadline:
         if place.rank == 0:
             found = [_read(store, f"hello/{rank}") for rank in range(place.size)]
@@ -46,11 +50,11 @@ def meet(store, place: Place, seconds: float) -> str:
                    hint="do their machines reach that address and port?")
 
 
-def _read(store, key: str) -> str:
+def _read(store: Store, key: str) -> str:
     return store.get(key).decode() if store.check([key]) else ""
 
 
-def _is_complete(store, place: Place, name: str) -> bool:
+def _is_complete(store: Store, place: Place, name: str) -> bool:
     """Whether all are here, as rank 0 has seen it."""
     if place.rank == 0 and store.check([f"here/{name}/{rank}" for rank in range(place.size)]):
         store.set(f"complete/{name}", "")

@@ -34,7 +34,10 @@ def imports(name: str) -> set[str]:
     """The modules of ours that this one takes something from."""
     path, found = MODULES[name], set()
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    if not name:        # the package itself lists for editors what it imports when it is asked for
+        tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
+    for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom):
             continue
         if node.level:
