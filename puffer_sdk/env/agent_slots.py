@@ -5,20 +5,31 @@ in which its agent died.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from .vec import VecEnv
+from numpy.typing import NDArray
 
 
-def living(vec: VecEnv) -> np.ndarray:
+class AgentRows(Protocol):
+    """What a VecEnv, or what stands for one, says of its rows."""
+
+    @property
+    def num_agents(self) -> int: ...
+    @property
+    def terminals(self) -> NDArray[np.float32]: ...
+    @property
+    def truncations(self) -> NDArray[np.float32]: ...
+    @property
+    def alive(self) -> NDArray[np.uint8] | None: ...
+
+
+def living(vec: AgentRows) -> NDArray[np.bool_]:
     """(N,) bool: rows that have an agent now."""
     return np.ones(vec.num_agents, bool) if vec.alive is None else vec.alive != 0
 
 
-def ended(vec: VecEnv, lived: np.ndarray | None = None) -> np.ndarray:
+def ended(vec: AgentRows, lived: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
     """(N,) bool: rows whose episode has ended, and rows without an agent: dying is an ending.
 
     lived       (N,) bool, living() before the step: only those count
