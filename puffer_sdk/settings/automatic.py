@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 CHECKPOINT_TICKS = 16384
+Chosen = Mapping[str, Any]          # full key -> value, of the key's type
 
 
 def choose(full: str, chosen: Mapping[str, object],
-           env: Mapping[str, float]) -> tuple[object, str]:
+           env: Mapping[str, object]) -> tuple[int | str, str]:
     """The value of a key that stands at `auto`, and the reason.
 
     chosen  the values so far: given, default, or chosen before this one in the table's order
@@ -16,13 +18,13 @@ def choose(full: str, chosen: Mapping[str, object],
     return _AUTO[full](chosen, env)
 
 
-def _auto_interval(chosen, env) -> tuple[int, str]:
+def _auto_interval(chosen: Chosen, env: Mapping[str, object]) -> tuple[int, str]:
     # a checkpoint restarts the envs: much more often, and long episodes would never end
     epochs = -(-CHECKPOINT_TICKS // chosen["train.horizon"])
     return epochs, f"{CHECKPOINT_TICKS} ticks of each agent"
 
 
-def _auto_buffers(chosen, env) -> tuple[int, str]:
+def _auto_buffers(chosen: Chosen, env: Mapping[str, object]) -> tuple[int, str]:
     total = chosen["vec.total_agents"]
     rows = env.get("max_agents", env.get("num_agents", 1))
     rows = max(1, int(rows)) if isinstance(rows, (int, float)) else 1
@@ -41,16 +43,12 @@ def available_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _auto_threads(chosen, env) -> tuple[int, str]:
+def _auto_threads(chosen: Chosen, env: Mapping[str, object]) -> tuple[int, str]:
     cores = available_cores()
     return min(cores, 1024), f"{cores} core{'s' * (cores != 1)} available"
 
 
-def _auto_workers(chosen, env) -> tuple[int, str]:
-    return _auto_threads(chosen, env)
-
-
-def _auto_minibatch(chosen, env) -> tuple[int, str]:
+def _auto_minibatch(chosen: Chosen, env: Mapping[str, object]) -> tuple[int, str]:
     horizon, gpus = chosen["train.horizon"], chosen["train.gpus"]
     steps, unit = chosen["vec.total_agents"] * horizon, horizon * gpus
     if steps <= 8192:
@@ -59,13 +57,13 @@ def _auto_minibatch(chosen, env) -> tuple[int, str]:
             "8192 steps, in whole horizons" + (" for each GPU" if gpus > 1 else ""))
 
 
-def _auto_backend(chosen, env) -> tuple[str, str]:
+def _auto_backend(chosen: Chosen, env: Mapping[str, object]) -> tuple[str, str]:
     if chosen["policy.torch_class"]:
         return "torch", "[policy] torch_class is a network in PyTorch"
     return "native", "the fastest trainer that this version has"
 
 
-def _auto_device(chosen, env) -> tuple[str, str]:
+def _auto_device(chosen: Chosen, env: Mapping[str, object]) -> tuple[str, str]:
     if chosen["train.backend"] == "native":
         if chosen["vec.device"] == "cuda":      # whether there is a GPU is asked before training
             return "cuda", "vec.device is cuda"
@@ -89,8 +87,9 @@ def _auto_device(chosen, env) -> tuple[str, str]:
 
 
 # obs_scale is found by play, when a run begins (env/random_play.py)
-_AUTO = {"base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers,
-         "vec.num_threads": _auto_threads, "vec.num_workers": _auto_workers,
+_AUTO: dict[str, Callable[[Chosen, Mapping[str, object]], tuple[int | str, str]]] = {
+         "base.checkpoint_interval": _auto_interval, "vec.num_buffers": _auto_buffers,
+         "vec.num_threads": _auto_threads, "vec.num_workers": _auto_threads,
          "train.minibatch_size": _auto_minibatch, "train.backend": _auto_backend,
          "train.device": _auto_device}
 CHOSEN = frozenset(_AUTO)

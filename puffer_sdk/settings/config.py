@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..base import paths, ui
 from ..base.errors import UsageError, nearest
@@ -71,7 +72,8 @@ def defaults(overrides: Mapping[str, object] | None = None) -> Config:
 
 
 def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
-                   inis: Sequence[Path] = (), defaults: Mapping[str, object] | None = None,
+                   inis: Sequence[Path] = (),
+                   defaults: Mapping[str, tuple[object, str]] | None = None,
                    in_bytes: bool = True, *, theirs: bool = False) -> Config:
     """Every setting of a Python environment: [env] holds keywords, of any type.
 
@@ -120,25 +122,26 @@ class _Resolver:
         self.folder, self.spec, self.ocean, self.python = folder, spec, ocean, python
         self.name, self.theirs = name, theirs       # theirs: the name is what it was called then
         self.given: dict[str, Given] = {}
-        self.env: dict[str, float] = {}
+        self.env: dict[str, Any] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"
         self.former: dict[str, Given] = {}      # keys of earlier versions, by their names
         self.skipped: dict[str, str] = {}
-        self.leaves: Path | None = None             # the last file with a key that was skipped
         self.faults: list[UsageError] = []
         self.refused: dict[str, UsageError] = {}    # faults of values of this layer, by their key
         self.earlier: dict[str, UsageError] = {}    # and of earlier layers
 
     def run(self, inis: Sequence[Path], overrides: Mapping[str, object]) -> Config:
         inis = list(dict.fromkeys(Path(path).absolute() for path in inis))
+        leaves = None                   # the last file with a key that was skipped
         for path, label in zip(inis, inifile.labels(inis)):
             before = len(self.skipped)
             self._read_ini(path, label)
             if len(self.skipped) > before:
-                self.leaves = path
-        self._warn_of_skipped()
+                leaves = path
+        if leaves and self.ocean:       # of our own dialect each key has had its own warning
+            self._warn_of_skipped(leaves)
         if self.folder is not None and not inis:
-            self._warn_without_ini()
+            self._warn_without_ini(self.folder)
         self._read_overrides(overrides)
         inifile.raise_all(self.faults)
         self._take_former()
@@ -172,30 +175,28 @@ class _Resolver:
                 text = inifile.without_comment(text) if self.ocean else text
                 self._take(entry.section, entry.key, text, f"{label}:{entry.line}", place, layer)
 
-    def _warn_without_ini(self) -> None:
-        strays = sorted(path.name for path in self.folder.glob("*.ini"))
+    def _warn_without_ini(self, folder: Path) -> None:
+        strays = sorted(path.name for path in folder.glob("*.ini"))
         if strays:
-            ui.warn_once(f"{self.folder.name} has no {self.folder.name}.ini; "
+            ui.warn_once(f"{folder.name} has no {folder.name}.ini; "
                          f"{', '.join(strays)} is not read", "rename it, or its folder")
         elif self.ocean:
-            places = " or ".join(inifile.where(path) for path in ini_places(self.folder))
-            ui.warn_once(f"{self.folder.name} has no ini ({places}): settings have our defaults")
+            places = " or ".join(inifile.where(path) for path in ini_places(folder))
+            ui.warn_once(f"{folder.name} has no ini ({places}): settings have our defaults")
 
     def _skip(self, name: str, place: str, why: str, hint: str | None) -> None:
         self.skipped[name] = f"{place}; {hint}" if hint else place
         if not self.ocean:
             ui.warn_once(f"{place}: {name} {why}; skipped", hint)
 
-    def _warn_of_skipped(self) -> None:
-        """One line about all keys without effect; of our own dialect each has had its own."""
-        if self.ocean and self.skipped:
-            names = list(self.skipped)
-            shown = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
-            ui.warn_once(f"{inifile.where(self.leaves)}: {ui.plural(len(names), 'setting')} "
-                         f"without effect here ({shown})", None if ui.verbose else
-                         f"puffer-sdk config {self.folder.name} lists them, and so does --verbose",
-                         [f"{name}: {place}" for name, place in self.skipped.items()
-                          if ui.verbose])
+    def _warn_of_skipped(self, path: Path) -> None:
+        """One line about all keys without effect."""
+        names = list(self.skipped)
+        shown = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+        ui.warn_once(f"{inifile.where(path)}: {ui.plural(len(names), 'setting')} "
+                     f"without effect here ({shown})", None if ui.verbose else
+                     f"puffer-sdk config {self.name} lists them, and so does --verbose",
+                     [f"{name}: {place}" for name, place in self.skipped.items() if ui.verbose])
 
     # -- the command line
 
@@ -313,31 +314,32 @@ class _Resolver:
             return
         self._forgive(f"env.{name}")
         if self.python:
-            self.env[name] = value = literal(text)
-            self.given[f"env.{name}"] = Given(value, origin, where, f"env.{name}")
+            self._give_env(name, literal(text), origin, where)
             return
-        c_type = None
-        if self.spec is not None and not self.ocean:
-            c_type = next((f.type for f in self.spec.settable if f.name == name), None)
+        spec = None if self.ocean else self.spec
+        field = next((f for f in spec.settable if f.name == name), None) if spec else None
+        layered = f"env.{name}" if origin != COMMAND_LINE else None
         try:
             value = parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
         except ValueError as error:
-            what = {"not a number": None}.get(str(error), f"the value is {error}")
-            hint = "a comment stands on a line of its own" if re.search(r"\s[#;]", text) else what
-            self._fault(f"{shown} is not a number", where, _c_expected(c_type),
-                        f"'{text}'" if text else "nothing", hint,
-                        f"env.{name}" if origin != COMMAND_LINE else None)
+            reason = None if str(error) == "not a number" else f"the value is {error}"
+            self._fault(f"{shown} is not a number", where, _c_expected(field.type if field else ""),
+                        f"'{text}'" if text else "nothing",
+                        "a comment stands on a line of its own" if re.search(r"\s[#;]", text)
+                        else reason, layered)
             return
-        if c_type is not None:
-            low, high = SCALARS[c_type]
-            if c_type not in ("float", "double") and isinstance(value, float) or \
+        if spec and field:
+            low, high = SCALARS[field.type]
+            if field.type not in ("float", "double") and isinstance(value, float) or \
                     not low <= value <= high:
-                line = next(f.line for f in self.spec.fields if f.name == name)
-                self._fault(f"{shown} does not fit its C field", where, _c_expected(c_type),
-                            text, f"{self.spec.header.name}:{line} declares {c_type} {name}",
-                            f"env.{name}" if origin != COMMAND_LINE else None)
+                self._fault(f"{shown} does not fit its C field", where, _c_expected(field.type),
+                            text, f"{spec.header.name}:{field.line} declares {field.type} {name}",
+                            layered)
                 return
-        self.env[name] = float(value)
+        self._give_env(name, float(value), origin, where)
+
+    def _give_env(self, name: str, value: object, origin: str, where: str) -> None:
+        self.env[name] = value
         self.given[f"env.{name}"] = Given(value, origin, where, f"env.{name}")
 
     def warn_unread(self) -> None:
@@ -361,18 +363,19 @@ class _Resolver:
     def _env_names(self) -> list[str]:
         names = [*self.env, *re.findall(r'dict_get\w*\s*\(\s*\w+\s*,\s*"(\w+)"',
                                         self._binding_text() if self.ocean else "")]
-        if not self.ocean:
+        if self.spec and not self.ocean:
             names += [f.name for f in self.spec.settable if f.name != "num_agents"]
         return list(dict.fromkeys(names))
 
     def _binding_text(self) -> str:
-        path = getattr(self.spec, "binding", None) or (self.folder / "binding.c")
+        path = self.spec.binding if self.spec else None
         try:
-            return paths.text(path)
+            return paths.text(path or (self.folder or Path()) / "binding.c")
         except OSError:
             return ""
 
-    def _fault(self, message, where, expected, actual, hint, full: str | None = None) -> None:
+    def _fault(self, message: str, where: str, expected: str, actual: str, hint: str | None,
+               full: str | None = None) -> None:
         """full: the key that this is a value for, if a later layer may give it another."""
         fault = UsageError(message, where=where, expected=expected, actual=actual, hint=hint)
         self.faults.append(fault)
@@ -390,8 +393,8 @@ class _Resolver:
             self.faults.remove(fault)
 
 
-def _c_expected(c_type: str | None) -> str:
-    if c_type is None:
+def _c_expected(c_type: str) -> str:
+    if not c_type:
         return "a number"
     if c_type in ("float", "double"):
         return f"a number that a {c_type} holds"

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from ..base.errors import UsageError
 from .texts import parse_number, show
@@ -59,7 +60,7 @@ def expand(text: str, size: int) -> list[float]:
     return [factor for factor, count in runs for _ in range(count)]
 
 
-def from_former(train: Mapping, *, in_bytes: bool, own_network: bool) -> str | None:
+def from_former(train: Mapping[str, Any], *, in_bytes: bool, own_network: bool) -> str | None:
     """obs_scale of the scale_obs and encoder_scale that earlier versions had in its place; None:
     chosen automatically.
 

@@ -41,8 +41,10 @@ def where(path: Path, line: int | None = None) -> str:
 def labels(paths: Sequence[Path]) -> list[str]:
     """A short name for each file that is read: its own, or where two have the same, with its
     folder, or as `where` has it."""
-    for name in (lambda path: path.name, lambda path: f"{path.parent.name}/{path.name}", where):
-        names = [name(path) for path in paths]
+    forms: tuple[Callable[[Path], str], ...] = (
+        lambda path: path.name, lambda path: f"{path.parent.name}/{path.name}", where)
+    for form in forms:
+        names = [form(path) for path in paths]
         if len(set(names)) == len(names):
             break
     return names
@@ -80,15 +82,17 @@ def parse(text: str, path: Path) -> tuple[list[Entry], dict[str, int], list[Usag
     seen: dict[tuple[str, str], int] = {}
     faults: list[UsageError] = []
     section = None
+
+    def fault(message: str, expected: str | None = None, actual: str | None = None,
+              hint: str | None = None) -> None:
+        faults.append(UsageError(message, where=where(path, number), expected=expected,
+                                 actual=actual, hint=hint))
+
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.removesuffix("\r")
         body = line.strip()
         if not body or body[0] in "#;":
             continue
-
-        def fault(message, expected=None, actual=None, hint=None, number=number):
-            faults.append(UsageError(message, where=where(path, number), expected=expected,
-                                     actual=actual, hint=hint))
 
         odd = re.search(r"[\x00-\x08\x0a-\x1f\x7f]", line)
         if odd:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..base import paths
 from ..base.errors import UsageError, did_you_mean
@@ -70,7 +71,7 @@ def read(folder: Path) -> Outside:
         return Outside()
     entries, _, _ = inifile.read(ini)           # faults are for settings/config.py to name
     own = [entry for entry in entries if entry.section == SECTION]
-    found: dict[str, list] = {"include": [], "folders": [], "names": [], "files": []}
+    found: dict[str, list[Any]] = {"include": [], "folders": [], "names": [], "files": []}
     for entry in own:
         where = inifile.where(ini, entry.line)
         if entry.key not in KEYS:

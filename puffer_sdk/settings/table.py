@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import keyword
 from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
 
 from ..base.errors import nearest
 from . import factors
@@ -18,13 +19,15 @@ from .texts import number_hint, parse_number, show
 USED, ALIAS, FORMER, IGNORED = "used", "alias", "former", "ignored"
 AUTO = "auto"
 OBS_SCALE = "train.obs_scale"
+Value = bool | int | float | str
 MAX_AGENTS = 2**24
 MAX_SEED = 2**63 - 1
 
 
-def setting(default, help: str, *, low=None, high=None, above=None, below=None,
+def setting(default: Value, help: str, *, low: float | None = None, high: float | None = None,
+            above: float | None = None, below: float | None = None,
             choices: tuple[str, ...] = (), auto: str | None = None,
-            default_doc: str | None = None):
+            default_doc: str | None = None) -> Any:         # as dataclasses.field
     """One used key.
 
     low, high       inclusive bounds
@@ -37,19 +40,19 @@ def setting(default, help: str, *, low=None, high=None, above=None, below=None,
         "choices": tuple(choices), "auto": auto, "default_doc": default_doc})
 
 
-def alias(target: str, help: str):
+def alias(target: str, help: str) -> Any:
     """A second name of another key."""
     return field(default=None, init=False, repr=False, compare=False,
                  metadata={"help": help, "status": ALIAS, "target": target})
 
 
-def former(target: str, help: str):
+def former(target: str, help: str) -> Any:
     """A key of earlier versions, which old runs and inis hold: it becomes a value of another."""
     return field(default=None, init=False, repr=False, compare=False,
                  metadata={"help": help, "status": FORMER, "target": target})
 
 
-def ignored(help: str):
+def ignored(help: str) -> Any:
     """A PufferLib key without effect here."""
     return field(default=None, init=False, repr=False, compare=False,
                  metadata={"help": help, "status": IGNORED})
@@ -295,7 +298,8 @@ class Selfplay:
     opp_timeout_steps: int = ignored("steps after which the opponent changes")
 
 
-SECTIONS = {"base": Base, "vec": Vec, "policy": Policy, "train": Train, "eval": Eval,
+SECTIONS: dict[str, type[Any]] = {
+            "base": Base, "vec": Vec, "policy": Policy, "train": Train, "eval": Eval,
             "check": Check, "sweep": Sweep, "torch": Torch, "selfplay": Selfplay}
 
 @dataclass(frozen=True)
@@ -305,10 +309,10 @@ class Key:
     section: str
     name: str
     type: str                       # 'int', 'float', 'bool' or 'str'
-    default: object
+    default: Value | None
     help: str
     status: str                     # USED, ALIAS, FORMER or IGNORED
-    target: str | None = None       # of an alias or a former key: the key it stands for
+    target: str = ""                # of an alias or a former key: the key it stands for
     low: float | None = None
     high: float | None = None
     above: float | None = None
@@ -376,8 +380,8 @@ class Key:
                 and (self.below is None or value < self.below))
 
 
-def _rows(section: str, cls) -> list[Key]:
-    return [Key(section, item.name.rstrip("_"), item.type,
+def _rows(section: str, cls: type[Any]) -> list[Key]:
+    return [Key(section, item.name.rstrip("_"), str(item.type),
                 None if item.default is MISSING else item.default, **item.metadata)
             for item in fields(cls)]
 
@@ -401,7 +405,7 @@ EFFECTIVE = tuple(section for section in SECTIONS if section != "sweep" and used
 INI_SECTIONS = (*EFFECTIVE, "env", *(name for name in SECTIONS if name not in EFFECTIVE))
 
 
-def parse(key: Key, text: str, *, cut: bool = False):
+def parse(key: Key, text: str, *, cut: bool = False) -> Value:
     """The value that a text gives to a key; AUTO where the key has it.
 
     cut     fractions of whole numbers are cut off, 0 threads are automatic: an ini of upstream's

@@ -10,13 +10,27 @@ import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from ..base import files, trust
 from ..base.errors import PufferError
 from . import inifile
+from .values import Config
 
 KEY = "policy.torch_class"
 RUN = {KEY: "train, eval and check import it", "check.test": "check --mutate runs it"}
+
+
+class Source(Protocol):
+    """What is read here of interop/python_envs/env_source.py's sources."""
+
+    @property
+    def folder(self) -> Path | None: ...
+
+    @property
+    def over(self) -> Iterable[Path]: ...
+
+    def own_inis(self) -> Iterable[Path]: ...
 
 
 def absolute(spec: str, folder: Path | None) -> str:
@@ -36,16 +50,16 @@ def name(spec: object, folder: Path | None) -> None:
         trust.name(_thing(absolute(spec, folder)))
 
 
-def named(config, folder: Path | None, theirs: bool):
+def named(config: Config, folder: Path | None, theirs: bool) -> Config:
     """The same settings; their class may be run, unless they come from a run or a sweep."""
     if not theirs:
         name(config.policy.torch_class, folder)
     return config
 
 
-def name_given(source, settings: Mapping[str, object] | None = None) -> None:
-    """name() for what the inis of a source (interop/python_envs/env_source.py) and these settings
-    of the command line say, the last one counts."""
+def name_given(source: Source, settings: Mapping[str, object] | None = None) -> None:
+    """name() for what a source's inis and these settings of the command line say; the last counts.
+    """
     said = read_named([*source.own_inis(), *source.over]) | dict(settings or {})
     name(said.get(KEY), source.folder)
 
@@ -53,7 +67,7 @@ def name_given(source, settings: Mapping[str, object] | None = None) -> None:
 def read_named(inis: Iterable[Path]) -> dict[str, str]:
     """{"policy.torch_class": "net.py:Net"}: what inis name that is run (RUN), the last one counts.
     Their faults are not reported here."""
-    found = {}
+    found: dict[str, str] = {}
     for path in inis:
         with contextlib.suppress(PufferError):
             found |= {name: entry.text for entry in inifile.read(path)[0]

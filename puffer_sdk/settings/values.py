@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 from ..base.errors import UsageError
 from . import table
@@ -28,15 +29,15 @@ class Given:
     key: str        # the name they used, which may be an alias
 
 
-class FrozenDict(dict):
+class FrozenDict(dict[str, Any]):
     """A dict that nobody changes: settings are passed around, and pickled to workers."""
 
-    def _refuse(self, *args, **kwargs):
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError("settings are fixed once resolved; resolve again with overrides")
 
     __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
         return FrozenDict, (dict(self),)
 
 
@@ -50,12 +51,12 @@ class Config:
     train: Train
     eval: Eval
     check: Check
-    env: Mapping[str, float] = field(default_factory=FrozenDict)    # in the ini's order
+    env: Mapping[str, Any] = field(default_factory=FrozenDict)      # numbers; of Python: keywords
     origin: Mapping[str, str] = field(default_factory=FrozenDict)   # 'train.gamma' -> where from
     skipped: Mapping[str, str] = field(default_factory=FrozenDict, compare=False)
     #         keys of the ini that have no effect -> where they stand
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("env", "origin", "skipped"):
             object.__setattr__(self, name, FrozenDict(getattr(self, name)))
 
@@ -64,7 +65,7 @@ class Config:
         """Whether the environment is a Python one: [env] holds keywords of any type."""
         return ":" in self.base.env_name
 
-    def __getitem__(self, full: str):
+    def __getitem__(self, full: str) -> object:
         """config['train.gamma']"""
         section, _, name = full.partition(".")
         if section == "env":
@@ -73,7 +74,7 @@ class Config:
 
     def items(self) -> list[tuple[str, object]]:
         """Every setting that has an effect, [env] included, as ('train.gamma', 0.99)."""
-        rows = []
+        rows: list[tuple[str, object]] = []
         for section in (EFFECTIVE[0], "env", *EFFECTIVE[1:]):
             if section == "env":
                 rows += [(f"env.{name}", value) for name, value in self.env.items()]
@@ -85,16 +86,16 @@ class Config:
         """The same with one value chosen by us, and why."""
         return _with_value(self, full, value, f"auto: {reason}")
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, dict[str, object]]:
         """JSON-able; from_dict is the way back."""
-        tree: dict = {}
+        tree: dict[str, dict[str, object]] = {}
         for full, value in self.items():
             section, _, name = full.partition(".")
             tree.setdefault(section, {})[name] = value
         return {**tree, "env": dict(self.env), "origin": dict(self.origin)}
 
     @classmethod
-    def from_dict(cls, tree: Mapping) -> Config:
+    def from_dict(cls, tree: Mapping[str, Mapping[str, object]]) -> Config:
         """A Config from to_dict's form; keys it lacks take their defaults.
 
         Raises UsageError on a key or a value that this version does not know.
@@ -120,11 +121,13 @@ class Config:
                 **{key.field: config[key.full] for key in table.used_keys(section)},
                 **values})})
         return replace(config, env=tree.get("env", {}),
-                       origin={**config.origin, **tree.get("origin", {})})
+                       origin={**config.origin, **{full: str(origin) for full, origin in
+                                                   tree.get("origin", {}).items()}})
 
     def to_ini(self) -> str:
         """All settings, one a line; above each automatic value its reason."""
-        lines, section = [], None
+        lines: list[str] = []
+        section = None
         for full, value in self.items():
             head, _, name = full.partition(".")
             if head != section:
@@ -144,7 +147,7 @@ def _with_value(config: Config, full: str, value: object, origin: str) -> Config
                    origin={**config.origin, full: origin})
 
 
-def complete(given: Mapping[str, Given], env: Mapping[str, float], *, env_name: str = "",
+def complete(given: Mapping[str, Given], env: Mapping[str, Any], *, env_name: str = "",
              skipped: Mapping[str, str] | None = None) -> Config:
     """These values; defaults where nothing was given; then the values that depend on others.
 
@@ -152,7 +155,8 @@ def complete(given: Mapping[str, Given], env: Mapping[str, float], *, env_name: 
     env_name    the name to use where none is given
     skipped     as in Config
     """
-    chosen, autos = {}, []
+    chosen: dict[str, Any] = {}
+    autos: list[str] = []
     origin = {full: value.origin for full, value in given.items() if full.startswith("env.")}
     for key in table.used_keys():
         mine = given.get(key.full)
