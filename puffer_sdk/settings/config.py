@@ -6,10 +6,9 @@
     config.origin["train.gamma"]    "squared.ini:14"
 
 Strict: an unknown key, a wrong type, a value out of range or a conflict is refused with its
-line and the nearest valid spelling, all of them at once. Inis of Ocean environments (where a
-hand-written binding.c is in the folder) hold what upstream's sweeps left behind; there,
-fractions of whole numbers are cut off, sizes that clash are rounded, and unknown keys skipped,
-with a warning. As upstream does it, config/default.ini is read before config/NAME.ini.
+line and the nearest valid spelling, all of them at once. In the ini of an Ocean environment (its
+folder holds a binding.c), fractions of whole numbers are cut off, sizes that clash are rounded,
+and unknown keys are skipped, with a warning. config/default.ini is read before config/NAME.ini.
 """
 from __future__ import annotations
 
@@ -168,9 +167,7 @@ class _Resolver:
                             inifile.section_hint(section, INI_SECTIONS))
         layer: dict[str, Given] = {}
         for entry in entries:
-            if entry.section == "sweep" or entry.section.startswith("sweep."):
-                continue
-            if entry.section in INI_SECTIONS:
+            if entry.section in INI_SECTIONS and entry.section != "sweep":
                 text, place = entry.text, inifile.where(path, entry.line)
                 text = inifile.without_comment(text) if self.ocean else text
                 self._take(entry.section, entry.key, text, f"{label}:{entry.line}", place, layer)
@@ -204,9 +201,7 @@ class _Resolver:
         layer: dict[str, Given] = {}
         self._begin_layer()
         for raw, value in overrides.items():
-            section, dot, name = str(raw).strip().lstrip("-").partition(".")
-            section = section.replace("-", "_")
-            name = name.replace("-", "_")
+            section, dot, name = raw.strip().lstrip("-").replace("-", "_").partition(".")
             flag = f"--{section}.{name.replace('_', '-')}" if dot else f"--{section}"
             place = f"{COMMAND_LINE}, {flag}"
             if not dot:
