@@ -13,6 +13,7 @@ from helpers.rule_facts import fact, facts_of
 from puffer_sdk.checking import rules
 from puffer_sdk.checking.collect.c.source.layout import Scalar
 from puffer_sdk.checking.collect.c.source.sites import Site
+from puffer_sdk.checking.collect.python.python_facts import Part
 from puffer_sdk.checking.core import often, registry
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.checking.core.registry import NotTested
@@ -342,10 +343,10 @@ def played(rows: np.ndarray | None = None, episodes=None, shape=None, dtype="flo
             "grown": {}, "flags": np.zeros(size, bool), "wraps": np.zeros(0), "smooth": None,
             "reward": (0.0, 1.0), "reward_step": 1, "nonzero": 9, "terminals": 0,
             "truncations": 0}
-    leaf = ("", "Box", 0, shape or (size,), dtype, None, None)
+    part = Part("", "Box", 0, shape or (size,), dtype, None, None)
     facts = {"play": SimpleNamespace(**{**play, **{key: more.pop(key) for key in play
                                                    if key in more}}),
-             "shape": SimpleNamespace(leaves=[leaf], sizes=[3], agents=[], parallel=False),
+             "shape": SimpleNamespace(leaves=[part], sizes=[3], agents=[], parallel=False),
              "at": lambda what: {}, "compared": {}, "oddities": {}, "long": None, "effects": []}
     return SimpleNamespace(**{**facts, **more})
 
@@ -410,7 +411,6 @@ PYTHON = {
                         lambda n: played(nonzero=0, long=long(steps=n)), 30_000, 29_999),
     (N, "MOMENTS"): (numbers.ignored, in_effect, 40, 39),
     (N, "SLOTS"): (numbers.constant, lambda n: played(held(n, 9)), 2, 3),
-    (N, "ALIKE"): (numbers.constant, lambda n: played(frames(n)), 0.5, 0.1),
     (N, "SMOOTH"): (numbers.wraps, lambda n: bytes_that_wrap(smooth=n), 72, 71),
     (N, "HALF_A_BYTE"): (numbers.wraps, lambda n: bytes_that_wrap(high=n), 129, 128),
     (N, "REWARDS"): (numbers.rewards, lambda n: sums(length=n), 8, 7),
@@ -430,6 +430,16 @@ def test_a_limit_of_python_environments_from_both_sides(limit):
 
     assert found(told) != found(silent)
     assert found(told)
+
+
+@pytest.mark.parametrize("apart, told", [(0.5, ["6-8"]), (0.1, [])])
+def test_an_empty_slot_behind_slots_of_like_bounds_is_not_reported(apart, told):
+    assert [str(one.element) for one in numbers.constant(played(frames(apart)))] == told
+
+
+def test_no_reward_in_the_only_play_there_was():
+    (finding,) = numbers.no_reward(played(nonzero=0, steps=30_000, terminals=7))
+    assert "with 7 endings" in finding.message and finding.seen_in == "play"
 
 
 @pytest.mark.parametrize("count, told", [(10, ["PUF321"]), (9, [])])

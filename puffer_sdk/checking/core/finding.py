@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from .repro_spec import Shows
 
@@ -31,6 +32,34 @@ def span(first: int, last: int) -> int | Elements:
 def limits(element: int | Elements) -> tuple[int, int]:
     """The first and the last number; of a pattern, those of its first block."""
     return (element, element) if isinstance(element, int) else (element.first, element.last)
+
+
+class FileLine(TypedDict, total=False):
+    """Arguments of a Finding: where it is in the author's files."""
+
+    file: str | None
+    line: int | None
+
+
+class Details(FileLine, total=False):
+    """All other arguments of a Finding, for functions that hand them on."""
+
+    env: int | None
+    agent: int | None
+    step: int | None
+    element: int | Elements | str | None
+    expected: object
+    actual: object
+    seed: int | None
+    hint: str | None
+    severity: str
+    stack: list[str]
+    seen_in: str
+    shows: Shows
+    fields: list[str]
+    word: str
+    beside: tuple[tuple[str, int], ...]
+    remedy: object
 
 
 @dataclass

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 from ...base import files
 from .. import rules
@@ -42,6 +43,7 @@ _rules: dict[str, Rule] = {}
 _detectors: dict[str, dict[str, Detector]] = {}     # code -> by name
 PREVIEW = "--preview"       # the option, and the level of detectors that need it
 STABLE = "stable"
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,13 @@ def requested(facts: Facts) -> dict[str, Rule]:
     return {code: rule for code, rule in load().items()
             if (not rule.option or rule.option in facts.options)
             and any(is_requested(each, facts) for each in rule.detectors)}
+
+
+def present(value: Found | None) -> Found:
+    """What an experiment writes if it comes to its end. Raises NotTested where it is missing."""
+    if value is None:
+        raise NotTested("the environment did not survive")
+    return value
 
 
 DEADLY = ("PUF201", "PUF203", "PUF204", "PUF208", "PUF405")   # they end a process

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....interop.python_envs.masks import MASK
+from .python_facts import Part
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ class Leaf:
             value = value[part]
         return value
 
-    def told(self) -> tuple:
+    def told(self) -> Part:
         """As Shape.leaves lists it."""
         box = self.kind == "Box"
-        return (self.name, self.kind, self.first, self.shape, str(self.space.dtype),
-                float(np.min(self.space.low)) if box and self.count else None,
-                float(np.max(self.space.high)) if box and self.count else None)
+        return Part(self.name, self.kind, self.first, self.shape, str(self.space.dtype),
+                    float(np.min(self.space.low)) if box and self.count else None,
+                    float(np.max(self.space.high)) if box and self.count else None)
 
 
 def leaves_of(space) -> list[Leaf]:

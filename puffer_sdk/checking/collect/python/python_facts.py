@@ -1,9 +1,13 @@
 """What experiments on a Python environment write down: sent from the child, read by judgements."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+
+from ...core.finding import FileLine
 
 CALLS = ("", "made", "reset", "step", "render", "close")    # phases: what the env's code is doing
 MADE, RESET, STEP, RENDER, CLOSE = 1, 2, 3, 4, 5
@@ -17,13 +21,33 @@ class Place:
     line: int | None = None
 
 
+class Part(NamedTuple):
+    """A part of an observation; low, high: the outermost bounds of a Box."""
+
+    name: str
+    kind: str               # class of its space
+    first: int              # its first number of all
+    shape: tuple[int, ...]
+    dtype: str
+    low: float | None
+    high: float | None
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def last(self) -> int:
+        return self.first + self.size - 1
+
+
 @dataclass(frozen=True)
 class Shape:
     """An environment as it was made.
 
     agents      possible agents; ("",) for a single one
     sizes       head widths of an action, 1 = continuous; () where no heads can stand for it
-    leaves      (name, kind, first, shape, dtype, low, high) of each part of an observation
+    leaves      the parts of an observation
     places      of "class", "reset", "step", "render", "close"
     parallel    PettingZoo's interface
     folder      that places are relative to
@@ -32,7 +56,7 @@ class Shape:
 
     agents: tuple[str, ...]
     sizes: tuple[int, ...]
-    leaves: tuple[tuple, ...]
+    leaves: tuple[Part, ...]
     places: dict[str, Place]
     parallel: bool
     folder: str
@@ -257,7 +281,7 @@ class PythonFacts:
     """All of it."""
 
     shape: Shape | None = None
-    oddities: dict[tuple, Oddity] = field(default_factory=dict)
+    oddities: dict[tuple[str, str, str], Oddity] = field(default_factory=dict)
     raised: list[Raised] = field(default_factory=list)
     died: list[Died] = field(default_factory=list)
     done: dict[str, int] = field(default_factory=dict)
@@ -289,7 +313,7 @@ class PythonFacts:
             name = {Shape: "shape", Play: "play", Long: "long", Chance: "chance"}[type(fact)]
             setattr(self, name, fact)
 
-    def at(self, name: str) -> dict:
+    def at(self, name: str) -> FileLine:
         """file= and line= of one of the environment's functions, to spread into a Finding."""
         place = self.shape.places.get(name) or self.shape.places.get("class") \
             if self.shape else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...collect.python.python_facts import Episode, Play, PythonFacts
 from ...core.finding import Finding
 from ...core.often import enough, half, most
-from ...core.registry import NotTested
+from ...core.registry import NotTested, present
 from .judging import agent_of, judgement
 
 ENDLESS = 10_000        # steps of one episode after which it looks endless
@@ -25,7 +25,8 @@ def _ended(play: Play) -> list[Episode]:
 
 @judgement("PUF402", needs=("play",))
 def never_ends(facts: PythonFacts) -> Iterator[Finding]:
-    if facts.play.terminals or facts.play.truncations or (facts.long and facts.long.endings):
+    play = present(facts.play)
+    if play.terminals or play.truncations or (facts.long and facts.long.endings):
         return
     longest = facts.long.longest if facts.long else 0
     if longest < ENDLESS:
@@ -39,13 +40,13 @@ def never_ends(facts: PythonFacts) -> Iterator[Finding]:
 
 @judgement("PUF322", "PUF321", needs=("play",))
 def kinds_of_endings(facts: PythonFacts) -> Iterator[Finding]:
-    play = facts.play
+    play = present(facts.play)
     ended = _ended(play)
     if not ended:
         raise NotTested("no episode ended")
     place = facts.at("step")
     if len(ended) >= ENDINGS and all(episode.both for episode in ended) \
-            and not facts.shape.parallel:
+            and not present(facts.shape).parallel:
         yield Finding("PUF322", "every ending is terminated and truncated at once", **place,
                       expected="terminated where the game is over, truncated where time is up",
                       actual=f"both, {len(ended)} times", seen_in="play",
@@ -55,9 +56,9 @@ def kinds_of_endings(facts: PythonFacts) -> Iterator[Finding]:
     lengths = Counter(episode.length for episode in ended)
     longest = max(lengths)
     same = [episode for episode in ended if episode.length == longest]
-    counts = any(play.timed) if len(play.timed) else False
-    if len(same) >= ENDINGS and longest >= LIMIT and half(len(same), len(ended)) and not counts \
-            and all(episode.terminated and not episode.truncated for episode in same):
+    if len(same) >= ENDINGS and longest >= LIMIT and half(len(same), len(ended)) \
+            and not any(play.timed) and all(
+                episode.terminated and not episode.truncated for episode in same):
         yield Finding("PUF322", f"{len(same)} of {len(ended)} episodes end as terminated after "
                       f"exactly {longest} steps: a time limit is a truncation", **place,
                       expected="truncated", actual="terminated", severity="warning",
@@ -67,20 +68,19 @@ def kinds_of_endings(facts: PythonFacts) -> Iterator[Finding]:
 
 def _at_once(facts: PythonFacts, ended: list[Episode]) -> Iterator[Finding]:
     """Episodes that are over with their first step."""
-    later = [episode for episode in ended[1:]]
-    if len(ended) < 2 * ENDINGS:
+    one = [episode for episode in ended[1:] if episode.length == 1]
+    if len(ended) < 2 * ENDINGS or len(one) < len(ended) - 1:
         return
-    one = [episode for episode in later if episode.length == 1]
-    if len(one) == len(later) and ended[0].length > 1:
+    if ended[0].length > 1:
         yield Finding("PUF321", "after the first episode, every one ends with its first step",
                       **facts.at("reset"), expected="an episode like the first, of "
                       f"{ended[0].length} steps", actual="1 step", seen_in="play",
                       hint="clear in reset() what step() ends an episode by")
-    elif len(one) == len(later) and any(episode.truncated for episode in one):
+    elif any(episode.truncated for episode in one):
         yield Finding("PUF322", "every episode is truncated after its first step",
                       **facts.at("step"), expected="a longer time limit", actual="1 step",
                       seen_in="play", hint="does the limit count what it should?")
-    elif len(one) == len(later) and _actions_matter_later(facts):
+    elif _actions_matter_later(facts):
         yield Finding("PUF321", "every episode ends with its first step, although actions change "
                       "what comes next", **facts.at("step"), expected="episodes of several steps",
                       actual="1 step", severity="warning", seen_in="play",
@@ -95,7 +95,7 @@ def _actions_matter_later(facts: PythonFacts) -> bool:
 @judgement("PUF302", needs=("play",))
 def stale(facts: PythonFacts) -> Iterator[Finding]:
     """Observations that do not follow the state."""
-    play = facts.play
+    play = present(facts.play)
     for agent in play.still if play.moving else ():
         yield Finding("PUF302", f"the observation of agent {agent} never changes within an "
                       "episode, although others' do", **facts.at("step"),
@@ -138,7 +138,7 @@ def _late(facts: PythonFacts, message: str, hint: str) -> Finding:
 @judgement("PUF111", "PUF115", "PUF206", needs=("play",))
 def beyond_the_game(facts: PythonFacts) -> Iterator[Finding]:
     """Prints, files, programs; and what is kept for ever."""
-    play, place = facts.play, facts.at("step")
+    play, place = present(facts.play), facts.at("step")
     if enough(play.printed) and PRINTED * play.printed >= play.steps:
         yield Finding("PUF111", "the environment prints while it is played", **place,
                       expected="silence", actual=f"{play.printed:,} bytes in {play.steps:,} steps",

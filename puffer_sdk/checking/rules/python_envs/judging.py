@@ -1,24 +1,29 @@
 """@judgement on a function of PythonFacts; and the findings of what is odd, and of what ended."""
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ...collect.python.python_facts import CALLS, MADE, Oddity, PythonFacts
-from ...core.finding import Finding
+from ...collect.python.python_facts import CALLS, MADE, Died, Oddity, Place, PythonFacts
+from ...core.finding import FileLine, Finding
+from ..memory.memory import signal_name
 from .odd import ODD
 
 ONCE = ("obs-rewritten", "info-rewritten")     # whichever call returned it
 STRONGER = {"obs-reused": "obs-rewritten", "info-reused": "info-rewritten",
             "ending-class": "ending-value", "reward-class": "reward-type"}
+FAULTS = (signal.SIGILL, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 ENDS = {"reset": "reset", "step": "step", "render": "render", "made": "__init__"}
+
+Judge = Callable[[PythonFacts], Iterator[Finding]]
 
 
 @dataclass(frozen=True)
 class Judgement:
     """codes: of its findings; needs: experiments that must have come to their end"""
 
-    function: Callable[[PythonFacts], Iterator[Finding]]
+    function: Judge
     codes: tuple[str, ...]
     needs: tuple[str, ...]
 
@@ -26,9 +31,9 @@ class Judgement:
 known: list[Judgement] = []
 
 
-def judgement(*codes: str, needs: tuple[str, ...] = ()):
+def judgement(*codes: str, needs: tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
     """Decorator: registers a function of PythonFacts that yields Findings of these rules."""
-    def register(function):
+    def register(function: Judge) -> Judge:
         known.append(Judgement(function, codes, needs))
         return function
     return register
@@ -83,42 +88,41 @@ def survival(facts: PythonFacts) -> Iterator[Finding]:
     """Exceptions, exits, signals, hangs, too much memory."""
     seen = set()
     for each in facts.raised:
-        call = _called(each.phase)
         key = (each.kind, each.place)
         if key in seen:
             continue
         seen.add(key)
         what = "ends the process" if each.kind == "SystemExit" else f"raises {each.kind}"
-        place = {"file": each.place.file, "line": each.place.line} if each.place.file \
-            else facts.at(ENDS.get(CALLS[each.phase], "step"))
-        yield Finding("PUF208", f"{call} {what}", **place, step=each.step or None,
+        yield Finding("PUF208", f"{_called(each.phase)} {what}",
+                      **_at(facts, each.phase, each.place), step=each.step or None,
                       expected="a return", actual=each.text or each.kind, seed=each.seed,
                       stack=list(each.trace), seen_in=each.experiment)
-    for each in facts.died:
-        call, place = _called(each.phase), facts.at(ENDS.get(CALLS[each.phase], "step"))
-        if each.place.file:
-            place = {"file": each.place.file, "line": each.place.line}
-        more = {**place, "step": each.step or None, "seen_in": each.experiment}
-        if each.memory:
-            yield Finding("PUF206", f"{call} takes more and more memory", **more,
-                          expected="as much as --memory allows", actual="more")
-        elif each.hung:
-            yield Finding("PUF405", f"{call} does not return", **more, expected="a return",
-                          actual=f"none for {each.seconds:.0f} s")
-        elif each.signal in (4, 7, 8, 11):
-            yield Finding("PUF201", f"{call} ends the process with a signal", **more,
-                          expected="a return", actual=_signal(each.signal))
-        else:
-            how = _signal(each.signal) if each.signal else f"exit({each.status})"
-            yield Finding("PUF208", f"{call} ends the process", **more, expected="a return",
-                          actual=f"{how}{f': {each.said}' if each.said else ''}")
+    for death in facts.died:
+        code, what, actual = _end(death)
+        yield Finding(code, f"{_called(death.phase)} {what}",
+                      **_at(facts, death.phase, death.place), step=death.step or None,
+                      expected="as much as --memory allows" if death.memory else "a return",
+                      actual=actual, seen_in=death.experiment)
+
+
+def _end(death: Died) -> tuple[str, str, str]:
+    """The rule, what happened, and how."""
+    if death.memory:
+        return "PUF206", "takes more and more memory", "more"
+    if death.hung:
+        return "PUF405", "does not return", f"none for {death.seconds:.0f} s"
+    how = signal_name(death.signal) if death.signal else f"exit({death.status})"
+    if death.signal in FAULTS:
+        return "PUF201", "ends the process with a signal", how
+    return "PUF208", "ends the process", f"{how}{f': {death.said}' if death.said else ''}"
+
+
+def _at(facts: PythonFacts, phase: int, place: Place) -> FileLine:
+    """The author's line, or the function that was called."""
+    if place.file:
+        return {"file": place.file, "line": place.line}
+    return facts.at(ENDS.get(CALLS[phase], "step"))
 
 
 def _called(phase: int) -> str:
     return {0: "something after a call", MADE: "the constructor"}.get(phase, f"{CALLS[phase]}()")
-
-
-def _signal(number: int) -> str:
-    import signal
-
-    return signal.Signals(number).name

@@ -4,13 +4,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...collect.python.python_facts import Effect, Play, PythonFacts
+from ...collect.python.python_facts import Effect, Part, Play, PythonFacts, Shape
 from ...core import often
-from ...core.facts import ranges
+from ...core.facts import elements, ranges
 from ...core.finding import Elements, Finding, span
 from ...core.often import enough, half, most
-from ...core.registry import NotTested
+from ...core.registry import NotTested, present
+from ..observations.constant.still import are_alike
 from .judging import agent_of, judgement
 
 # Gymnasium's own environments leave [-5, 5]: Pendulum reaches 8, Acrobot 28
@@ -24,125 +26,107 @@ SLOTS = 3               # constant zeros in a row that may be empty slots
 SMOOTH, HALF_A_BYTE = 8, 128    # small changes for each jump of a byte that goes round
 REWARDS = 8             # of an episode that is long enough to see a sum grow
 GROWTH, KINDS = 2, 4    # times the first reward; sizes of the steps by which a sum grows
-ALIKE = 0.25            # of their range, by which the ranges of slots differ
 ROUNDING = 1e-9
 
 
-def _leaf_of(facts: PythonFacts, element: int) -> tuple:
-    """(name, kind, first, shape, dtype, low, high)"""
-    return next(leaf for leaf in facts.shape.leaves
-                if leaf[2] <= element < leaf[2] + _size(leaf))
+def _part_of(shape: Shape, element: int) -> Part:
+    return next(part for part in shape.leaves if part.first <= element <= part.last)
 
 
-def _size(leaf: tuple) -> int:
-    return int(np.prod(leaf[3], dtype=int))
+def _whole(part: Part) -> str:
+    return f"'{part.name}' of the observation" if part.name else "the observation"
 
 
-def _named(leaf: tuple, first: int, last: int) -> str:
+def _named(part: Part, first: int, last: int) -> str:
     """'element 3 of the observation', "'goal' of the observation" """
-    own = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
-    if last - first + 1 == _size(leaf):
-        return own
-    first, last = first - leaf[2], last - leaf[2]
-    return f"element {first} of {own}" if first == last else f"elements {first}-{last} of {own}"
+    if (first, last) == (part.first, part.last):
+        return _whole(part)
+    return f"{elements(first - part.first, last - part.first)} of {_whole(part)}"
 
 
-def _is_image(leaf: tuple) -> bool:
-    return leaf[1] == "Box" and len(leaf[3]) in (2, 3)
+def _is_image(part: Part) -> bool:
+    return part.kind == "Box" and len(part.shape) in (2, 3)
 
 
 @judgement("PUF305", needs=("play",))
 def constant(facts: PythonFacts) -> Iterator[Finding]:
-    play = facts.play
+    play, shape = present(facts.play), present(facts.shape)
     if play.steps < ENOUGH and len(play.episodes) < EPISODES:
         raise NotTested(f"{play.steps} steps are too few")
     if all(episode.length == 1 for episode in play.episodes):
         raise NotTested("episodes have one step")
     still = play.low == play.high
-    place = facts.at("step")
     if _unwritten(facts):
         raise NotTested("something is never written", "PUF301")
     if still.all():
-        if len(still) == 1 and facts.shape.leaves[0][1] == "Discrete" and play.low[0] == 0:
+        if len(still) == 1 and shape.leaves[0].kind == "Discrete" and play.low[0] == 0:
             return                      # a bandit: one state, and nothing to see
-        yield Finding("PUF305", f"the observation never changes, in {play.steps:,} steps", **place,
-                      element=span(0, len(still) - 1),
+        yield Finding("PUF305", f"the observation never changes, in {play.steps:,} steps",
+                      **facts.at("step"), element=span(0, len(still) - 1),
                       expected="values that tell the agent something",
                       actual="the same on every step", seen_in="play",
                       hint="observe in step(), after the state has changed")
         return
-    for leaf in facts.shape.leaves:
-        first, last = leaf[2], leaf[2] + _size(leaf) - 1
-        mine = still[first:last + 1]
-        if mine.all() and len(facts.shape.leaves) > 1 and len(mine):
-            yield _constant(facts, leaf, first, last)
-        elif _is_image(leaf):
-            yield from _frames(facts, leaf, mine.reshape(leaf[3]))
-        elif leaf[1] == "Box" and len(leaf[3]) == 1 and not mine.all() and (
+    for part in shape.leaves:
+        mine = still[part.first:part.last + 1]
+        if mine.all() and len(shape.leaves) > 1 and len(mine):
+            yield _constant(facts, play, part, part.first, part.last)
+        elif _is_image(part):
+            yield from _frames(facts, part, mine.reshape(part.shape))
+        elif part.kind == "Box" and len(part.shape) == 1 and not mine.all() and (
                 play.steps >= MANY or len(play.episodes) >= EPISODES):
-            for pair in _worth_a_word(play, first, last):
-                yield _constant(facts, leaf, *pair)
+            for first, last in _worth_a_word(play, part):
+                yield _constant(facts, play, part, first, last)
 
 
-def _constant(facts: PythonFacts, leaf: tuple, first: int, last: int) -> Finding:
-    values = facts.play.low[first:last + 1]
+def _constant(facts: PythonFacts, play: Play, part: Part, first: int, last: int) -> Finding:
+    values = play.low[first:last + 1]
     shown = f"{values[0]:g}" if (values == values[0]).all() else "the same"
-    return Finding("PUF305", f"{_named(leaf, first, last)} "
-                   f"{'is' if first == last or last - first + 1 == _size(leaf) else 'are'} "
-                   f"always {shown}, in {facts.play.steps:,} steps", **facts.at("step"),
+    be = "is" if first == last or (first, last) == (part.first, part.last) else "are"
+    return Finding("PUF305", f"{_named(part, first, last)} {be} always {shown}, in "
+                             f"{play.steps:,} steps", **facts.at("step"),
                    element=span(first, last), expected="values that tell the agent something",
                    actual=f"{shown} on every step", seen_in="play",
                    hint="write what was forgotten, or leave it out of the space")
 
 
-def _frames(facts: PythonFacts, leaf: tuple, still: np.ndarray) -> Iterator[Finding]:
+def _frames(facts: PythonFacts, part: Part, still: NDArray[np.bool_]) -> Iterator[Finding]:
     """A frame of a stack that never changes, although the others do, and alike."""
-    for axis in {0, len(leaf[3]) - 1}:
-        count = leaf[3][axis]
-        if not enough(count) or max(leaf[3]) == count:
+    for axis in {0, len(part.shape) - 1}:
+        count = part.shape[axis]
+        if not enough(count) or max(part.shape) == count:
             continue
         moving = [float(1 - np.take(still, index, axis).mean()) for index in range(count)]
         dead = [index for index in range(count) if moving[index] == 0]
         others = [share for share in moving if share]
         if len(dead) == 1 and most(min(others), max(others)):
-            where = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
-            yield Finding("PUF305", f"frame {dead[0]} of {count} of {where} never changes",
+            yield Finding("PUF305", f"frame {dead[0]} of {count} of {_whole(part)} never changes",
                           **facts.at("step"), expected="a frame like the others",
                           actual="the same on every step", seen_in="play",
                           hint="move frames by one place in each step")
 
 
-def _worth_a_word(play: Play, first: int, last: int) -> Iterator[tuple[int, int]]:
+def _worth_a_word(play: Play, part: Part) -> Iterator[tuple[int, int]]:
     """Ranges of constant numbers of a vector that are no bias, one-hot class or empty slot."""
     still = play.low == play.high
-    mine = [e for e in range(first, last + 1) if still[e]]
-    for begin, end in ranges(mine):
-        value = play.low[begin]
-        beside = [e for e in (begin - 1, end + 1) if first <= e <= last]
-        if value == 1 and begin == end:                         # a bias
+    for begin, end in ranges(e for e in range(part.first, part.last + 1) if still[e]):
+        beside = [e for e in (begin - 1, end + 1) if part.first <= e <= part.last]
+        if play.low[begin] == 1 and begin == end:               # a bias
             continue
         flags = np.isin(play.low[begin:end + 1], (0, 1)).all()
         if flags and any(play.flags[e] for e in beside):
             continue                                            # classes that did not occur
-        if end - begin + 1 >= SLOTS and _alike(play, first, begin, end):
+        if end - begin + 1 >= SLOTS and _is_slot(play, part.first, begin, end):
             continue
         yield begin, end
 
 
-def _alike(play: Play, first: int, begin: int, end: int) -> bool:
+def _is_slot(play: Play, first: int, begin: int, end: int) -> bool:
     """Whether the numbers before are of slots of the same kind, that were filled."""
     size = end - begin + 1
-    for stride in range(1, size + 1):
-        start = begin - 2 * stride
-        if size % stride or start < first:
-            continue
-        low = play.low[start:begin].reshape(2, stride)
-        high = play.high[start:begin].reshape(2, stride)
-        extent = (high - low).max(axis=0)
-        if (extent > 0).all() and (np.ptp(low, axis=0) <= ALIKE * extent).all() \
-                and (np.ptp(high, axis=0) <= ALIKE * extent).all():
-            return True
-    return False
+    return any(are_alike(play.low[begin - 2 * stride:begin], play.high[begin - 2 * stride:begin], 2)
+               for stride in range(1, size + 1)
+               if size % stride == 0 and begin - 2 * stride >= first)
 
 
 def _unwritten(facts: PythonFacts) -> bool:
@@ -153,11 +137,11 @@ def _unwritten(facts: PythonFacts) -> bool:
 
 @judgement("PUF304", needs=("play",))
 def scale(facts: PythonFacts) -> Iterator[Finding]:
-    play = facts.play
+    play = present(facts.play)
     outside = {each.what for each in facts.oddities.values() if each.kind == "obs-outside"}
-    for leaf in facts.shape.leaves:
-        first, last = leaf[2], leaf[2] + _size(leaf) - 1
-        if leaf[1] != "Box" or leaf[4] == "uint8" or leaf[0] in outside or last < first \
+    for part in present(facts.shape).leaves:
+        first, last = part.first, part.last
+        if part.kind != "Box" or part.dtype == "uint8" or part.name in outside or last < first \
                 or _unwritten(facts):
             continue
         largest = np.maximum(np.abs(play.low[first:last + 1]), np.abs(play.high[first:last + 1]))
@@ -168,8 +152,7 @@ def scale(facts: PythonFacts) -> Iterator[Finding]:
         pairs = list(ranges((large + first).tolist()))
         element = span(*pairs[0]) if len(pairs) == 1 else Elements(
             pairs[0][0], pairs[0][1], ", ".join(str(span(*pair)) for pair in pairs[:6]))
-        whole = f"'{leaf[0]}' of the observation" if leaf[0] else "the observation"
-        yield Finding("PUF304", f"{len(large)} of {_size(leaf)} numbers of {whole} "
+        yield Finding("PUF304", f"{len(large)} of {part.size} numbers of {_whole(part)} "
                       f"reach{'es' if len(large) == 1 else ''} {top:g}", **facts.at("step"),
                       element=element, expected=f"within [-{OBS_LARGE:g}, {OBS_LARGE:g}]",
                       actual=top, seen_in="play",
@@ -179,14 +162,14 @@ def scale(facts: PythonFacts) -> Iterator[Finding]:
 
 @judgement("PUF307", needs=("play",))
 def wraps(facts: PythonFacts) -> Iterator[Finding]:
-    play = facts.play
+    play = present(facts.play)
     if len(play.low) != len(play.wraps):
         return
     gone = np.flatnonzero((play.wraps >= often.ENOUGH) & (play.smooth >= SMOOTH * play.wraps)
                           & (play.high - play.low > HALF_A_BYTE))
     for first, last in ranges(gone.tolist()):
-        leaf = _leaf_of(facts, first)
-        yield Finding("PUF307", f"{_named(leaf, first, last)} wraps around", **facts.at("step"),
+        part = _part_of(present(facts.shape), first)
+        yield Finding("PUF307", f"{_named(part, first, last)} wraps around", **facts.at("step"),
                       element=span(first, last), expected="a value from 0 to 255",
                       actual="0 next to 255, again and again", seen_in="play",
                       hint="shift, scale or clamp it into 0..255, or declare floats")
@@ -194,7 +177,7 @@ def wraps(facts: PythonFacts) -> Iterator[Finding]:
 
 @judgement("PUF313", "PUF311", needs=("play",))
 def rewards(facts: PythonFacts) -> Iterator[Finding]:
-    play = facts.play
+    play = present(facts.play)
     low, high = play.reward
     largest = low if abs(low) > abs(high) else high
     if np.isfinite(largest) and abs(largest) > REWARD_LARGE:
@@ -212,19 +195,20 @@ def rewards(facts: PythonFacts) -> Iterator[Finding]:
 
 @judgement("PUF314", needs=("play",))
 def no_reward(facts: PythonFacts) -> Iterator[Finding]:
-    found = facts.long
-    if facts.play.nonzero or (found and found.nonzero):
+    play, found = present(facts.play), facts.long
+    if play.nonzero or (found and found.nonzero):
         return
-    steps = found.steps if found else facts.play.steps
+    steps = found.steps if found else play.steps
+    endings = found.endings if found else play.terminals + play.truncations
     if steps < REWARDLESS:
         raise NotTested(f"{steps:,} steps without a reward are too few to mean anything")
-    yield Finding("PUF314", f"no reward but 0 in {steps:,} steps with {found.endings:,} endings",
+    yield Finding("PUF314", f"no reward but 0 in {steps:,} steps with {endings:,} endings",
                   **facts.at("step"), expected="some reward other than 0",
-                  actual="0 on every step", seen_in="long",
+                  actual="0 on every step", seen_in="long" if found else "play",
                   hint="does step() return it? else reward the way there")
 
 
-def _longest(play: Play) -> np.ndarray:
+def _longest(play: Play) -> NDArray[np.float64]:
     return max((episode.rewards for episode in play.episodes), key=len)
 
 
@@ -250,7 +234,7 @@ def ignored(facts: PythonFacts) -> Iterator[Finding]:
     again = facts.compared.get("again")
     if again is None or again.difference:
         raise NotTested("the environment is not deterministic to begin with", "PUF501")
-    sizes = facts.shape.sizes
+    sizes = present(facts.shape).sizes
     silent = [each for each in facts.effects if not each.differs and each.moments >= MOMENTS]
     heads = {each.head for each in silent if each.value is None and not each.agent}
     for head in sorted(heads):
@@ -264,28 +248,30 @@ def ignored(facts: PythonFacts) -> Iterator[Finding]:
             yield _ignored(facts, f"the action of agent {each.agent} changes nothing", None,
                            f"none, in place of {each.moments} choices",
                            agent=agent_of(facts, each.agent))
-    yield from _same_values(facts, silent, heads)
+    yield from _same_values(facts, [each for each in silent if each.head not in heads],
+                            len(sizes) > 1)
 
 
 def _moments(silent: list[Effect], head: int) -> int:
     return next(each.moments for each in silent if each.head == head and each.value is None)
 
 
-def _same_values(facts: PythonFacts, silent: list[Effect], heads: set[int]) -> Iterator[Finding]:
+def _same_values(facts: PythonFacts, silent: list[Effect], many_heads: bool) -> Iterator[Finding]:
     groups: dict[tuple[int, int], list[Effect]] = {}
     for each in silent:
-        if each.value is not None and each.head not in heads:
+        if each.value is not None and each.other is not None:
             groups.setdefault((each.head, each.other), []).append(each)
     for (head, other), members in sorted(groups.items()):
         values = ", ".join(str(each.value) for each in members)
-        of = f" of head {head}" if len(facts.shape.sizes) > 1 else ""
+        of = f" of head {head}" if many_heads else ""
         many = len(members) > 1
         yield _ignored(facts, f"action{'s' * many} {values}{of} never do{'es' * (not many)} "
                        f"anything but action {other}", head,
                        f"no difference in {min(each.moments for each in members)} choices")
 
 
-def _ignored(facts: PythonFacts, message: str, head: int | None, actual: str, **more) -> Finding:
-    return Finding("PUF411", message, **facts.at("step"), element=head, actual=actual, **more,
+def _ignored(facts: PythonFacts, message: str, head: int | None, actual: str,
+             agent: int | None = None) -> Finding:
+    return Finding("PUF411", message, **facts.at("step"), agent=agent, element=head, actual=actual,
                    expected="another observation, reward or ending", seen_in="effects",
                    hint="does step() read it? at the right index?")

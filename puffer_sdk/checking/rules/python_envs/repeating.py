@@ -3,54 +3,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...collect.python.python_facts import Compared, PythonFacts
+from ...collect.python.python_facts import Difference, PythonFacts
 from ...core.finding import Finding
 from ...core.often import half, most
-from ...core.registry import NotTested
+from ...core.registry import NotTested, present
 from .judging import agent_of, judgement
 
+SHARED = "look for class attributes and module variables that change"
 NAMES = {"random": "Python's random", "numpy": "numpy.random"}
 
 
-def _differs(facts: PythonFacts, way: str) -> Compared | None:
+def _differs(facts: PythonFacts, way: str) -> Difference | None:
     found = facts.compared.get(way)
-    return found if found and found.difference else None
+    return found.difference if found else None
 
 
-def _finding(facts: PythonFacts, code: str, message: str, found: Compared, hint: str,
-             **more) -> Finding:
-    where = found.difference
+def _finding(facts: PythonFacts, code: str, message: str, way: str, where: Difference,
+             hint: str) -> Finding:
     first = "after reset()" if where.step == 0 else f"at step {where.step}"
     at = facts.at("reset" if where.step == 0 or where.array == "ending" else "step")
     what = {"agents": "the agents", "ending": "whether an episode ends", "info": "the info"}.get(
         where.array, f"the {where.array.replace('_', ' ')}")
     return Finding(code, f"{message}: {what} {first} differs", **at,
                    agent=agent_of(facts, where.agent), step=where.step, element=where.element,
-                   expected=where.one, actual=where.other, hint=hint, seen_in=found.way,
-                   severity="warning" if where.array == "info" else "", **more)
+                   expected=where.one, actual=where.other, hint=hint, seen_in=way,
+                   severity="warning" if where.array == "info" else "")
 
 
 @judgement("PUF501", "PUF503", "PUF404", "PUF301", needs=("traces",))
 def same_again(facts: PythonFacts) -> Iterator[Finding]:
     """One cause, one finding: what explains more is asked first."""
-    if facts.shape.nondeterministic:
+    if present(facts.shape).nondeterministic:
         raise NotTested("its registration says that it is not deterministic")
     again, process = _differs(facts, "again"), _differs(facts, "process")
     if again:
-        if "process" in facts.compared and not process and again.difference.array != "info":
+        if "process" in facts.compared and not process and again.array != "info":
             yield _finding(facts, "PUF503", "a second instance plays another game than the first",
-                           again, "look for class attributes and module variables that change")
+                           "again", again, SHARED)
         else:
-            seeds = facts.chance and facts.chance.unseeded
-            yield _finding(facts, "PUF501", "the same seed and actions give another game", again,
-                           "reset(seed=...) must seed every generator: super().reset(seed=seed), "
-                           "then self.np_random" if seeds or (facts.chance and facts.chance.owned)
-                           else "draw from self.np_random only; look for clocks and entropy")
+            chance = facts.chance
+            yield _finding(facts, "PUF501", "the same seed and actions give another game", "again",
+                           again, "reset(seed=...) must seed every generator: "
+                           "super().reset(seed=seed), then self.np_random"
+                           if chance and (chance.unseeded or chance.owned) else
+                           "draw from self.np_random only; look for clocks and entropy")
         return
     memory = _differs(facts, "memory")
     if memory:
         yield _finding(facts, "PUF301", "something is made with numpy.empty and never written",
-                       memory, "write every element, or use numpy.zeros")
+                       "memory", memory, "write every element, or use numpy.zeros")
         return
     shared = list(_shared_sources(facts, process))
     yield from shared
@@ -59,14 +60,14 @@ def same_again(facts: PythonFacts) -> Iterator[Finding]:
     beside, played = _differs(facts, "beside"), _differs(facts, "played")
     if beside:
         yield _finding(facts, "PUF503", "an instance plays another game next to another one",
-                       beside, "look for class attributes and module variables that change")
-    if played and not (beside and played.difference.step == 0):
+                       "beside", beside, SHARED)
+    if played and not (beside and played.step == 0):
         yield _finding(facts, "PUF404", "reset(seed=...) after other episodes is not what it is "
-                       "in a new instance", played,
+                       "in a new instance", "played", played,
                        "set everything in reset() that an episode changes")
 
 
-def _shared_sources(facts: PythonFacts, process: Compared | None) -> Iterator[Finding]:
+def _shared_sources(facts: PythonFacts, process: Difference | None) -> Iterator[Finding]:
     """Generators of the whole process, and what else another process has differently."""
     found = False
     for way, name in NAMES.items():
@@ -74,20 +75,22 @@ def _shared_sources(facts: PythonFacts, process: Compared | None) -> Iterator[Fi
         if other:
             found = True
             yield _finding(facts, "PUF501", f"the game depends on {name}, which the whole process "
-                           "shares", other, "draw from self.np_random, which reset(seed=...) seeds")
+                           "shares", way, other,
+                           "draw from self.np_random, which reset(seed=...) seeds")
     if process and not found:
-        yield _finding(facts, "PUF501", "another process plays another game", process,
-                       "look for clocks, files, and the order of sets (PYTHONHASHSEED)")
+        yield _finding(facts, "PUF501", "another process plays another game", "process",
+                       process, "look for clocks, files, and the order of sets (PYTHONHASHSEED)")
 
 
 @judgement("PUF501", needs=("traces", "drawing"))
 def drawing_changes(facts: PythonFacts) -> Iterator[Finding]:
     found = _differs(facts, "drawn")
     if found and not _differs(facts, "again"):
-        found_ = _finding(facts, "PUF501", "render() changes the game", found,
-                          "draw the state, and leave it alone")
-        found_.file, found_.line = (facts.at("render") or {"file": None, "line": None}).values()
-        yield found_
+        finding = _finding(facts, "PUF501", "render() changes the game", "drawn", found,
+                           "draw the state, and leave it alone")
+        place = facts.at("render")
+        finding.file, finding.line = place.get("file"), place.get("line")
+        yield finding
 
 
 @judgement("PUF204", needs=("traces", "overwriting"))
@@ -96,13 +99,14 @@ def keeps_actions(facts: PythonFacts) -> Iterator[Finding]:
     found = _differs(facts, "overwritten")
     if found and not _differs(facts, "again"):
         yield _finding(facts, "PUF204", "a step reads the array of an earlier action, which is its "
-                       "caller's again", found, "keep a copy: self.last = np.array(action)")
+                       "caller's again", "overwritten", found,
+                       "keep a copy: self.last = np.array(action)")
 
 
 @judgement("PUF502", needs=("traces", "chances"))
 def seed_ignored(facts: PythonFacts) -> Iterator[Finding]:
     """Random numbers are drawn, and the seed has no say; or one that has too much."""
-    chance, seeded, place = facts.chance, facts.compared.get("seeded"), facts.at("reset")
+    chance, seeded, place = present(facts.chance), facts.compared.get("seeded"), facts.at("reset")
     if _differs(facts, "again") or seeded is None:
         raise NotTested("the environment is not deterministic to begin with", "PUF501")
     drawn = [name.lstrip("_") for name in (*chance.owned, *chance.shared)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .....env import obs_spec
 from .....env.obs_spec import ObsField
@@ -129,10 +130,14 @@ def _is_slot(stats, first: int, last: int) -> bool:
         begin = first - needed * stride
         if size % stride or begin < 0 or (stride == 1 and size < NUMBERS):
             continue
-        low = stats.low[begin:first].reshape(needed, stride)
-        high = stats.high[begin:first].reshape(needed, stride)
-        extent = (high - low).max(axis=0)
-        alike = (np.ptp(low, axis=0) <= ALIKE * extent) & (np.ptp(high, axis=0) <= ALIKE * extent)
-        if (extent > 0).all() and alike.all():
+        if are_alike(stats.low[begin:first], stats.high[begin:first], needed):
             return True
     return False
+
+
+def are_alike(low: NDArray[np.floating], high: NDArray[np.floating], slots: int) -> bool:
+    """Whether so many slots in a row are filled, and have about the same bounds."""
+    low, high = low.reshape(slots, -1), high.reshape(slots, -1)
+    extent = (high - low).max(axis=0)
+    alike = (np.ptp(low, axis=0) <= ALIKE * extent) & (np.ptp(high, axis=0) <= ALIKE * extent)
+    return bool((extent > 0).all() and alike.all())
