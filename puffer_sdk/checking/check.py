@@ -27,6 +27,15 @@ from . import check_python
 from .collect.c import learning_probe, line_coverage, plan
 from .collect.c.source import read
 from .core import engine, registry
+from .core.fact_kinds import (
+    ActionsFact,
+    FailedFact,
+    GuardedFact,
+    PackedFact,
+    RewrittenFact,
+    RunFact,
+    TracedFact,
+)
 from .core.facts import Facts
 from .core.finding import Finding
 from .core.memory_bound import GIB, MEMORY
@@ -125,7 +134,7 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
         facts.problems.append(error)
         return None
     for outcome in facts.outcomes.values():
-        failed = outcome.first("failed")
+        failed = outcome.first(FailedFact)
         if not failed:
             continue
         problem = library.explain_error(
@@ -160,16 +169,16 @@ def _not_run() -> Iterator[Finding]:
 
 def _coverage(facts: Facts) -> dict:
     """How much was exercised."""
-    run = facts.fact("run", "run")
+    run = facts.fact("run", RunFact)
     steps = run.steps if run else 0
     for name, outcome in facts.outcomes.items():
         for fact in outcome.facts:
-            if fact.kind in ("guarded", "packed", "rewritten"):
+            if isinstance(fact, (GuardedFact, PackedFact, RewrittenFact)):
                 steps += fact.steps
-            elif fact.kind == "traced":
+            elif isinstance(fact, TracedFact):
                 steps += fact.steps * (1 if "alone" in name else fact.envs)
     actions = [{"head": f.head, "width": f.width, "seen": f.seen}
-               for f in facts.all("run", "actions")]
+               for f in facts.all("run", ActionsFact)]
     return {"env_steps": steps, "envs": run.envs if run else 0,
             "agents_per_env": facts.shape.env_agents if facts.shape else None,
             "terminals": run.terminals if run else 0,

@@ -9,6 +9,14 @@ import pytest
 
 from puffer_sdk.checking.collect.c import driver
 from puffer_sdk.checking.collect.c.source import read
+from puffer_sdk.checking.core.fact_kinds import (
+    EffectFact,
+    LeakFact,
+    OmittedFact,
+    RowFact,
+    RunFact,
+    SecretFact,
+)
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
 
@@ -38,7 +46,7 @@ def test_a_list_that_realloc_moves_is_one_block(probe, play, close, leaks):
                 ("c_close(Probe* env) { (void)env; }", f"c_close(Probe* env) {{ {close} }}"),
                 ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdlib.h>"))
     found = play(env, "memory", envs=2, repeat=64, steps=64)
-    assert {leak.how for leak in found.all("leak")} == leaks
+    assert {leak.how for leak in found.all(LeakFact)} == leaks
 
 
 LISTS = (("    int limit;\n", "    int limit;\n    void* list;\n"),
@@ -55,8 +63,8 @@ LISTS = (("    int limit;\n", "    int limit;\n    void* list;\n"),
 def test_blocks_of_steps_belong_to_the_call_that_made_them(probe, play, step, leaks):
     env = probe(*LISTS, ("    env->tick++;\n", f"    env->tick++;\n    {step}"))
     found = play(env, "memory", envs=4, repeat=64, steps=0)
-    assert {leak.how for leak in found.all("leak")} <= leaks
-    assert bool(found.all("leak")) == bool(leaks)
+    assert {leak.how for leak in found.all(LeakFact)} <= leaks
+    assert bool(found.all(LeakFact)) == bool(leaks)
 
 
 @pytest.mark.parametrize("status, timed_out, number", [
@@ -80,7 +88,7 @@ def test_a_secret_is_told_by_the_first_who_saw_it(probe, play, shown, seen):
                 ini="[env]\nlimit = 4\nnum_agents = 2\n")
     place = read.read(env).layout.find("card").offset
     (found,) = play(env, "private", agents=2, envs=2, steps=64, private=f"0:-1:{place}:4").all(
-        "secret")
+        SecretFact)
     assert found.tests > 3 and (found.leaks > found.tests / 2 if seen else found.leaks == 0)
     assert (found.seer, found.element) == ((1, 1) if seen else (0, 0))
     assert (found.step > 0) is seen
@@ -108,7 +116,7 @@ def test_a_step_that_moves_nothing_owes_no_observation(probe, play):
                  "            env->observations[0] = env->observations[1] = env->limit;\n"
                  "        }\n"),
                 ("env->tick == env->limit", "0"), ("env->tick >= env->limit", "0"))
-    (row,) = play(env, "rewrite", envs=4, steps=200).all("row")
+    (row,) = play(env, "rewrite", envs=4, steps=200).all(RowFact)
     assert row.blank > 100 and row.full > 100 and row.blank_moved == 0
 
 
@@ -117,7 +125,7 @@ def test_few_of_many_forgotten_observations_are_played_on(probe, play):
     env = probe((STEP, "        env->limit = -1 - env->limit;\n        if (env->tick % 2)\n"
                  "            env->observations[0] = env->observations[1] = env->limit;\n"),
                 ("env->tick == env->limit", "0"), ("env->tick >= env->limit", "0"))
-    (row,) = play(env, "rewrite", envs=2, steps=200).all("row")
+    (row,) = play(env, "rewrite", envs=2, steps=200).all(RowFact)
     assert row.blank_moved > 100 and 4 <= row.tried <= 10
 
 
@@ -146,7 +154,7 @@ def test_actions_that_no_mask_allows_together_are_not_compared(probe, play, show
     env = probe(*MASKED, ("env->observations[2 * a + 1] = env->actions[a]",
                           f"env->observations[2 * a + 1] = {shown}"),
                 ("env->rewards[a] += env->actions[a];", "env->rewards[a] = 0;"))
-    (effect,) = play(env, "effect", envs=2, steps=400).all("effect")
+    (effect,) = play(env, "effect", envs=2, steps=400).all(EffectFact)
     assert [pair[:2] for pair in effect.same if pair[2] > 0] == alike
     assert not effect.never
 
@@ -168,8 +176,8 @@ def test_endings_without_an_entry(probe, play, entry, summed, own, all_of_them):
     env = probe(*LOSES, ("        env->log.score += env->tick;\n        env->log.n += 1;\n",
                          f"        env->rng += 1;\n        {entry}\n"))
     outcome = play(env, "run", envs=4, steps=700, log_length=1)
-    assert outcome.first("run").terminals == 700
-    (found,) = outcome.all("omitted")
+    assert outcome.first(RunFact).terminals == 700
+    (found,) = outcome.all(OmittedFact)
     assert (found.endings, found.partial, found.elsewhere) == (700, 0, 0)
     assert 520 <= found.unlogged <= 530 and found.summed == (found.unlogged if summed else 0)
     assert found.after >= 160 and found.own >= 4 * own and found.all >= 4 * all_of_them
@@ -192,6 +200,6 @@ def test_agents_that_end_one_by_one(probe, play, kept, left):
              " env->log.n += 1; } env->paid[a] = 0.0f; }")
     env = probe(*ONE_BY_ONE, ("ENDS", entry), (
         "        env->log.score += env->tick;\n        env->log.n += 1;\n", ""))
-    found = play(env, "run", envs=4, agents=2, steps=700, log_return=1).first("omitted")
+    found = play(env, "run", envs=4, agents=2, steps=700, log_return=1).first(OmittedFact)
     assert found.partial and not found.others
     assert abs(found.left - left) <= 8 and abs(found.theirs + found.left - 1400) <= 8

@@ -11,6 +11,7 @@ from helpers.places import SPECIMENS, broken
 from puffer_sdk.checking.collect.c.driver import FAST
 from puffer_sdk.checking.collect.c.plan import Plan
 from puffer_sdk.checking.collect.c.source import read
+from puffer_sdk.checking.core.fact_kinds import CostFact
 from puffer_sdk.checking.core.facts import Facts
 from puffer_sdk.settings.config import resolve
 
@@ -123,4 +124,4 @@ void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
     lab = Plan(facts, tmp_path, 0.25, False)
     lab.build(FAST)
     lab.probe()
-    assert facts.shape.agents == 3 and facts.fact("probe", "cost").init > 0.02
+    assert facts.shape.agents == 3 and facts.fact("probe", CostFact).init > 0.02

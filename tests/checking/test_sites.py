@@ -6,6 +6,7 @@ import pytest
 from puffer_sdk.checking.collect.c import probing
 from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
 from puffer_sdk.checking.collect.c.source import fractions, generators, read, sites
+from puffer_sdk.checking.core.fact_kinds import SiteFact
 from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
@@ -26,7 +27,7 @@ def count(probe, tmp_path):
         outcome: Outcome = runner.run("guard", build_program(PLAIN), library, "guard", agents=1,
                                       envs=1, steps=64)
         assert outcome.ended, outcome.stderr
-        return [(site, outcome.all("site")[number]) for number, site in enumerate(found)]
+        return [(site, outcome.all(SiteFact)[number]) for number, site in enumerate(found)]
     return run
 
 

@@ -45,6 +45,7 @@ def test_a_stale_page_is_renewed(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(pages, "tracked", lambda: [name])
     monkeypatch.setattr(reference, "pages", dict)
+    monkeypatch.setattr(pages, "SOURCES", {})
     assert set(pages.stale()) == {name}
     pages.main()
     assert (tmp_path / name).read_text() == text

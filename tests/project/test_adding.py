@@ -78,13 +78,14 @@ RUN = """
 import sys
 from pathlib import Path
 from puffer_sdk.checking.collect.c.driver import FAST, Runner, build_library, build_program
+from puffer_sdk.checking.core.fact_kinds import LongestFact
 from puffer_sdk.env import header
 spec, folder = header.read(Path(sys.argv[1])), Path(sys.argv[2])
 runner = Runner(spec, folder, 1, {}, {}, 10.0, {})
 outcome = runner.run("longest", build_program(FAST), build_library(spec, FAST, folder), "longest",
                      steps=64, envs=1, agents=1)
 assert outcome.ended, outcome
-print(outcome.first("longest").largest)
+print(outcome.first(LongestFact).largest)
 """
 
 

@@ -8,7 +8,7 @@ A page holds what is made between two comments, which nobody sees where Markdown
     ...
     <!-- filled by `make docs-tables` -->
 
-Four pages of docs/reference are made whole, by reference.py.
+Four pages of docs/reference are made whole, by reference.py; fact_kinds.pyi, by kinds.py.
 """
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 import fills  # noqa: E402
 import reference  # noqa: E402
 
+from puffer_sdk.checking.core import kinds  # noqa: E402
+
+SOURCES = {"puffer_sdk/checking/core/fact_kinds.pyi": kinds.stub}     # no pages, but made, too
 END = "<!-- filled by `make docs-tables` -->"
 FILL = re.compile(rf"^<!-- fill: (\S+)((?: \S+)*) -->\n.*?^{re.escape(END)}$", re.M | re.S)
 MARK = re.compile(r"^<!-- fill(?:ed|:).*-->$", re.M)
@@ -53,6 +56,7 @@ def filled(text: str, page: str) -> str:
 def wanted() -> dict[str, str]:
     """Every page that holds something made, as it should be: {"docs/tutorials/first.md": text}."""
     made = {f"docs/{name}": text for name, text in reference.pages().items()}
+    made.update((name, text()) for name, text in SOURCES.items())
     for name in tracked():
         text = (ROOT / name).read_text()
         if name not in made and MARK.search(text):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,14 +18,16 @@ from ...settings.values import Config
 from ..collect.c.source.layout import Layout
 from ..collect.c.source.model import Function, Source
 from ..collect.c.source.sites import Site
-from .finding import Elements, limits, span
-from .kinds import Fact, known
+from .fact_kinds import ShapeFact, SiteFact
+from .finding import Elements, FileLine, limits, span
+from .kinds import Fact
 from .memory_bound import MEMORY
 from .statistics import Statistics
 
 # experiments that put values into the env's memory which it never has: it may stumble over them
 STRANGE = ("rewrite", "columns")
 TOLD = 1 << 15          # elements that are reported one by one
+K = TypeVar("K", bound=Fact)
 REPEATS = 4             # blocks at equal distances that are one pattern
 MANY = 8                # ranges of elements that are listed one by one
 
@@ -43,11 +46,10 @@ class Outcome:
     stderr: str = ""
     sanitizer: str = ""         # what AddressSanitizer and UndefinedBehaviorSanitizer wrote
 
-    def all(self, kind: str) -> list[Fact]:
-        known(kind)
-        return [fact for fact in self.facts if fact.kind == kind]
+    def all(self, kind: type[K]) -> list[K]:
+        return [fact for fact in self.facts if isinstance(fact, kind)]
 
-    def first(self, kind: str) -> Fact | None:
+    def first(self, kind: type[K]) -> K | None:
         return next(iter(self.all(kind)), None)
 
 
@@ -86,7 +88,7 @@ class Facts:
     problems: list[PufferError]
     source: Source
     seed: int
-    shape: Fact | None = None                               # of the probe
+    shape: ShapeFact | None = None                               # of the probe
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
     differences: dict[str, Difference] = field(default_factory=dict)    # from trace-base
@@ -145,17 +147,16 @@ class Facts:
         found = self.outcomes.get(name)
         return found if found and found.ended else None
 
-    def fact(self, experiment: str, kind: str) -> Fact | None:
-        found = self.outcomes.get(experiment)
-        return found.first(kind) if found else None
+    def fact(self, experiment: str, kind: type[K]) -> K | None:
+        return next(iter(self.all(experiment, kind)), None)
 
-    def all(self, experiment: str, kind: str) -> list[Fact]:
+    def all(self, experiment: str, kind: type[K]) -> list[K]:
         found = self.outcomes.get(experiment)
         return found.all(kind) if found else []
 
-    def counted(self, kind: str, goes: str) -> Iterator[tuple[Site, Fact]]:
+    def counted(self, kind: str, goes: str) -> Iterator[tuple[Site, SiteFact]]:
         """The sites of one kind whose numbers go there, with what was counted."""
-        for fact in self.all("audit", "site"):
+        for fact in self.all("audit", SiteFact):
             site = self.sites[fact.site] if fact.site < len(self.sites) else None
             if site and (site.kind, site.goes) == (kind, goes):
                 yield site, fact
@@ -165,25 +166,25 @@ class Facts:
         return next((name for name, outcome in self.outcomes.items()
                      if any(fact is other for other in outcome.facts)), "")
 
-    def at(self, function: str) -> dict:
+    def at(self, function: str) -> FileLine:
         """file= and line= of one of the env's functions, to spread into a Finding."""
         place = self.spec.functions.get(function) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}
 
-    def at_call(self, name: str) -> dict:
+    def at_call(self, name: str) -> FileLine:
         """Of the first call of that function in what c_step runs; of c_step, where not just one
         function has it."""
         return self._one((function, node) for function in self.source.stepping()
                          for node in function.nodes if node.kind == "call" and node.name == name)
 
-    def at_store(self, field: str) -> dict:
+    def at_store(self, field: str) -> FileLine:
         """Likewise, of the first store to a field of that name, or to its elements."""
         return self._one((function, node) for function in self.source.stepping()
                          for node in function.nodes if node.writes and any(
                              inner.kind == "member" and inner.name == field
                              for inner in node.children[0].walk()))
 
-    def at_row(self, array: str) -> dict:
+    def at_row(self, array: str) -> FileLine:
         """Likewise, of the first read of an action, or of the first store to a row of another array
         that does not clear it."""
         source = self.source
@@ -195,7 +196,7 @@ class Facts:
                          for target, value in source.stores(function, array)
                          if value.bare().value != 0 and value.bare().op != "=")
 
-    def _one(self, found: Iterable) -> dict:
+    def _one(self, found: Iterable[tuple[Function, Node]]) -> FileLine:
         lines: dict[str, list[tuple[str, int]]] = {}
         for function, node in found:
             lines.setdefault(function.name, []).append((function.file, node.line))
@@ -225,17 +226,17 @@ class Facts:
             return f"{self.called(element)} of the observation"
         return title(self.row.parts, first, last)
 
-    def at_element(self, element: int) -> dict:
+    def at_element(self, element: int) -> FileLine:
         """The line of the enumerator that names an element; {} where none does."""
         part = named(self.row.parts, element)
         return {"file": part.file, "line": part.line} if part else {}
 
     def beside(self, site: Site) -> tuple[tuple[str, int], ...]:
         """Where the element or the field is declared that a site's number is stored to."""
-        element = {} if site.element is None else self.at_element(site.element)
+        part = None if site.element is None else named(self.row.parts, site.element)
         fields = [(self.spec.header.name, field.line) for field in self.spec.fields
                   if field.name == site.field]
-        return tuple(fields + [tuple(element.values())] * bool(element))
+        return (*fields, *([(part.file, part.line)] if part else []))
 
     def column_at(self, name: str) -> tuple[tuple[str, int], ...]:
         """(file, line) of the declaration of a field of Log."""
@@ -267,12 +268,12 @@ class Facts:
         found = self.layout.find(field) if self.layout else None
         return found is not None and "*" in found.type
 
-    def at_macro(self, name: str) -> dict:
+    def at_macro(self, name: str) -> FileLine:
         place = self.spec.macro_lines.get(name) if self.spec else None
         return {"file": place[0], "line": place[1]} if place else {}
 
 
-def ranges(numbers) -> Iterator[tuple[int, int]]:
+def ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Consecutive numbers as (first, last) pairs."""
     first = last = None
     for number in sorted(set(numbers)):
@@ -286,7 +287,7 @@ def ranges(numbers) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def repeated(numbers) -> Elements | None:
+def repeated(numbers: Iterable[int]) -> Elements | None:
     """Blocks of one size that come back at equal distances, as one: "1-2 of each 3"; a few may be
     missing."""
     pairs = list(ranges(numbers))
@@ -300,7 +301,7 @@ def repeated(numbers) -> Elements | None:
     return None
 
 
-def as_one(numbers) -> int | Elements:
+def as_one(numbers: Iterable[int]) -> int | Elements:
     """Numbers as the elements of one finding: "2, 5-6", "1-2 of each 3", "2, 5, 11 and 40 more"."""
     pairs = list(ranges(numbers))
     if len(pairs) == 1:
@@ -311,7 +312,7 @@ def as_one(numbers) -> int | Elements:
     return repeated(numbers) or Elements(*pairs[0], text + (f" and {more} more" if more else ""))
 
 
-def gathered(numbers) -> list[tuple[int | Elements, list[int]]]:
+def gathered(numbers: Iterable[int]) -> list[tuple[int | Elements, list[int]]]:
     """Numbers as the elements of findings, each with its numbers. What comes back at equal
     distances, and more ranges than anybody reads, are one: "2, 5-6, 11 and 40 more"."""
     pairs = list(ranges(numbers))
@@ -327,7 +328,7 @@ def together(found: list[int | Elements]) -> list[int | Elements]:
     return one if len(one) == 1 and len(found) > 1 and one[0] != span(*limits(one[0])) else found
 
 
-def blocks(numbers) -> list[int | Elements]:
+def blocks(numbers: Iterable[int]) -> list[int | Elements]:
     """Numbers as the elements of findings: gathered, without their numbers."""
     return [element for element, _ in gathered(numbers)]
 

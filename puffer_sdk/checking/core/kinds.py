@@ -1,7 +1,9 @@
 """The kinds of facts that the harness writes.  facts.def -> a frozen dataclass for each kind
 
-    kinds()["head"]                                    fields: kind, head, width
-    parse({"fact": "head", "head": 0, "width": 5})     -> the dataclass with these values
+    parse({"fact": "head", "head": 0, "width": 5})     -> HeadFact(kind="head", head=0, width=5)
+
+Rules import the classes from fact_kinds.py. What facts.def names once for several kinds is their
+base: crash, hang and others are InsideFacts.
 """
 from __future__ import annotations
 
@@ -13,12 +15,18 @@ from typing import NamedTuple
 
 DEFINITION = Path(__file__).parents[1] / "play" / "facts.def"
 _NUMBER = (int, float)
-_TYPES: dict[str, tuple] = {    # macro of facts.def -> types in JSON
+_TYPES: dict[str, tuple[type, ...]] = {    # macro of facts.def -> types in JSON
     "INT": (int,), "REAL": _NUMBER, "VALUE": (*_NUMBER, str), "TEXT": (str,), "HEX": (str,),
     "PLACE": (list,), "LIST": (list,), "STACK": (list,)}
 _PYTHON = {"INT": "int", "REAL": "float", "VALUE": "float | str", "TEXT": "str", "HEX": "int",
-           "PLACE": "list[int]", "LIST": "list", "STACK": "list[int]"}
-_TOKEN = re.compile(r"(?P<macro>[A-Z_]+)(?:\((?P<name>\w+)[^)]*\))?")
+           "PLACE": "list[int]", "STACK": "list[int]"}
+_FRAMES = {"frames": "tuple[Frame, ...]", "frame": "Frame | None"}      # of a stack: see plan.py
+_TOKEN = re.compile(r"(?P<macro>[A-Z_]+)(?:\((?P<name>\w+)(?:, *(?P<more>[^)]*))?\))?")
+_STUB = '''"""The fields of facts, as `make docs-tables` reads them from play/facts.def."""
+from ..collect.c.frames import Frame
+from .kinds import Fact
+
+'''
 
 
 class FactError(ValueError):
@@ -31,6 +39,13 @@ class Field(NamedTuple):
     name: str
     macro: str              # INT, TEXT, ...
     optional: bool          # between IF and FI
+    group: str = ""         # the #define that it is from
+    listed: str = ""        # type of a LIST
+
+    @property
+    def type(self) -> str:
+        """In Python."""
+        return (self.listed or _PYTHON[self.macro]) + (" | None" if self.optional else "")
 
 
 @dataclass(frozen=True)
@@ -42,13 +57,13 @@ class Fact:
 
 def definitions(text: str) -> dict[str, list[Field]]:
     """kind -> its fields, from the text of a facts.def."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|\\\n", " ", text, flags=re.DOTALL)
     groups = {match[1]: match[2] for match in re.finditer(r"#define (\w+) +([^\n]*)", text)}
     text = re.sub(r"#[^\n]*", " ", text)
     for name, body in groups.items():
-        text = re.sub(rf"\b{name}\b", body, text)
+        text = re.sub(rf"\b{name}\b", f"GROUP({name}) {body} GROUP()", text)
     found: dict[str, list[Field]] = {}
-    kind, optional = "", False
+    kind, group, optional = "", "", False
     for token in _TOKEN.finditer(text):
         macro, name = token["macro"], token["name"]
         if macro == "FACT":
@@ -60,8 +75,11 @@ def definitions(text: str) -> dict[str, list[Field]]:
                 raise FactError(f"facts.def ends '{name}' within '{kind}'")
         elif macro in ("IF", "FI"):
             optional = macro == "IF"
-        elif macro in _TYPES and name:
-            found[kind].append(Field(name, macro, optional))
+        elif macro == "GROUP":
+            group = name or ""
+        elif macro in _TYPES and name and (macro != "LIST" or token["more"]):
+            found[kind].append(Field(name, macro, optional, group,
+                                     (token["more"] or "") if macro == "LIST" else ""))
         else:
             raise FactError(f"facts.def has no type '{token[0]}' (in '{kind}')")
     return found
@@ -72,21 +90,52 @@ def all_fields() -> dict[str, list[Field]]:
     return definitions(DEFINITION.read_text())
 
 
+def title(name: str) -> str:
+    """The class of a kind, or of what several kinds share: SEEN_AT -> SeenAtFact."""
+    return "".join(word.title() for word in name.split("_")) + "Fact"
+
+
 @cache
-def kinds() -> dict[str, type[Fact]]:
-    """kind -> its dataclass. A kind with a stack also has `frames` and `frame`: see plan.py."""
-    found = {}
-    for kind, members in all_fields().items():
-        columns: list[tuple] = [(one.name, _PYTHON[one.macro]) for one in members
-                                if not one.optional]
-        columns += [(one.name, f"{_PYTHON[one.macro]} | None", field(default=None))
-                    for one in members if one.optional]
-        if any(one.macro == "STACK" for one in members):
-            columns += [("frames", "tuple", field(default=())),
-                        ("frame", "object", field(default=None))]
-        title = "".join(word.title() for word in kind.split("_"))
-        found[kind] = make_dataclass(title, columns, bases=(Fact,), frozen=True)
+def members() -> dict[str, tuple[tuple[str, ...], list[Field]]]:
+    """Class -> its bases, and the fields of its own; bases come before what is made of them."""
+    found: dict[str, tuple[tuple[str, ...], list[Field]]] = {}
+    for kind, fields in all_fields().items():
+        groups = list(dict.fromkeys(one.group for one in fields if one.group))
+        for group in groups:
+            found[title(group)] = ("Fact",), [one for one in fields if one.group == group]
+        found[title(kind)] = (tuple(map(title, groups)) or ("Fact",),
+                              [one for one in fields if not one.group])
     return found
+
+
+@cache
+def classes() -> dict[str, type[Fact]]:
+    """Name -> dataclass."""
+    found: dict[str, type[Fact]] = {"Fact": Fact}
+    for name, (bases, fields) in members().items():
+        columns: list[tuple[str, str] | tuple[str, str, object]] = [
+            (one.name, one.type, field(default=None)) if one.optional else (one.name, one.type)
+            for one in fields]
+        if any(one.macro == "STACK" for one in fields):
+            columns += [(key, kind, field(default=() if key == "frames" else None))
+                        for key, kind in _FRAMES.items()]
+        found[name] = make_dataclass(name, columns, bases=tuple(found[one] for one in bases),
+                                     frozen=True, kw_only=True)
+    return found
+
+
+def stub() -> str:
+    """The text of fact_kinds.pyi."""
+    return _STUB + "\n".join(_stub_of(name, *each) for name, each in members().items())
+
+
+def _stub_of(name: str, bases: tuple[str, ...], fields: list[Field]) -> str:
+    columns = {one.name: one.type for one in fields}
+    if any(one.macro == "STACK" for one in fields):
+        columns.update(_FRAMES)
+    head = f"class {name}({', '.join(bases)}):"
+    return "\n".join([head, *(f"    {key}: {kind}" for key, kind in columns.items())] if columns
+                     else [f"{head} ..."]) + "\n"
 
 
 def known(kind: str) -> str:
@@ -108,7 +157,7 @@ def parse(row: dict) -> Fact:
         value = given[one.name]
         if not isinstance(value, _TYPES[one.macro]) or isinstance(value, bool):
             raise FactError(f"a fact '{kind}' has {value!r} for '{one.name}' "
-                            f"({_PYTHON[one.macro]})")
+                            f"({one.type.partition(' |')[0]})")
         if one.macro == "HEX":
             given[one.name] = int(value, 16)
         elif one.macro == "STACK":
@@ -116,4 +165,4 @@ def parse(row: dict) -> Fact:
     unknown = given.keys() - {one.name for one in all_fields()[kind]}
     if unknown:
         raise FactError(f"a fact '{kind}' has '{min(unknown)}', which facts.def does not have")
-    return kinds()[kind](kind, **given)
+    return classes()[title(kind)](kind, **given)

@@ -34,11 +34,15 @@ from typing import TypeVar
 from ...base import files
 from .. import rules
 from ..fix.edits import Fix
+from .fact_kinds import CrashFact
 from .facts import Facts
 from .finding import Finding
 from .repro_spec import Proof
 
 FixFunction = Callable[[list[Finding], Mapping[str, str]], Iterator[Fix]]
+Look = Callable[[Facts], Iterator[Finding]]
+Looks = TypeVar("Looks", bound=Look)
+Page = TypeVar("Page", bound=Callable[..., object])    # its docstring is the page
 _rules: dict[str, Rule] = {}
 _detectors: dict[str, dict[str, Detector]] = {}     # code -> by name
 PREVIEW = "--preview"       # the option, and the level of detectors that need it
@@ -52,7 +56,7 @@ class Detector:
 
     name: str
     code: str
-    function: Callable[[Facts], Iterator[Finding]]
+    function: Look
     level: str                  # STABLE, or PREVIEW: runs only with that option
     unless: tuple[str, ...]     # names of detectors of this rule whose findings say more
 
@@ -188,28 +192,33 @@ def reasons(not_tested: Mapping[str, NotTested], findings: list[Finding]
 
 def family(code: str, name: str, severity: str = "error", *, static: bool = False,
            timed: bool = False, option: str = "", proof: Proof | None = None,
-           fix: FixFunction | None = None):
+           fix: FixFunction | None = None) -> Callable[[Page], Page]:
     """Decorator: registers a rule that has several detectors. Rule describes the arguments; the
     function's docstring is the page."""
-    def register(function):
+    def register(function: Page) -> Page:
         _rules[code] = Rule(code, name, severity, inspect.cleandoc(function.__doc__ or ""), static,
                             timed, option, proof, fix)
         return function
     return register
 
 
-def detector(code: str, name: str, level: str = STABLE, *, unless: tuple[str, ...] = ()):
+def detector(code: str, name: str, level: str = STABLE, *, unless: tuple[str, ...] = ()
+             ) -> Callable[[Looks], Looks]:
     """Decorator: registers a function as a detector of a rule. Detector describes the arguments."""
-    def register(function):
+    def register(function: Looks) -> Looks:
         _detectors.setdefault(code, {})[name] = Detector(name, code, function, level, unless)
         return function
     return register
 
 
-def rule(code: str, name: str, severity: str = "error", *, level: str = STABLE, **more):
+def rule(code: str, name: str, severity: str = "error", *, level: str = STABLE,
+         static: bool = False, timed: bool = False, option: str = "", proof: Proof | None = None,
+         fix: FixFunction | None = None) -> Callable[[Looks], Looks]:
     """Decorator: registers a function as a rule, and as its only detector, of the same name."""
-    def register(function):
-        return family(code, name, severity, **more)(detector(code, name, level)(function))
+    def register(function: Looks) -> Looks:
+        page = family(code, name, severity, static=static, timed=timed, option=option, proof=proof,
+                      fix=fix)
+        return page(detector(code, name, level)(function))
     return register
 
 
@@ -244,7 +253,7 @@ def need(facts: Facts, *experiments: str) -> None:
         if facts.outcome(name) is None:
             if name in facts.skipped:
                 raise NotTested(facts.skipped[name])
-            divided = any(fact.signal == signal.SIGFPE for fact in facts.all(name, "crash"))
+            divided = any(fact.signal == signal.SIGFPE for fact in facts.all(name, CrashFact))
             raise NotTested("the environment did not survive",
                             *(("PUF206",) if facts.exceeded else
                               ("PUF202",) if divided else DEADLY))

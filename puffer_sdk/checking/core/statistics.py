@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base.spec import OBS_NAMES
 from ...env.obs_spec import ObsField
+from .fact_kinds import KeptFact, RunFact, SampleFact
 from .kinds import Fact
 
 BINS = 16
@@ -64,30 +65,29 @@ def read(path: Path, facts: list[Fact], dtype: str, obs_size: int, parts: Sequen
 
     agent_steps     of the run: rewards that were zero are counted, not kept
     """
-    kept = next((f for f in facts if f.kind == "kept"), None)
+    kept = next((f for f in facts if isinstance(f, KeptFact)), None)
     if kept is None or not path.is_file():
         return None
     kind = np.dtype(OBS_NAMES[dtype])
+    samples = [f for f in facts if isinstance(f, SampleFact)]
     D, S = obs_size, kept.rows
     data = path.read_bytes()
     owners = 8 * D + S * D * kind.itemsize
     at = owners + 4 * S
-    if len(data) < at + 8 * sum(f.count for f in facts if f.kind == "sample"):
+    if len(data) < at + 8 * sum(sample.count for sample in samples):
         return None
     low, high = np.frombuffer(data, np.float32, 2 * D).astype(float).reshape(2, D)
     rows = np.frombuffer(data, kind, S * D, 8 * D).reshape(S, D)
     stats = Statistics(low, high, rows, np.frombuffer(data, np.int32, S, owners))
     stats.quantities = _of_observations(stats, parts)
     observed = len(stats.quantities)
-    for fact in facts:
-        if fact.kind != "sample":
-            continue
+    for fact in samples:
         values = np.frombuffer(data[at:at + 8 * fact.count], np.float64)
         at += 8 * fact.count
         total = agent_steps if fact.name == "reward" else fact.seen
         stats.quantities.append(_of_sample(fact, values, max(total, fact.seen)))
-    if not any(f.kind == "sample" and f.name == "reward" for f in facts):
-        paid = next((f.rewards for f in facts if f.kind == "run"), 0)
+    if not any(sample.name == "reward" for sample in samples):
+        paid = next((f.rewards for f in facts if isinstance(f, RunFact)), 0)
         stats.quantities.insert(observed, _unsampled_reward(paid, agent_steps))
     return stats
 
@@ -129,7 +129,7 @@ def _of_elements(stats: Statistics, name: str, first: int, last: int) -> Quantit
                     float((values == 0).mean()), _histogram(values, low, high), where)
 
 
-def _of_sample(fact: Fact, values: np.ndarray, total: int) -> Quantity:
+def _of_sample(fact: SampleFact, values: np.ndarray, total: int) -> Quantity:
     """Rewards of zero are not in the sample: they are counted in."""
     low, high, mean = fact.low, fact.high, fact.mean
     zeros = float((values == 0).mean()) if values.size else 0.0

@@ -110,7 +110,7 @@ static void end_line(Line* line) {
 #define HEX(name)          put(&line, ", \"" #name "\": \"0x%llx\"", (unsigned long long)f->name);
 #define PLACE(name)        put(&line, ", \"" #name "\": [%d, %d]", f->name.pointer,          \
                                f->name.offset);
-#define LIST(name)         put(&line, ", \"" #name "\": [%s]", f->name ? f->name : "");
+#define LIST(name, type)   put(&line, ", \"" #name "\": [%s]", f->name ? f->name : "");
 #define STACK(name)        put(&line, ", \"" #name "\": "); put_stack(&line, &f->name);
 #define IF(name)           if (f->name) {
 #define FI                 }

@@ -31,7 +31,7 @@ typedef struct Stack {    // return addresses, innermost first
 #define TEXT(name)         const char* name;
 #define HEX(name)          uint64_t name;
 #define PLACE(name)        StatePlace name;
-#define LIST(name)         const char* name;
+#define LIST(name, type)   const char* name;
 #define STACK(name)        Stack name;
 #define IF(name)
 #define FI

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ....base.spec import OBS_NAMES
+from ...core.fact_kinds import TracedFact
 from ...core.facts import Difference
 from .driver import EXACT, FAST
 
@@ -49,7 +50,7 @@ class Traces:
     def read(self) -> None:
         for name, outcome in self.facts.outcomes.items():
             path = self.plan.folder / f"{name}.u64"
-            traced = outcome.first("traced")
+            traced = outcome.first(TracedFact)
             if outcome.ended and traced and path.is_file():
                 self.facts.traces[name] = np.fromfile(path, np.uint64).reshape(-1, traced.envs)
 
@@ -67,7 +68,7 @@ class Traces:
             if not outcome.ended:
                 return False
             traces.append(np.fromfile(path, np.uint64).reshape(
-                -1, outcome.first("traced").envs))
+                -1, outcome.first(TracedFact).envs))
         return not _differing(*traces).any()
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:

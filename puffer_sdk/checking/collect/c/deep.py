@@ -23,6 +23,7 @@ from ....raylib import headers
 from ....settings import outside_libraries
 from ....toolchain import compilers
 from ....toolchain.libraries import compile_library, is_intact
+from ...core.fact_kinds import CostFact, MsanFact
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.memory_bound import Bound
@@ -96,7 +97,7 @@ def findings(facts: Facts, code: str, known: list[Finding]) -> Iterator[Finding]
 
 def _steps(facts: Facts, tool: str, budget: float) -> int:
     """Ticks of each env, from the cost of a step in classes of a factor of four."""
-    cost = facts.fact("probe", "cost")
+    cost = facts.fact("probe", CostFact)
     seconds = cost_class(cost, "seconds")
     wanted = min(STEPS, SECONDS / (seconds * SLOWER[tool] * ENVS)) * budget
     return 1 << int(math.log2(max(wanted, 64)))
@@ -140,7 +141,7 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
                          envs=ENVS, steps=steps, layout=GUARD_HIGH)
     fault = read_msan(outcome.sanitizer, facts.spec.folder, _look_up)
     if fault:
-        at = outcome.first("msan")
+        at = outcome.first(MsanFact)
         facts.deep_faults.append(replace(fault, env=at.env if at else None,
                                          step=at.step if at else None))
         return f"clang {clang.version}, ended by the fault on line {fault.frame.line}"

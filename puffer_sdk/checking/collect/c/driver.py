@@ -27,6 +27,7 @@ from ....settings import outside_libraries
 from ....toolchain import compilers
 from ....toolchain.libraries import compile_library, is_intact
 from ...core import kinds
+from ...core.fact_kinds import HangFact
 from ...core.facts import STRANGE, Outcome
 from ...core.memory_bound import PERIOD, Bound
 from .wrapped import WRAP, WRAP_OURS
@@ -292,7 +293,7 @@ class Runner:
                 self.children.discard(child)
         outcome = self._outcome(name, facts, errors, reports, child.returncode, timed_out)
         outcome.exceeded, outcome.computed = child in self.over, self.computed.pop(child, 0.0)
-        if outcome.first("hang") and experiment not in ("setting", *STRANGE):
+        if outcome.first(HangFact) and experiment not in ("setting", *STRANGE):
             files.write(hung, "")               # the others need not wait as long
         return outcome
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ...core.fact_kinds import WordFact
 from ...core.facts import Facts
 from .source.layout import Layout, Scalar
 from .source.model import INTEGER
@@ -91,7 +92,7 @@ def _extent(scalars) -> tuple[int, int]:
 def generators(facts: Facts) -> list[Scalar]:
     """The struct's random generators besides rng: whole numbers of which each change turned over
     about half of the bits, and that seldom came to a value again, as where c_reset begins anew."""
-    random = {fact.at for fact in facts.all("probe", "word") if 2 * fact.again <= fact.moves
+    random = {fact.at for fact in facts.all("probe", WordFact) if 2 * fact.again <= fact.moves
               and LEAST <= fact.flips / (fact.moves * fact.bits) <= MOST_FLIPS}
     return [s for s in (facts.layout.scalars if facts.layout else [])
             if INTEGER.fullmatch(s.type) and not (s.path == "rng" and facts.has_rng)

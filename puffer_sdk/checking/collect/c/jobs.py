@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.fact_kinds import CostFact
 from ...core.facts import Facts
 from . import alike, hidden
 from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind
@@ -224,7 +225,7 @@ class Jobs:
                     envs=few, steps=steps, coverage=1, stores=1)),
                 Job("trace-trained", TRAINED, "trace", dict(
                     envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3)))]
-        if probe.first("cost").init > SLOW_INIT:
+        if probe.first(CostFact).init > SLOW_INIT:
             self.facts.skipped |= dict.fromkeys(("trace-debug", "trace-threads"), (
                 "init takes seconds: it was not played without optimization"))
             del jobs[0]

@@ -23,6 +23,7 @@ from ....scoring.entries import Entries
 from ....settings.texts import parse_action
 from ....settings.values import Config
 from ....training import backends
+from ...core.fact_kinds import CostFact
 from ...core.facts import Facts
 from .sizes import cost_class
 
@@ -75,7 +76,7 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
 def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     """Settings of one training that takes its share of the seconds; seconds of an env's step."""
     config, shape = facts.config, facts.shape
-    cost = facts.fact("probe", "cost")
+    cost = facts.fact("probe", CostFact)
     step_cost = cost_class(cost, "seconds")
     policy = config.policy
     if not policy.torch_class:

@@ -15,6 +15,15 @@ from ....base.spec import Spec
 from ....env import obs_spec
 from ....settings.values import Config
 from ...core import kinds, statistics
+from ...core.fact_kinds import (
+    CostFact,
+    ReachFact,
+    ResidentFact,
+    RunFact,
+    SampleFact,
+    ScriptFact,
+    ShapeFact,
+)
 from ...core.facts import Fact, Facts
 from ...core.memory_bound import Bound
 from . import line_coverage, probing, variants
@@ -134,9 +143,9 @@ class Plan:
     def probe(self) -> None:
         made_at_once = "MY_VEC_INIT" in self.facts.source.files.get("binding.c", "")
         self.experiment(Job("probe", FAST, "probe", {"seek": 1} if made_at_once else {}))
-        shape = self.facts.fact("probe", "shape")
-        cost = self.facts.fact("probe", "cost")
-        resident = self.facts.fact("probe", "resident")
+        shape = self.facts.fact("probe", ShapeFact)
+        cost = self.facts.fact("probe", CostFact)
+        resident = self.facts.fact("probe", ResidentFact)
         if resident:
             self.runner.leave_room(resident.bytes)
         if shape is None:
@@ -168,7 +177,7 @@ class Plan:
     def look_further(self) -> None:
         """What the first experiments leave open."""
         self.look_ahead()
-        run = self.facts.fact("run", "run")
+        run = self.facts.fact("run", RunFact)
         if run and run.entries and not run.terminals and not self.facts.shape.whole_steps:
             # rare calls of c_reset are all that tells what these entries belong to
             self.experiment(Job("hidden", WATCHED, "hidden", {
@@ -177,9 +186,9 @@ class Plan:
 
     def look_ahead(self) -> None:
         """Where a head changed nothing within the steps of `effect`: to the end of an episode."""
-        silent = {fact.head for fact in self.facts.all("effect", "reach")} - {
-            fact.head for fact in self.facts.all("effect", "reach") if fact.moved}
-        lengths = [fact for fact in self.facts.all("run", "sample") if fact.name == "length"]
+        silent = {fact.head for fact in self.facts.all("effect", ReachFact)} - {
+            fact.head for fact in self.facts.all("effect", ReachFact) if fact.moved}
+        lengths = [fact for fact in self.facts.all("run", SampleFact) if fact.name == "length"]
         if not silent or not lengths or not lengths[0].seen:
             return
         ahead = int(min(2 * lengths[0].mean + FURTHER, FURTHEST))
@@ -192,7 +201,7 @@ class Plan:
         run = self.facts.outcome("run")
         if run:
             shape = self.facts.shape
-            counts = run.first("run")
+            counts = run.first(RunFact)
             self.facts.statistics = statistics.read(
                 self.folder / "run.samples", run.facts, shape.dtype, shape.obs_size,
                 self.facts.row.parts, counts.lived)
@@ -209,7 +218,7 @@ class Plan:
         name = path.stem
         self.experiment(Job(name, FAST, "script", {
             "envs": envs, "steps": steps, "dump": path, "dump_env": env, "uneven": uneven}))
-        fact = self.facts.outcomes.pop(name).first("script")
+        fact = self.facts.outcomes.pop(name).first(ScriptFact)
         self.facts.setups.pop(name)
         agents = (fact.all if env < 0 else fact.agents) if fact else \
             self.facts.shape.env_agents * (envs if env < 0 else 1)

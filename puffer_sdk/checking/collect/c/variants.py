@@ -14,6 +14,7 @@ import numpy as np
 
 from ....base import files
 from ....base.spec import SCALARS
+from ...core.fact_kinds import TracedFact
 from ...core.facts import Facts, Variant
 from .driver import FAST, SANITIZED, Kind
 from .jobs import Job
@@ -76,7 +77,7 @@ class Variants:
                                   agents=self.facts.agents, steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
         plan.ran[name], plan.libraries[name] = Job(name, kind, "setting", {}), library
-        traced = outcome.first("traced")
+        traced = outcome.first(TracedFact)
         trace = None
         if outcome.ended and traced and hashes.is_file():
             trace = np.fromfile(hashes, np.uint64).reshape(-1, traced.envs)

@@ -9,6 +9,7 @@ from pathlib import Path
 from ....base import paths
 from ....env.source import hide
 from ...collect.c.source.model import Call
+from ...core.fact_kinds import OutsideFact
 from ...core.facts import Fact, Facts
 from ...core.finding import Finding
 from ...core.registry import rule
@@ -120,7 +121,7 @@ def asked(facts: Facts) -> Iterator[Fact]:
     """What the env asked of the machine while it was played, each once."""
     seen = set()
     for outcome in facts.outcomes.values():
-        for fact in outcome.all("outside"):
+        for fact in outcome.all(OutsideFact):
             if (fact.call, fact.what) not in seen and not _is_own(facts, fact):
                 seen.add((fact.call, fact.what))
                 yield fact

@@ -4,6 +4,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ....env.contract import UNSET
+from ...core.fact_kinds import SharedMemoryFact
 from ...core.facts import Difference, Facts
 from ...core.finding import Finding
 from ...core.registry import DEADLY, NotTested, need, rule, unless
@@ -153,7 +154,7 @@ def _on_threads(facts: Facts):
     found = facts.build_differences.get("trace-threads")
     if found is None:
         return
-    fact = facts.fact("trace-threads", "shared_memory")
+    fact = facts.fact("trace-threads", SharedMemoryFact)
     if fact is None and _reads_unset(facts):
         raise NotTested("variables that nothing has set explain it, and no memory is shared",
                         "PUF117")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ...collect.c import hidden
+from ...core.fact_kinds import SecretFact
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.often import enough
@@ -37,7 +38,7 @@ def agent_leak(facts: Facts):
         return
     need(facts, "private")
     places = hidden.places(facts)
-    rows = facts.all("private", "secret")
+    rows = facts.all("private", SecretFact)
     tested, told = 0, set()
     for row in rows:
         place = places[row.index]

@@ -1,6 +1,7 @@
 """PUF407: as many agents as the env has rows for."""
 from __future__ import annotations
 
+from ...core.fact_kinds import AgentsCountFact, RowsCountFact
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.registry import need, rule
@@ -36,11 +37,11 @@ def agent_count(facts: Facts):
     need(facts, "run")
     rows, field = facts.shape.env_agents, facts.spec.rows_field
     grows = field == "max_agents"
-    fact = facts.fact("run", "rows_count")
+    fact = facts.fact("run", RowsCountFact)
     if fact:
         yield _finding(facts, fact, f"max_agents became {fact.value:g}", f"{rows}, as after init",
                        "set max_agents in init only: the rows are laid out once")
-    fact = facts.fact("run", "agents_count")
+    fact = facts.fact("run", AgentsCountFact)
     if fact:
         yield _finding(facts, fact, f"num_agents became {fact.value:g}",
                        f"0 to {rows} (max_agents)" if grows else f"{rows}, as after init",

@@ -8,6 +8,16 @@ from ....env import obs_spec
 from ....env.syntax import Node
 from ...collect.c.source.beginnings import counted_on
 from ...collect.c.source.fields import FILLS
+from ...core.fact_kinds import (
+    AgainFact,
+    EndingsFact,
+    LockstepFact,
+    NotFreshFact,
+    OldWordsFact,
+    RestartsFact,
+    RunFact,
+    SilenceFact,
+)
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.often import enough
@@ -55,7 +65,7 @@ def never_ends(facts: Facts):
     need(facts, "run")
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")
-    run, fact = facts.fact("run", "run"), facts.fact("run", "silence")
+    run, fact = facts.fact("run", RunFact), facts.fact("run", SilenceFact)
     if run.lived == 0:
         yield Finding("PUF402", "no row ever has an agent", **facts.at("c_reset"), env=0,
                       expected="somebody who lives", actual=f"none in {run.steps:,} steps",
@@ -107,7 +117,7 @@ def lockstep(facts: Facts):
     need(facts, "run")
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")
-    fact = facts.fact("run", "lockstep")
+    fact = facts.fact("run", LockstepFact)
     horizon = facts.config.train.horizon
     if not fact.locked or fact.length <= HORIZONS * horizon:
         return
@@ -151,19 +161,19 @@ def reset_leaks_state(facts: Facts):
 
 def _same_game(facts: Facts) -> NotTested | None:
     """A seed that is put back is what every episode keeps."""
-    again = facts.fact("again", "again")
+    again = facts.fact("again", AgainFact)
     kept = again is not None and again.kept == again.envs and again.others
     return NotTested("a seed that c_reset puts back explains it", "PUF502") if kept else None
 
 
 def _leaks(facts: Facts) -> Iterator[Finding]:
-    fact = facts.fact("fresh", "not_fresh")
+    fact = facts.fact("fresh", NotFreshFact)
     if fact is None:
         return
-    run, restarts = facts.fact("run", "run"), facts.fact("audit", "restarts")
+    run, restarts = facts.fact("run", RunFact), facts.fact("audit", RestartsFact)
     if run and not run.terminals and not (restarts and restarts.restarts):
         raise NotTested("no episode ended: c_reset is called once, and forgets nothing")
-    old = facts.fact("fresh", "old_words")
+    old = facts.fact("fresh", OldWordsFact)
     words = old.words if old else []
     outside = old is not None and old.known and not words
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
@@ -216,16 +226,16 @@ def hidden_reset(facts: Facts):
     that was just set is lost: clear them at the head of c_step instead.
     """
     need(facts, "audit")
-    fact, where = facts.fact("audit", "restarts"), "audit"
+    fact, where = facts.fact("audit", RestartsFact), "audit"
     if fact.restarts == 0:          # in the few steps that it looks at
-        fact, where = facts.fact("hidden", "restarts") or fact, ""
+        fact, where = facts.fact("hidden", RestartsFact) or fact, ""
     if fact.hidden == 0:
         if fact.restarts == 0:
             raise NotTested(_no_restart(facts))
         return
     by = ["c_reset", *facts.beginnings][fact.by] if fact.by >= 0 else "c_reset"
     every = fact.hidden == fact.restarts
-    run = facts.fact("run", "run")
+    run = facts.fact("run", RunFact)
     unseen = run is not None and run.terminals == 0
     cleared = unseen and _is_cleared_by_reset(facts)
     endless = facts.handwritten and unseen and not cleared
@@ -243,7 +253,7 @@ def hidden_reset(facts: Facts):
 
 
 def _no_restart(facts: Facts) -> str:
-    endings, run = facts.fact("audit", "endings"), facts.fact("run", "run")
+    endings, run = facts.fact("audit", EndingsFact), facts.fact("run", RunFact)
     if endings and endings.endings + endings.part:
         return "c_step was not seen to call c_reset, or to bring its state back"
     return TOO_SHORT if run and run.terminals else "no episode began anew inside c_step"

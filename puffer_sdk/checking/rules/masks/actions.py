@@ -1,6 +1,7 @@
 """PUF412: can an agent choose at all?"""
 from __future__ import annotations
 
+from ...core.fact_kinds import HeadFact, MaskEmptyFact
 from ...core.facts import Facts
 from ...core.finding import Finding, span
 from ...core.registry import need, rule
@@ -29,10 +30,10 @@ def mask_forbids_all(facts: Facts):
     cannot move.
     """
     need(facts, "run")
-    fact = facts.fact("run", "mask_empty")
+    fact = facts.fact("run", MaskEmptyFact)
     if fact:
         head = int(fact.value)
-        heads = sorted(facts.all("probe", "head"), key=lambda each: each.head)
+        heads = sorted(facts.all("probe", HeadFact), key=lambda each: each.head)
         first = sum(each.width for each in heads[:head])
         width = heads[head].width
         yield Finding("PUF412", f"the mask forbids every action of head {head}",

@@ -2,6 +2,13 @@
 from __future__ import annotations
 
 from ....env.syntax import Node
+from ...core.fact_kinds import (
+    ActionsWriteFact,
+    ActionsWrittenFact,
+    CountedFact,
+    LeakFact,
+    SharedFreeFact,
+)
 from ...core.facts import Fact, Facts
 from ...core.finding import Finding
 from ...core.memory_bound import GIB
@@ -34,10 +41,10 @@ def actions_written(facts: Facts):
     Fix: work on a copy in a local variable, and leave the buffer as it was.
     """
     need(facts, "packed")
-    fact = facts.fact("packed", "actions_written")
+    fact = facts.fact("packed", ActionsWrittenFact)
     if fact is None:
         return
-    caught = facts.fact("packed", "actions_write")
+    caught = facts.fact("packed", ActionsWriteFact)
     frame = caught.frame if caught else None
     place = {"file": frame.file, "line": frame.line} if frame else facts.at("c_step")
     resets = caught and any(frame.function == "c_reset" for frame in caught.frames)
@@ -83,7 +90,7 @@ def memory_leak(facts: Facts):
         if facts.outcome("memory") is None:
             return
     need(facts, "memory")
-    leaks = facts.all("memory", "leak")
+    leaks = facts.all("memory", LeakFact)
     yield from _own_arrays(facts, [fact for fact in leaks if fact.replaced])
     leaks = [fact for fact in leaks if not fact.replaced]
     lost, together = _overwritten(facts, leaks)
@@ -108,7 +115,7 @@ def memory_leak(facts: Facts):
                       actual=actual, shows=Shows("freed" if fact.how == "close" else "steady"),
                       hint="free the old block before its pointer is overwritten"
                       if fact.phase != "init" else "add to c_close: free(env->...);")
-    counted = facts.fact("memory", "counted")
+    counted = facts.fact("memory", CountedFact)
     if counted and counted.overfull:
         raise NotTested("more than 65536 blocks of memory were in use")
 
@@ -118,7 +125,7 @@ def _own_arrays(facts: Facts, leaks: list[Fact]):
     where it does, PUF207 says so."""
     names = [name for bit, name in enumerate(BOUND) if any(f.replaced >> bit & 1 for f in leaks)]
     freed = {fact.array for outcome in facts.outcomes.values()
-             for fact in outcome.all("shared_free")}
+             for fact in outcome.all(SharedFreeFact)}
     if leaks and not freed & set(names):
         yield Finding("PUF206", "init allocates arrays that the trainer replaces by its own",
                       **place_of(facts, leaks[0]), shows=Shows("freed"),
@@ -214,7 +221,7 @@ def frees_shared_buffer(facts: Facts):
     # by function: c_close often frees them all
     found: dict[tuple, list[tuple[str, Fact]]] = {}
     for name, outcome in sorted(facts.outcomes.items(), key=lambda item: _order(item[0])):
-        for fact in outcome.all("shared_free"):
+        for fact in outcome.all(SharedFreeFact):
             frame = fact.frame          # a call at its end may have left the function
             key = (frame.file, frame.function) if frame else (
                 place_of(facts, fact).get("file"), call_of(fact))
@@ -232,7 +239,7 @@ def frees_shared_buffer(facts: Facts):
                       expected="only memory that the env allocated", actual=", ".join(arrays),
                       hint="leave out both these and what init allocates for them: the trainer "
                            "has arrays of its own"
-                      if any(leak.replaced for leak in facts.all("memory", "leak")) else
+                      if any(leak.replaced for leak in facts.all("memory", LeakFact)) else
                       "free it in the program that allocated it")
     if not found and not damaged(facts):
         need(facts, "guard-low")

@@ -6,6 +6,7 @@ import signal
 
 from ...collect.c.deep import findings as deep_findings
 from ...collect.c.source.actions import impossible
+from ...core.fact_kinds import AbortFact, AsanFact, CrashFact, OverrunFact, UbsanFact
 from ...core.facts import STRANGE, Fact, Facts, Outcome
 from ...core.finding import Finding
 from ...core.registry import NotTested, need, rule
@@ -108,15 +109,15 @@ def _crashes(facts: Facts):
     """(outcome, fact) of each signal that we caught. Rows that the env left do not end a process;
     a crash after a sanitizer's report is its echo."""
     for _, outcome in by_place(facts):
-        for fact in outcome.all("crash"):
-            if fact.array or not outcome.all("asan"):
+        for fact in outcome.all(CrashFact):
+            if fact.array or not outcome.all(AsanFact):
                 yield outcome, fact
 
 
 def _asan_reports(facts: Facts):
     """(outcome, fact, kind, text) of each report: the run goes on after one."""
     for outcome in _sanitized(facts):
-        found, told = list(_KIND.finditer(outcome.sanitizer)), outcome.all("asan")
+        found, told = list(_KIND.finditer(outcome.sanitizer)), outcome.all(AsanFact)
         for at, kind in enumerate(found):
             end = found[at + 1].start() if at + 1 < len(found) else None
             yield (outcome, told[at] if at < len(told) else None, kind,
@@ -218,7 +219,7 @@ def undefined(facts: Facts, kind: str):
             if file is None or place in seen or found != kind:
                 continue
             seen.add(place)
-            fact = next((f for f in outcome.all("ubsan") if f.frame and
+            fact = next((f for f in outcome.all(UbsanFact) if f.frame and
                          (f.frame.file, f.frame.line) == place[:2]), None)
             where = place_of(facts, fact) if fact else {"file": file, "line": place[1],
                                                       "seed": facts.seed, "seen_in": outcome.name}
@@ -374,7 +375,7 @@ def row_overrun(facts: Facts):
             known = any(other[:2] == key[:2] for other in seen)
             if key not in seen and (outcome.name.startswith("sanitized") or not known):
                 seen[key] = _overrun(facts, fact, where)
-    for fact in facts.all("packed", "overrun"):
+    for fact in facts.all("packed", OverrunFact):
         if not any(key[0] == fact.array for key in seen):
             where = {**facts.at(f"c_{fact.phase}"), "env": fact.env, "step": fact.step,
                      "seed": facts.seed, "seen_in": "packed"}
@@ -429,7 +430,7 @@ def action_overread(facts: Facts):
 def aborts(facts: Facts):
     for name, outcome in sorted(facts.outcomes.items()):
         if name not in STRANGE:
-            for fact in outcome.all("abort"):
+            for fact in outcome.all(AbortFact):
                 yield outcome, fact
 
 

@@ -1,6 +1,7 @@
 """PUF208, 405: processes that ended, and calls that did not."""
 from __future__ import annotations
 
+from ...core.fact_kinds import AbortFact, ExitFact, HangFact
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.registry import NotTested, rule
@@ -29,7 +30,7 @@ def process_exit(facts: Facts):
     """
     seen = set()
     for name, outcome in by_place(facts):
-        for fact in outcome.all("exit") + outcome.all("abort"):
+        for fact in outcome.all(ExitFact) + outcome.all(AbortFact):
             if fact.kind == "abort" and GLIBC.search(outcome.stderr):
                 continue
             where = place_of(facts, fact)
@@ -59,7 +60,7 @@ def _is_piled_up(facts: Facts) -> bool:
     run = facts.outcomes.get("run")
     steps = facts.source.reach("c_step", *facts.source.batch_steps())
     resets = "c_reset" in {function.name for function in steps}
-    return bool(run and run.ended and not run.all("hang") and not resets)
+    return bool(run and run.ended and not run.all(HangFact) and not resets)
 
 
 @rule("PUF405", "hang", proof=dies(HANG, patience=2.0))
@@ -86,7 +87,7 @@ def hang(facts: Facts):
         raise NotTested("experiments were ended because of their memory", "PUF206")
     seen = set()
     for name, outcome in by_place(facts):
-        for fact in outcome.all("hang"):
+        for fact in outcome.all(HangFact):
             where = place_of(facts, fact)
             if _is_piled_up(facts):
                 yield Finding("PUF405", "c_reset piles up what it makes: after many, "

@@ -1,6 +1,7 @@
 """PUF306: elements that leave their bounds."""
 from __future__ import annotations
 
+from ...core.fact_kinds import ObsBoundsFact
 from ...core.facts import Facts
 from ...core.finding import Finding, span
 from ...core.registry import need, rule
@@ -39,7 +40,7 @@ def obs_bounds(facts: Facts):
     if not any(part.limits for part in described):
         return                          # nothing is promised
     need(facts, "run")
-    seen = {fact.element: fact for fact in facts.all("run", "obs_bounds")}
+    seen = {fact.element: fact for fact in facts.all("run", ObsBoundsFact)}
     for part in described:
         found = [seen[e] for e in range(part.first, part.last + 1) if e in seen]
         if not found:

@@ -1,12 +1,13 @@
 """PUF301, 303, 304: observations that nobody wrote, that are not finite, or far from zero."""
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from ...core.fact_kinds import ObsBoundsFact, ObsNotFiniteFact, ObsScaleFact, SeenAtFact
 from ...core.facts import Facts, as_one, gathered, ranges
-from ...core.finding import Finding, span
+from ...core.finding import Elements, Finding, span
 from ...core.registry import need, rule
 from ...core.repro_spec import Proof, Shows
 from ..memory.origins import origin
@@ -51,7 +52,8 @@ def obs_never_written(facts: Facts):
                       hint="lower OBS_SIZE, or write what was forgotten")
 
 
-def _sightings(facts: Facts, kind: str, without: Collection[int] = ()):
+def _sightings(facts: Facts, kind: type[SeenAtFact], without: Collection[int] = ()
+               ) -> Iterator[tuple[int | Elements, SeenAtFact, list[SeenAtFact]]]:
     """Facts of one kind in `run`, those of one cause together: (elements, the first fact, all)."""
     seen = {fact.element: fact for fact in facts.all("run", kind)
             if fact.element not in without}
@@ -81,7 +83,7 @@ def obs_not_finite(facts: Facts):
     if facts.shape.dtype == "u8":
         return
     need(facts, "run")
-    sightings = list(_sightings(facts, "obs_not_finite"))
+    sightings = list(_sightings(facts, ObsNotFiniteFact))
     anywhere = facts.at("c_step")
     where = [origin(facts, fact.value, anywhere) for _, fact, _ in sightings]
     if len(sightings) > 1 and all(place == where[0] for place in where) and (
@@ -122,8 +124,8 @@ def obs_scale(facts: Facts):
     need(facts, "run")
     ints = facts.shape.dtype == "i32"
     usual, huge = (255, INT_HUGE) if ints else (5, HUGE)        # as in run.c
-    broken = {fact.element for fact in facts.all("run", "obs_bounds")}   # PUF306 says more
-    for element, fact, found in _sightings(facts, "obs_scale", without=broken):
+    broken = {fact.element for fact in facts.all("run", ObsBoundsFact)}   # PUF306 says more
+    for element, fact, found in _sightings(facts, ObsScaleFact, without=broken):
         largest = max((each.largest for each in found), key=abs)
         yield Finding("PUF304", f"{facts.called(element)} of the observation "
                                 f"reach{'es' if len(found) == 1 else ''} {largest:g}",

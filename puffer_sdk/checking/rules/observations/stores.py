@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.fact_kinds import StoredFact, StoreFact
 from ...core.facts import Facts
 
 
@@ -13,11 +14,11 @@ class Stores:
     """Elements that are stored to by instructions which ever store something other than 0."""
 
     def __init__(self, facts: Facts):
-        self.known = facts.fact("trace-debug", "stored") is not None
+        self.known = facts.fact("trace-debug", StoredFact) is not None
         size = facts.shape.obs_size
         self.own = np.zeros(size, bool)         # to these and no others, on each of their steps
         self.some = np.zeros(size, bool)        # to others on other steps
-        for fact in facts.all("trace-debug", "store"):
+        for fact in facts.all("trace-debug", StoreFact):
             for first, last in fact.elements:
                 if fact.valued:
                     (self.some if fact.varies else self.own)[first:last + 1] = True

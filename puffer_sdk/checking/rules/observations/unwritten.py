@@ -1,6 +1,7 @@
 """Cells that c_reset leaves, for PUF301 and PUF302.  Facts -> facts of the experiment `poison`"""
 from __future__ import annotations
 
+from ...core.fact_kinds import LeftFact
 from ...core.facts import Fact, Facts, repeated
 
 
@@ -10,7 +11,7 @@ def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
     What a step writes for one agent, or in another place of the pattern, it would write here as
     well: nobody stood there. But a row of which nothing was written is forgotten.
     """
-    left = [c for c in facts.all("poison", "left") if not c.derived]
+    left = [c for c in facts.all("poison", LeftFact) if not c.derived]
     touched = {c.element for c in left if c.touched}
     met = {c.agent for c in left if c.touched}
     pattern = repeated({c.element for c in left})

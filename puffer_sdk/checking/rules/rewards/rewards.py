@@ -3,6 +3,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ...core.fact_kinds import (
+    AliveValueFact,
+    RewardNotFiniteFact,
+    RewardScaleFact,
+    RunFact,
+    StaleFact,
+    TerminalValueFact,
+    TruncationAloneFact,
+    TruncationValueFact,
+)
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.registry import NotTested, need, rule
@@ -17,7 +27,7 @@ TELLING = 0.001     # a share that is told as one; a smaller one as a count
 
 def _stale(facts: Facts, code: str, array: str, example: str):
     need(facts, "stale")
-    fact = next((f for f in facts.all("stale", "stale") if f.array == array), None)
+    fact = next((f for f in facts.all("stale", StaleFact) if f.array == array), None)
     if fact is None or fact.count == 0:
         return
     share = fact.count / fact.total
@@ -83,7 +93,7 @@ def reward_not_finite(facts: Facts):
     Fix: find the division, square root or logarithm, and treat its edge.
     """
     need(facts, "run")
-    fact = facts.fact("run", "reward_not_finite")
+    fact = facts.fact("run", RewardNotFiniteFact)
     if fact:
         yield Finding("PUF312", f"a reward became {fact.value}",
                       **origin(facts, fact.value, facts.at("c_step")),
@@ -111,7 +121,7 @@ def reward_scale(facts: Facts):
     Fix: divide all rewards by the largest; put the raw score into the log.
     """
     need(facts, "run")
-    fact = facts.fact("run", "reward_scale")
+    fact = facts.fact("run", RewardScaleFact)
     if fact:
         yield Finding("PUF313", f"rewards reach {fact.largest:g}", **facts.at("c_step"),
                       env=fact.env, agent=fact.agent, step=fact.step,
@@ -139,7 +149,7 @@ def reward_absent(facts: Facts):
     episodes begin near the goal, or reward the way there.
     """
     need(facts, "run")
-    run = facts.fact("run", "run")
+    run = facts.fact("run", RunFact)
     if run.rewards > 0:
         return
     if run.steps < STEPS:
@@ -171,7 +181,7 @@ def terminal_stale(facts: Facts):
 
     Fix: set terminals (of all agents) at the top of c_step, and truncations likewise.
     """
-    run = facts.fact("run", "run")
+    run = facts.fact("run", RunFact)
     if facts.handwritten and run and run.terminals == 0:
         return                          # an Ocean env without endings leaves them at zero
     yield from _stale(facts, "PUF321", "terminals", "begin c_step with: env->terminals[i] = 0.0f;")
@@ -200,16 +210,16 @@ def terminal_value(facts: Facts):
     limit, not the game) sets both. In alive, write 1 for a row that has an agent, else 0.
     """
     need(facts, "run")
-    for kind, array, called in (("terminal_value", "terminals", "a terminal"),
-                                ("truncation_value", "truncations", "a truncation"),
-                                ("alive_value", "alive", "a byte of alive")):
+    for kind, array, called in ((TerminalValueFact, "terminals", "a terminal"),
+                                (TruncationValueFact, "truncations", "a truncation"),
+                                (AliveValueFact, "alive", "a byte of alive")):
         fact = facts.fact("run", kind)
         if fact:
             yield Finding("PUF322", f"{called} is {fact.value}", **facts.at("c_step"),
                           env=fact.env, agent=fact.agent, step=fact.step,
                           expected="0 or 1", actual=fact.value, seed=facts.seed,
                           seen_in="run", shows=Shows(array=array))
-    fact = facts.fact("run", "truncation_alone")
+    fact = facts.fact("run", TruncationAloneFact)
     if fact:
         yield Finding("PUF322", "a truncation comes without a terminal", **facts.at("c_step"),
                       env=fact.env, agent=fact.agent, step=fact.step,

@@ -5,6 +5,7 @@ import re
 
 from ....settings import inifile
 from ....settings.config import find_ini
+from ...core.fact_kinds import CrashFact
 from ...core.facts import Facts, Variant
 from ...core.finding import Finding
 from ...core.registry import rule, unless
@@ -86,7 +87,7 @@ def _is_swept(facts: Facts, variant: Variant) -> bool:
 def _past_the_end(facts: Facts, variant: Variant) -> tuple[str, dict] | None:
     """A write beyond rows or arrays in this play: in words, and where."""
     outcome = variant.outcome
-    for fact in outcome.all("crash"):
+    for fact in outcome.all(CrashFact):
         if fact.array and fact.write == 1:
             return f"the env writes past its {fact.array}", place_of(facts, fact)
     text = outcome.sanitizer

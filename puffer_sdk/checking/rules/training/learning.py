@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ...collect.c.learning_probe import BLIND, IDLE, RANDOM, TRAINED, best_constant, verdict
+from ...core.fact_kinds import ObsNotFiniteFact, RewardNotFiniteFact, RunFact
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.registry import NotTested, rule
@@ -39,7 +40,7 @@ def nan_loss(facts: Facts):
     if "nan" not in found:
         return
     seen = [name for name, outcome in facts.outcomes.items() for kind in
-            ("obs_not_finite", "reward_not_finite") if outcome.first(kind)]
+            (ObsNotFiniteFact, RewardNotFiniteFact) if outcome.first(kind)]
     if seen:
         raise NotTested("the environment itself writes numbers that are not finite",
                         "PUF303", "PUF312")
@@ -87,7 +88,7 @@ def not_learning(facts: Facts):
     found = _probed(facts)
     if "nan" in found:
         raise NotTested("training did not come to its end", "PUF701")
-    run = facts.fact("run", "run")
+    run = facts.fact("run", RunFact)
     if run and not run.rewards:
         raise NotTested("there was no reward to learn from")
     scores = found["scores"]

@@ -1,6 +1,7 @@
 """PUF601: is a step far slower than this environment's size explains?"""
 from __future__ import annotations
 
+from ...core.fact_kinds import CostFact
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.registry import need, rule
@@ -37,7 +38,7 @@ def slow_step(facts: Facts):
     that may differ between two runs.
     """
     need(facts, "probe")
-    cost = facts.fact("probe", "cost")
+    cost = facts.fact("probe", CostFact)
     agents = facts.shape.env_agents
     each = cost.seconds / agents
     if each > SECONDS and cost.seconds > FACTOR * cost.yardstick:

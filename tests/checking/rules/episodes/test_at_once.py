@@ -6,6 +6,7 @@ from helpers.check_fixtures import short_check
 from helpers.places import broken
 
 from puffer_sdk.checking.collect.c.source import beginnings, read
+from puffer_sdk.checking.core.fact_kinds import OpeningsFact
 
 
 @pytest.mark.parametrize("old, new, share", [
@@ -20,7 +21,7 @@ def test_openings_that_are_lost(old, new, share, play, tmp_path):
     text = (broken(env.name) / f"{env.name}.h").read_text()
     assert old in text
     (env / f"{env.name}.h").write_text(text.replace(old, new) if old else text)
-    found = play(env, "openings", envs=4, steps=256).first("openings")
+    found = play(env, "openings", envs=4, steps=256).first(OpeningsFact)
     assert found.tests == 256 and not found.fixed
     assert abs(found.lost / found.tests - share) < 0.08 * bool(share) + 1e-9
 
@@ -80,7 +81,7 @@ def test_a_level_of_a_list_is_told_from_an_opening_that_is_drawn(play, tmp_path)
     text = text.replace("void c_reset(Lava* l) {", "void c_reset(Lava* l) {\n"
                         "    l->level = (l->level + 1) % 32;")
     (env / f"{env.name}.h").write_text(text.replace("l->y = draw(l, SIDE);", "l->y = 0;"))
-    found = play(env, "openings", envs=2, steps=256).first("openings")
+    found = play(env, "openings", envs=2, steps=256).first(OpeningsFact)
     assert (found.lost, found.fixed) == (8, 8)
 
 

@@ -11,6 +11,7 @@ from helpers.places import SPECIMENS, broken
 from puffer_sdk.base.errors import FINDINGS
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
+from puffer_sdk.checking.core.fact_kinds import MaskRowFact
 from puffer_sdk.checking.prove.replaying import replay
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
@@ -116,6 +117,6 @@ def test_a_mask_is_new_where_an_agents_own_episode_begins(shown, written, probe,
     plain = Kind("plain", ("-O1", OURS))
     outcome = runner.run("masks", build_program(plain), build_library(spec, plain, tmp_path),
                          "masks", agents=4, envs=2, steps=64)
-    rows = outcome.all("mask_row")
+    rows = outcome.all(MaskRowFact)
     assert len(rows) == 2 and all(row.ends > 50 and row.written == row.steps for row in rows)
     assert all(row.ends_written == (row.ends if written else 0) for row in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 
 from puffer_sdk.checking.collect.c.source import read
+from puffer_sdk.checking.core.fact_kinds import NotFreshFact, OldWordsFact
 
 FIELDS = ("    int tick;\n", "    int tick, door, hidden, seen, level;\n    float board[40];\n"
           "    int* far;\n")
@@ -25,8 +26,8 @@ def test_the_fields_that_make_the_difference(probe, play, at_reset, at_step, kep
                          "    env->observations[1] = 0;\n"),
                 ("    env->tick++;\n    for", f"    env->tick++;\n    {at_step}\n    for"))
     found = play(env, "fresh", envs=2, steps=64)
-    assert found.first("not_fresh")
-    old, places = found.first("old_words"), read.read(env).layout
+    assert found.first(NotFreshFact)
+    old, places = found.first(OldWordsFact), read.read(env).layout
     assert {places.path_at(offset) for _, offset in old.words} == kept and old.known
 
 
@@ -39,7 +40,7 @@ def test_a_search_that_the_env_does_not_survive_says_nothing(probe, play):
                 ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdlib.h>"),
                 ("    env->tick++;\n    for", "    env->tick++;\n    env->hidden++;\n"
                                                 "    env->far = &env->seen;\n    for"))
-    old = play(env, "fresh", envs=2, steps=64).first("old_words")
+    old = play(env, "fresh", envs=2, steps=64).first(OldWordsFact)
     assert (old.words, old.known) == ([], 0)
 
 
@@ -53,9 +54,9 @@ def test_a_search_that_comes_to_no_end_says_nothing(probe, play, steps, kept):
                 ("env->observations[2 * a + 1] = env->actions[a];",
                  "env->observations[2 * a + 1] = env->tick > 90 ? env->door : 0;"),
                 ini="[env]\nlimit = 200\n")
-    old, places = play(env, "fresh", envs=2, steps=steps).first("old_words"), read.read(env).layout
+    old, places = play(env, "fresh", envs=2, steps=steps).first(OldWordsFact), read.read(env).layout
     assert {places.path_at(offset) for _, offset in old.words} == kept and old.known == bool(kept)
 
 
 def test_a_reset_that_sets_everything(probe, play):
-    assert not play(probe(), "fresh", envs=2, steps=64).first("not_fresh")
+    assert not play(probe(), "fresh", envs=2, steps=64).first(NotFreshFact)

@@ -1,6 +1,7 @@
 """PUF502: episodes that are one game."""
 from __future__ import annotations
 
+from ....core.fact_kinds import AgainFact, EndingsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, half
@@ -15,9 +16,9 @@ def one_game(facts: Facts):
 
 
 def _one_game(facts: Facts):
-    again = facts.fact("again", "again")
+    again = facts.fact("again", AgainFact)
     place, seed = _put_back(facts)
-    endings = facts.fact("audit", "endings")
+    endings = facts.fact("audit", EndingsFact)
     drawn = seed or (endings and endings.draws)     # else the game was made once, in init
     if again and again.kept == again.envs and enough(again.envs) and half(
             again.others, again.envs) and drawn:

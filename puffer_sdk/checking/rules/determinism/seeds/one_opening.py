@@ -1,6 +1,7 @@
 """PUF502: episodes that all begin alike."""
 from __future__ import annotations
 
+from ....core.fact_kinds import AgainFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -17,7 +18,7 @@ def one_opening(facts: Facts):
 
 
 def _one_opening(facts: Facts):
-    again = facts.fact("again", "again")
+    again = facts.fact("again", AgainFact)
     if again and again.tests >= TESTS and again.same == again.tests and enough(again.by_seed):
         yield Finding("PUF502", "every episode of an env begins with the same observation, "
                                 "although another seed makes another episode",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ....collect.c.source import generators
 from ....collect.c.source.model import Source
+from ....core.fact_kinds import DrawsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import NotTested, detector, need, unless
@@ -29,7 +30,7 @@ def _one_run(facts: Facts):
         raise NotTested("my_vec_init seeds the envs, and no rng is there for another seed")
     # generators that moved in nearly every episode, and always through the same numbers
     moving = [(one.hash, other.hash) for one, other in zip(
-        facts.all("trace-base", "draws"), facts.all("trace-seeded", "draws"), strict=True)
+        facts.all("trace-base", DrawsFact), facts.all("trace-seeded", DrawsFact), strict=True)
         if one.moves > base.shape[1]]
     seeded = list(_reseeding(facts.source))
     file, line = seeded[0][1:] if seeded else (None, None)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ....collect.c import alike
+from ....core.fact_kinds import PlaceFact
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
 from ....core.registry import NotTested, family, need
@@ -55,7 +56,7 @@ def tested(facts: Facts) -> alike.Alike | None:
 
 def places(facts: Facts) -> list[Fact]:
     """Quantities that depend on the row, the clearest first."""
-    found = [fact for fact in facts.all("places", "place") if abs(fact.t) >= LEVEL
+    found = [fact for fact in facts.all("places", PlaceFact) if abs(fact.t) >= LEVEL
              and abs(fact.mean - fact.others) >= SHARE * fact.scale]
     return sorted(found, key=lambda fact: -abs(fact.t))
 

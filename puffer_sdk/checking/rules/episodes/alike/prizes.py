@@ -1,6 +1,7 @@
 """PUF410: the loser pays at some endings only."""
 from __future__ import annotations
 
+from ....core.fact_kinds import PrizeFact
 from ....core.facts import Facts
 from ....core.registry import detector
 from .not_alike import finding, tested
@@ -12,7 +13,7 @@ ENDINGS = 12            # of each kind
 def prizes(facts: Facts):
     """The same win of one agent is a loss for others at some endings, and for nobody at others."""
     said = tested(facts)
-    for fact in facts.all("places", "prize") if said else []:
+    for fact in facts.all("places", PrizeFact) if said else []:
         if min(fact.both, fact.alone) >= ENDINGS:
             yield finding(facts, said, f"a win of {fact.won:g} is not always a loss for the others",
                           **facts.at("c_step"), expected="a loss for each such win",

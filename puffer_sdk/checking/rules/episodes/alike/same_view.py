@@ -1,6 +1,7 @@
 """PUF410: two agents are shown one and the same view."""
 from __future__ import annotations
 
+from ....core.fact_kinds import SameViewFact
 from ....core.facts import Facts
 from ....core.registry import detector
 from .not_alike import finding, tested
@@ -12,7 +13,7 @@ MOMENTS = 12            # at which the view tells which of the two did what
 def same_view(facts: Facts):
     """Two agents are always shown the same row, although it depends on which of them did what."""
     said = tested(facts)
-    for fact in facts.all("places", "same_view") if said else []:
+    for fact in facts.all("places", SameViewFact) if said else []:
         if fact.told >= MOMENTS:
             yield finding(facts, said, f"agents {fact.agent} and {fact.other} are always shown the "
                           "same", agent=fact.other, expected="each its own view",

@@ -1,6 +1,7 @@
 """PUF410: of two that do the same at the same moment, one is always paid more."""
 from __future__ import annotations
 
+from ....core.fact_kinds import TieFact
 from ....core.facts import Facts
 from ....core.registry import detector
 from .not_alike import finding, tested
@@ -12,7 +13,7 @@ TIES = 12           # envs in which one was paid more: all of them favour the sa
 def ties(facts: Facts):
     """Where two agents see the same and act alike, the same one of them is paid more."""
     said = tested(facts)
-    for fact in facts.all("places", "tie") if said else []:
+    for fact in facts.all("places", TieFact) if said else []:
         if max(fact.first, fact.second) >= TIES and not min(fact.first, fact.second):
             best, other = (fact.agent, fact.other) if fact.first else (fact.other, fact.agent)
             yield finding(facts, said, f"agent {best} is paid more than agent {other} wherever "

@@ -1,6 +1,7 @@
 """PUF408: openings that are over after one step, whatever is done."""
 from __future__ import annotations
 
+from ....core.fact_kinds import OpeningsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -15,7 +16,7 @@ SHARE = 0.1         # of openings that are drawn, and may be lost by bad luck
 def lost_openings(facts: Facts):
     """Some openings end after one step with the same rewards, whatever the action."""
     need(facts, "openings")
-    fact = facts.fact("openings", "openings")
+    fact = facts.fact("openings", OpeningsFact)
     if fact.lost == fact.tests or have_one_step(facts):
         return                                  # every episode has one step: that is one-step's
     if not enough(fact.fixed) and not (enough(fact.lost) and fact.lost >= SHARE * fact.tests):

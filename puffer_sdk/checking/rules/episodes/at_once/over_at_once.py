@@ -1,6 +1,7 @@
 """The page of PUF408."""
 from __future__ import annotations
 
+from ....core.fact_kinds import SampleFact
 from ....core.facts import Fact, Facts
 from ....core.often import enough
 from ....core.registry import family
@@ -39,7 +40,7 @@ def over_at_once():
 
 def episodes_seen(facts: Facts) -> Fact | None:
     """Their lengths: `seen`, `low` and `high`."""
-    return next((fact for fact in facts.all("run", "sample") if fact.name == "length"), None)
+    return next((fact for fact in facts.all("run", SampleFact) if fact.name == "length"), None)
 
 
 def have_one_step(facts: Facts) -> bool:

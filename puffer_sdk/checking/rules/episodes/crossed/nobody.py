@@ -1,6 +1,7 @@
 """PUF409: a choice is paid to a row without an agent."""
 from __future__ import annotations
 
+from ....core.fact_kinds import CrossedFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import half
@@ -14,7 +15,7 @@ SHARE = 0.1             # of all choices that change a reward
 def nobody(facts: Facts):
     """What an agent chooses is paid to a row that has no agent, and to nobody else."""
     answers(facts)
-    fact = facts.fact("crossed", "crossed")
+    fact = facts.fact("crossed", CrossedFact)
     if fact is None or half(fact.filled, fact.empty):
         return                          # what lies in empty rows is no reward
     if fact.nobody >= MOMENTS and fact.nobody >= SHARE * fact.paid:

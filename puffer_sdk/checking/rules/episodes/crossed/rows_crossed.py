@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from ....core.fact_kinds import AnswerFact
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
 from ....core.often import most
@@ -60,7 +61,7 @@ def answers(facts: Facts) -> dict[tuple[int, int], list[Fact]]:
         return {}
     need(facts, "crossed")
     found: dict[tuple[int, int], list[Fact]] = {}
-    for fact in facts.all("crossed", "answer"):
+    for fact in facts.all("crossed", AnswerFact):
         found.setdefault((fact.agent, fact.head), []).append(fact)
     if not any(row.tested >= MOMENTS for rows in found.values() for row in rows):
         raise NotTested("too few moments were tried")

@@ -1,6 +1,7 @@
 """PUF409: the terminal of an agent stands in another row."""
 from __future__ import annotations
 
+from ....core.fact_kinds import LoneEndFact
 from ....core.facts import Facts
 from ....core.often import most
 from ....core.registry import detector
@@ -15,7 +16,7 @@ def terminals(facts: Facts):
     """The terminal of one agent stands in the row of another one, whose episode goes on."""
     tried = {agent for agent, _ in answers(facts)}
     by_agent: dict[int, list] = {}
-    for fact in facts.all("crossed", "lone_end"):
+    for fact in facts.all("crossed", LoneEndFact):
         if fact.ends >= MOMENTS:
             by_agent.setdefault(fact.agent, []).append(fact)
     edges = []

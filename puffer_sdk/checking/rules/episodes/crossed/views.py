@@ -1,6 +1,7 @@
 """PUF409: an agent is shown what another one does."""
 from __future__ import annotations
 
+from ....core.fact_kinds import ViewFact
 from ....core.facts import Facts
 from ....core.often import enough, most
 from ....core.registry import detector
@@ -11,7 +12,7 @@ from .rows_crossed import MOMENTS, Edge, answers, circle, finding, other_row
 def views(facts: Facts):
     """An agent is paid for its own choices, and its observation shows those of another one."""
     found, edges = answers(facts), []
-    shown = {(fact.agent, fact.row): fact for fact in facts.all("crossed", "view")}
+    shown = {(fact.agent, fact.row): fact for fact in facts.all("crossed", ViewFact)}
     tried = {agent for agent, _ in found}
     for (agent, _), rows in found.items():
         own = sum(row.paid for row in rows if row.row == agent)

@@ -1,6 +1,7 @@
 """The page of PUF323, and what its detectors share."""
 from __future__ import annotations
 
+from ....core.fact_kinds import FinalsFact
 from ....core.facts import Fact, Facts
 from ....core.often import enough
 from ....core.registry import NotTested, family, need
@@ -40,8 +41,8 @@ def truncations(facts: Facts) -> Fact | None:
     if facts.spec is None or not facts.spec.writes_final_obs:
         return None
     need(facts, "finals")
-    played = [one for one in (facts.fact("finals", "finals"),
-                              facts.fact("finals-short", "finals")) if one]
+    played = [one for one in (facts.fact("finals", FinalsFact),
+                              facts.fact("finals-short", FinalsFact)) if one]
     fact = max(played, key=lambda one: (enough(one.next) or enough(one.blank), one.cuts))
     if not enough(fact.cuts):
         raise NotTested("fewer than 3 episodes were cut off")

@@ -1,6 +1,7 @@
 """The page of PUF401, and what its detectors share."""
 from __future__ import annotations
 
+from ....core.fact_kinds import EndingsFact, RunFact
 from ....core.facts import Fact, Facts
 from ....core.registry import NotTested, family, need
 from ....core.repro_spec import Proof
@@ -40,9 +41,9 @@ def no_reset():
 def endings(facts: Facts) -> Fact:
     """What was seen of endings. Raises NotTested where there was none."""
     need(facts, "audit")
-    fact = facts.fact("audit", "endings")
+    fact = facts.fact("audit", EndingsFact)
     if fact.endings == 0 and not fact.frozen:
-        run = facts.fact("run", "run")
+        run = facts.fact("run", RunFact)
         raise NotTested("no step ended the episodes of all agents of an env together" if fact.part
                         else TOO_SHORT if run and run.terminals else "no episode ended")
     return fact

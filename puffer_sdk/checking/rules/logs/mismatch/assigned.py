@@ -1,6 +1,7 @@
 """PUF422: values that replace those of earlier entries."""
 from __future__ import annotations
 
+from ....core.fact_kinds import ColumnFact
 from ....core.facts import Facts
 from ....core.finding import ASSIGNED, Finding
 from ....core.registry import detector
@@ -28,7 +29,7 @@ def replaced(facts: Facts) -> list[str]:
     names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
     cleared = {name for name, _, _ in facts.source.cleared_logs()}
     computed, found = facts.source.computed_logs(), {}
-    for fact in facts.all("columns", "column"):
+    for fact in facts.all("columns", ColumnFact):
         name = names[fact.element] if fact.element < len(names) else ""
         is_cleared = fact.zero == fact.entries and cleared & {name, "log"}
         is_meant = is_cleared or name in computed

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ....collect.c.source import counters, logging
+from ....core.fact_kinds import EntriesFact
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -18,7 +19,7 @@ RARE = 0.02         # of entries: what has a cause of its own
 def sums(facts: Facts):
     """Log.episode_return or episode_length are not what was paid, or how many steps were made."""
     entries(facts)
-    judged = {fact.name: fact for fact in facts.all("run", "entries")}
+    judged = {fact.name: fact for fact in facts.all("run", EntriesFact)}
     tested, unclear = 0, False
     for name in ("episode_return", "episode_length"):
         fact = judged.get(name)

@@ -1,6 +1,7 @@
 """The page of PUF422, and what its detectors share."""
 from __future__ import annotations
 
+from ....core.fact_kinds import RewardNotFiniteFact, RunFact
 from ....core.facts import Fact, Facts
 from ....core.often import most
 from ....core.registry import NotTested, family, need
@@ -61,7 +62,7 @@ def entries(facts: Facts) -> Fact:
     run = of_episodes(facts)
     if run.entries == 0:
         raise NotTested("there are no log entries", "PUF421")
-    if facts.fact("run", "reward_not_finite"):
+    if facts.fact("run", RewardNotFiniteFact):
         raise NotTested("rewards are not finite", "PUF312")
     if not most(run.entries - run.goals, run.entries):
         raise NotTested("entries are logged per goal, not per episode: "
@@ -72,7 +73,7 @@ def entries(facts: Facts) -> Fact:
 def of_episodes(facts: Facts) -> Fact:
     """The facts of a run in which episodes ended. Raises NotTested."""
     need(facts, "run")
-    run = facts.fact("run", "run")
+    run = facts.fact("run", RunFact)
     if run.terminals == 0:
         raise NotTested("no terminal was ever set")
     if is_not_reset(facts):

@@ -1,6 +1,7 @@
 """PUF422: sums that no reset sets back, in an env that sets no terminal."""
 from __future__ import annotations
 
+from ....core.fact_kinds import GrownFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
@@ -12,7 +13,7 @@ def never_set_back(facts: Facts):
     """Each entry holds the last one's sum and the episode's own: no c_reset sets it back.
 
     No terminal says where episodes end: the calls of c_reset in c_step do."""
-    for fact in facts.all("hidden", "grown"):
+    for fact in facts.all("hidden", GrownFact):
         if not (enough(fact.grown) and most(fact.grown, fact.judged)) or \
                 most(fact.back, fact.judged):
             continue

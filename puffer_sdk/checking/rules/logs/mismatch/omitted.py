@@ -1,6 +1,7 @@
 """PUF422: endings that n does not count, or that leave no entry."""
 from __future__ import annotations
 
+from ....core.fact_kinds import OmittedFact
 from ....core.facts import Fact, Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
@@ -26,7 +27,7 @@ def uncounted(facts: Facts):
 def left_out(facts: Facts):
     """Some endings leave no entry, and the entries that follow tell of their own episode only."""
     entries(facts)
-    fact = facts.fact("run", "omitted")
+    fact = facts.fact("run", OmittedFact)
     if fact is None:
         return
     if not fact.partial and not fact.summed and enough(fact.endings) and enough(fact.own) \
@@ -47,7 +48,7 @@ def left_out(facts: Facts):
 
 def _seen(facts: Facts) -> Fact | None:
     entries(facts)
-    fact = facts.fact("run", "omitted")
+    fact = facts.fact("run", OmittedFact)
     return None if fact is None or fact.partial or not enough(fact.endings) else fact
 
 

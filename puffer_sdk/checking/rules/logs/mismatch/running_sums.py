@@ -1,6 +1,7 @@
 """PUF422: entries that hold what is summed up so far, again and again."""
 from __future__ import annotations
 
+from ....core.fact_kinds import GoalsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
@@ -11,7 +12,7 @@ from ....core.registry import detector, need
 def running_sums(facts: Facts):
     """An episode has several entries, and each holds the sums since its beginning."""
     need(facts, "run")
-    fact = facts.fact("run", "goals")
+    fact = facts.fact("run", GoalsFact)
     if fact and enough(fact.running) and most(fact.running, fact.later):
         yield Finding("PUF422", "an entry for each part of an episode holds the sums of the whole "
                                 "episode so far", **facts.at_store("n"), env=fact.env,

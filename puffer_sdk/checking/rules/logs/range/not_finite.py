@@ -1,6 +1,7 @@
 """PUF423: values of the log that are not finite."""
 from __future__ import annotations
 
+from ....core.fact_kinds import LogNotFiniteFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector, need
@@ -11,7 +12,7 @@ from ...memory.origins import origin
 def not_finite(facts: Facts):
     """A field of Log became NaN or infinite in an entry."""
     need(facts, "run")
-    odd = facts.fact("run", "log_not_finite")
+    odd = facts.fact("run", LogNotFiniteFact)
     if odd:
         names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
         name = names[odd.element] if odd.element < len(names) else f"[{odd.element}]"

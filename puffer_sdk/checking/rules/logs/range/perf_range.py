@@ -1,6 +1,7 @@
 """PUF423: perf outside [0, 1]."""
 from __future__ import annotations
 
+from ....core.fact_kinds import LogRangeFact, RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -13,9 +14,9 @@ def beyond(facts: Facts):
     need(facts, "run")
     if not any(field.name == "perf" for field in facts.spec.log_fields):
         return
-    if facts.fact("run", "run").entries == 0:
+    if facts.fact("run", RunFact).entries == 0:
         raise NotTested("there are no log entries")
-    fact = facts.fact("run", "log_range")
+    fact = facts.fact("run", LogRangeFact)
     if fact is None:
         yield from _of_one(facts)
     else:

@@ -1,6 +1,7 @@
 """PUF423: a perf or score that does not tell one episode from another."""
 from __future__ import annotations
 
+from ....core.fact_kinds import FinishesFact, RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
@@ -15,7 +16,7 @@ def same_value(facts: Facts):
     """perf or score is the same in every entry, and not 0, although some episodes end well and
     others badly."""
     need(facts, "run")
-    run, ends, columns = facts.fact("run", "run"), facts.fact("run", "finishes"), logged(facts)
+    run, ends, columns = facts.fact("run", RunFact), facts.fact("run", FinishesFact), logged(facts)
     if run.agents > run.envs or not columns:
         return                          # a mean over winners and losers may well be the same
     if not most(run.entries - run.goals, run.entries):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ....core.fact_kinds import EffectFact, ReachFact
 from ....core.facts import Fact, Facts
 from ....core.registry import NotTested, family, need
 
@@ -54,10 +55,10 @@ def tried(facts: Facts) -> Iterator[Head]:
     """Heads of which enough moments were tried. Raises NotTested where there is none, and after
     the last where the mask forbids some values of one."""
     need(facts, "effect")
-    heads, any_tested = facts.all("effect", "effect"), False
-    late = {r.head for r in facts.all("effect-far", "reach") if r.moved}
+    heads, any_tested = facts.all("effect", EffectFact), False
+    late = {r.head for r in facts.all("effect-far", ReachFact) if r.moved}
     for fact in heads:
-        reach = [r for r in facts.all("effect", "reach") if r.head == fact.head]
+        reach = [r for r in facts.all("effect", ReachFact) if r.head == fact.head]
         head = Head(fact, f"head {fact.head}" if len(heads) > 1 else "the action", reach,
                     sum(r.tested for r in reach), sum(r.moved for r in reach), fact.head in late)
         if head.tested >= ENOUGH:

@@ -1,6 +1,7 @@
 """PUF411: a head that changes nothing for some agents."""
 from __future__ import annotations
 
+from ....core.fact_kinds import AnswerFact
 from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Finding
 from ....core.registry import detector
@@ -30,7 +31,7 @@ def _unanswered(facts: Facts, one: Head) -> dict[int, int]:
     """Agents with moments at which no row answered to another value for one step, where others'
     choices are answered: of a game of turns, whose moves seldom show otherwise."""
     found: dict[int, list[Fact]] = {}
-    for fact in facts.all("crossed", "answer"):
+    for fact in facts.all("crossed", AnswerFact):
         if fact.head == one.fact.head:
             found.setdefault(fact.agent, []).append(fact)
     tested = {agent: max(row.tested for row in rows) for agent, rows in found.items()}

@@ -1,9 +1,13 @@
 """The page of PUF413, and what its detectors share."""
 from __future__ import annotations
 
-from ....core.facts import Fact, Facts
+from typing import TypeVar
+
+from ....core.fact_kinds import MaskByteFact, MaskingFact, MaskRowFact, MaskTruthFact
+from ....core.facts import Facts, K
 from ....core.registry import family, need
 
+M = TypeVar("M", bound=MaskingFact)
 MOMENTS = 20            # that are no accident
 
 
@@ -44,40 +48,40 @@ def mask_mismatch():
     """
 
 
-def rows(facts: Facts) -> list[Fact]:
+def rows(facts: Facts) -> list[MaskRowFact]:
     """What became of each agent's row of the mask; [] where the env has none."""
-    return _seen(facts, "mask_row")
+    return _seen(facts, MaskRowFact)
 
 
-def heads(facts: Facts) -> list[list[Fact]]:
+def heads(facts: Facts) -> list[list[MaskByteFact]]:
     """What became of the bytes of each head."""
-    return _by_head(_seen(facts, "mask_byte"))
+    return _by_head(_seen(facts, MaskByteFact))
 
 
-def truths(facts: Facts, *, start: bool = False) -> dict[int, list[Fact]]:
+def truths(facts: Facts, *, start: bool = False) -> dict[int, list[MaskTruthFact]]:
     """By head, the bytes of all agents that are at times 1 and at times 0; [start] those of the
     moments where an episode begins. {} where the mask seemed right.
     """
-    seen = [one for one in _seen(facts, "mask_truth") if one.start == start
+    seen = [one for one in _seen(facts, MaskTruthFact) if one.start == start
             and legal(one) and forbidden(one)]
     return {found[0].head: found for found in _by_head(seen)}
 
 
-def of_agents(facts: Facts) -> dict[int, list[list[Fact]]]:
+def of_agents(facts: Facts) -> dict[int, list[list[MaskTruthFact]]]:
     """By agent, the bytes of each head. {} where the mask seemed right."""
-    seen = [one for one in _seen(facts, "mask_truth") if not one.start]
+    seen = [one for one in _seen(facts, MaskTruthFact) if not one.start]
     return {agent: _by_head([one for one in seen if one.agent == agent])
             for agent in sorted({one.agent for one in seen})}
 
 
-def _by_head(seen: list[Fact]) -> list[list[Fact]]:
-    found: dict[int, list[Fact]] = {}
+def _by_head(seen: list[M]) -> list[list[M]]:
+    found: dict[int, list[M]] = {}
     for one in seen:
         found.setdefault(one.head, []).append(one)
     return [found[head] for head in sorted(found)]
 
 
-def _seen(facts: Facts, kind: str) -> list[Fact]:
+def _seen(facts: Facts, kind: type[K]) -> list[K]:
     if facts.shape is None or not facts.shape.mask:
         return []
     need(facts, "masks")
@@ -88,9 +92,9 @@ def place(facts: Facts) -> dict:
     return {**facts.at("c_step"), "seed": facts.seed, "seen_in": "masks"}
 
 
-def legal(one: Fact) -> int:
+def legal(one: MaskingFact) -> int:
     return one.legal_acts + one.legal_idle
 
 
-def forbidden(one: Fact) -> int:
+def forbidden(one: MaskingFact) -> int:
     return one.forbidden_acts + one.forbidden_idle

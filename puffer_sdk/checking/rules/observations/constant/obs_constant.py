@@ -1,6 +1,7 @@
 """The page of PUF305, and what its detectors share."""
 from __future__ import annotations
 
+from ....core.fact_kinds import LeftFact, RunFact, SampleFact
 from ....core.facts import Facts
 from ....core.registry import NotTested, family, need
 from ....core.statistics import Statistics
@@ -47,17 +48,17 @@ def obs_constant():
 def observed(facts: Facts) -> Statistics:
     """Of a run that is long enough. Raises NotTested."""
     need(facts, "run")
-    if facts.statistics is None or facts.fact("run", "run").steps < STEPS:
+    if facts.statistics is None or facts.fact("run", RunFact).steps < STEPS:
         raise NotTested("the run was too short")
     return facts.statistics
 
 
 def ends_at_once(facts: Facts) -> bool:
     """Whether each step is an episode."""
-    lengths = next((f for f in facts.all("run", "sample") if f.name == "length"), None)
+    lengths = next((f for f in facts.all("run", SampleFact) if f.name == "length"), None)
     return bool(lengths and lengths.high == 1)
 
 
 def untouched(facts: Facts) -> set[int]:
     """Elements that nothing ever writes: PUF301's."""
-    return {c.element for c in facts.all("poison", "left") if not c.touched}
+    return {c.element for c in facts.all("poison", LeftFact) if not c.touched}

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .....env import obs_spec
 from .....env.obs_spec import ObsField
+from ....core.fact_kinds import CellFact, RowFact, RunFact
 from ....core.facts import Facts, ranges, together
 from ....core.finding import CONSTANT, Elements, Finding, limits, span
 from ....core.registry import detector
@@ -41,7 +42,7 @@ def always(facts: Facts, element: int | Elements) -> Finding:
     value = float(facts.statistics.low[first])
     be = "is" if element == first else "are"
     return Finding("PUF305", f"{facts.titled(element)} {be} always {value:g}, in "
-                             f"{facts.fact('run', 'run').steps:,} steps", **place,
+                             f"{facts.fact('run', RunFact).steps:,} steps", **place,
                    element=element, expected="values that tell the agent something",
                    actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
                    word=CONSTANT, hint="write what was forgotten, or lower OBS_SIZE")
@@ -66,7 +67,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
     found += [pair for pair in ranges(moved) if pair[1] - pair[0] <= 1]
     if not _writes_all(facts):
         return found
-    partly = {c.element for c in facts.all("rewrite", "cell") if c.written < c.seen}
+    partly = {c.element for c in facts.all("rewrite", CellFact) if c.written < c.seen}
     zero = np.flatnonzero(constant & (stats.low == 0))
     stores = Stores(facts)
     for first, last in _split(facts.row.parts, ranges(zero.tolist())):
@@ -80,7 +81,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
             continue
         elif last - first > 1 and not members <= promised:
             continue                    # slots of a kind that this game has none of
-        if first == last and not facts.fact("run", "run").rewards:
+        if first == last and not facts.fact("run", RunFact).rewards:
             continue                    # the last reward, perhaps: PUF314 says more
         found.append((first, last))
     return sorted(found)
@@ -88,7 +89,7 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
 
 def _writes_all(facts: Facts) -> bool:
     """Whether steps write whole rows: then an element that is 0 was put there."""
-    rows = [r for r in facts.all("rewrite", "row") if r.steps >= SEEN]
+    rows = [r for r in facts.all("rewrite", RowFact) if r.steps >= SEEN]
     return bool(rows) and all(map(writes_whole, rows))
 
 

@@ -1,6 +1,7 @@
 """PUF305: an observation of which nothing ever changes."""
 from __future__ import annotations
 
+from ....core.fact_kinds import RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding, span
 from ....core.registry import detector
@@ -16,7 +17,7 @@ def whole(facts: Facts):
         return
     size = facts.shape.obs_size
     yield Finding("PUF305", "the observation never changes, in "
-                            f"{facts.fact('run', 'run').steps:,} steps", **facts.at("c_step"),
+                            f"{facts.fact('run', RunFact).steps:,} steps", **facts.at("c_step"),
                   element=span(0, size - 1), expected="values that tell the agent something",
                   actual=f"the same {size} elements on every step" if size > 1
                   else f"{float(stats.low[0]):g} on every step", seed=facts.seed, seen_in="run",

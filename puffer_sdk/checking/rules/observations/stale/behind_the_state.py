@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....core.fact_kinds import MirrorFact
 from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Elements, Finding, span
 from ....core.often import enough, most
@@ -20,7 +21,7 @@ FROZEN = 0.4        # of the steps, from which an element does not show that wor
 def behind_the_state(facts: Facts) -> Iterator[Finding]:
     """Elements that elsewhere show a word of the state do not on some steps, or after endings."""
     need(facts, "poison")
-    mirrors = facts.all("mirror", "mirror")
+    mirrors = facts.all("mirror", MirrorFact)
     old = [m for m in mirrors if enough(m.ends) and most(m.ends_old, m.ends)]
     frozen = [m for m in mirrors if m not in old and m.stuck >= STUCK
               and 0 < m.frozen < FROZEN * m.seen]

@@ -1,6 +1,7 @@
 """PUF302: elements that c_reset leaves as they were."""
 from __future__ import annotations
 
+from ....core.fact_kinds import LeftFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector, need
@@ -14,7 +15,7 @@ def left_by_reset(facts: Facts):
     """c_reset leaves elements as they were, which some step writes."""
     need(facts, "poison")
     _, left = unwritten(facts)
-    derived = [c for c in facts.all("poison", "left") if c.derived]
+    derived = [c for c in facts.all("poison", LeftFact) if c.derived]
     if not left and derived and not facts.differences and "trace-again" in facts.traces:
         left = derived
     for group in grouped(facts, left):

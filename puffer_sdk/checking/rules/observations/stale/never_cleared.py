@@ -1,6 +1,7 @@
 """PUF302: what is set, and never cleared."""
 from __future__ import annotations
 
+from ....core.fact_kinds import LeftFact
 from ....core.facts import Fact, Facts
 from ....core.registry import NotTested, detector
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
@@ -23,7 +24,7 @@ def never_cleared(facts: Facts):
     few = cells.most_are_written or len(one_way) <= FEW * facts.told_agents
     severity = "error" if few and not facts.source.clears_observations() else "warning"
     old = [c for c in one_way if c.held > c.retold] or one_way
-    left = {(c.agent, c.element) for c in facts.all("poison", "left")}
+    left = {(c.agent, c.element) for c in facts.all("poison", LeftFact)}
     yield from stale(facts, [c for c in old if (c.agent, c.element) not in left],
                      "{} keep what was once set, within an episode", severity, "let-go")
 

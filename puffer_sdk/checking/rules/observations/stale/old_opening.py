@@ -1,6 +1,7 @@
 """PUF302: the observation after an ending shows the episode that is over."""
 from __future__ import annotations
 
+from ....core.fact_kinds import OpeningFact, ReseededFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
@@ -14,8 +15,8 @@ TELLS = 2           # elements that tell an old episode from a new one
 def old_opening(facts: Facts):
     """Observations after an ending are nothing like those after c_reset."""
     need(facts, "poison")
-    opening = facts.fact("audit", "opening")
-    reseeded = facts.fact("reseed", "reseeded")
+    opening = facts.fact("audit", OpeningFact)
+    reseeded = facts.fact("reseed", ReseededFact)
     out_of_range = opening and opening.tells >= TELLS and opening.old == opening.tells
     unmoved = (reseeded and enough(reseeded.told)
                and most(reseeded.blind, reseeded.told))

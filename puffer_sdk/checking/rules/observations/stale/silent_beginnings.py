@@ -1,6 +1,7 @@
 """PUF302: steps that begin an episode, and write no observation."""
 from __future__ import annotations
 
+from ....core.fact_kinds import RowFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
@@ -13,7 +14,7 @@ from .writes import BEFORE, writes_whole, written
 @detector("PUF302", "silent-beginnings", unless=(*BEFORE, "silent-rows"))
 def silent_beginnings(facts: Facts):
     """A step writes whole rows, and nothing where an agent comes or ends its episode alone."""
-    rows = written(facts)
+    rows = written(facts, RowFact)
     for r in rows:
         if not writes_whole(r):
             continue
@@ -33,7 +34,7 @@ def silent_beginnings(facts: Facts):
 @detector("PUF302", "silent-endings", unless=(*BEFORE, "silent-rows"))
 def silent_endings(facts: Facts):
     """A step writes whole rows, and nothing where it resets the env."""
-    rows = written(facts)
+    rows = written(facts, RowFact)
     blank = [r for r in rows if writes_whole(r) and enough(r.ends) and r.blank_ends == r.ends]
     if not blank or is_not_reset(facts) or is_reset_late(facts):
         return                      # PUF401 says more

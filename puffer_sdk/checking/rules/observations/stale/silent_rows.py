@@ -1,6 +1,7 @@
 """PUF302: rows that no step writes."""
 from __future__ import annotations
 
+from ....core.fact_kinds import LeftFact, RowFact
 from ....core.facts import Fact, Facts, ranges
 from ....core.finding import Finding
 from ....core.often import half
@@ -15,7 +16,7 @@ SELDOM, OFTEN = 0.001, 0.3      # of these, that changed it
 @detector("PUF302", "silent-rows", unless=BEFORE)
 def silent_rows(facts: Facts):
     """No step writes the observation of some agents, or of any although the state changes."""
-    rows = written(facts)
+    rows = written(facts, RowFact)
     silent, loud = _silent_and_loud(facts, rows)
     if silent and loud:
         yield from _some(facts, silent)
@@ -29,7 +30,7 @@ def silent_rows(facts: Facts):
 
 def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[Fact]]:
     """Rows that no step writes, and rows that most steps write."""
-    untouched = {c.agent for c in facts.all("poison", "left") if not c.touched}
+    untouched = {c.agent for c in facts.all("poison", LeftFact) if not c.touched}
     blind = {r.agent for r in rows if r.agent % facts.told_agents in untouched}
     long = [r for r in rows if r.steps >= STEPS]
     silent = [r for r in long if r.blank == r.steps and r.agent not in blind]

@@ -1,6 +1,7 @@
 """PUF302: steps that write no observation."""
 from __future__ import annotations
 
+from ....core.fact_kinds import RowFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
@@ -14,7 +15,7 @@ def silent_steps(facts: Facts):
 
     Where later observations do not show what moved, it was not part of them: a sum of rewards, say.
     """
-    rows = written(facts)
+    rows = written(facts, RowFact)
     if rows and rows[0].tried and not rows[0].shown:
         return
     moved = [r for r in rows if r.blank_moved > 0]

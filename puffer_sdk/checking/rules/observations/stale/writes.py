@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....core.facts import Fact, Facts
+from ....core.fact_kinds import CellFact, RowFact
+from ....core.facts import Facts, K
 from ....core.finding import Elements, Finding
 from ....core.often import half, most
 from ....core.registry import need
@@ -15,14 +16,14 @@ RETOLD = 16         # times that elements which keep their values were shown ane
 BEFORE = ("behind-the-state", "old-opening")    # say more than what is here
 
 
-def written(facts: Facts, kind: str = "row") -> list[Fact]:
-    """How each row, or "cell", was written; [] where the env does not survive strange rows, as one
+def written(facts: Facts, kind: type[K]) -> list[K]:
+    """How each row, or cell, was written; [] where the env does not survive strange rows, as one
     that counts on its own may not."""
     need(facts, "poison")
     return [] if facts.outcome("rewrite") is None else facts.all("rewrite", kind)
 
 
-def writes_whole(row: Fact) -> bool:
+def writes_whole(row: RowFact) -> bool:
     """Whether most steps write the whole row, or nothing of it."""
     return row.full > 0 and most(row.full + row.blank, row.steps)
 
@@ -30,28 +31,28 @@ def writes_whole(row: Fact) -> bool:
 class Kept(NamedTuple):
     """Elements that some steps leave as they were."""
 
-    never: list[Fact]           # that no step writes
-    some: list[Fact]            # that some steps write
+    never: list[CellFact]           # that no step writes
+    some: list[CellFact]            # that some steps write
     most_are_written: bool      # at least half of all rows, on every step
-    one_way: list[Fact]         # of `some`: they take one value, and keep it
+    one_way: list[CellFact]         # of `some`: they take one value, and keep it
 
 
 def kept(facts: Facts) -> Kept:
-    cells = [c for c in written(facts, "cell") if c.written < c.seen and c.seen >= SEEN]
+    cells = [c for c in written(facts, CellFact) if c.written < c.seen and c.seen >= SEEN]
     some = [c for c in cells if c.written > 0]
     every = facts.shape.obs_size * facts.told_agents
     return Kept([c for c in cells if c.written == 0], some, half(every - len(cells), every),
                 [c for c in some if c.changed and not c.reverted and not c.varied])
 
 
-def follow_from_state(cells: list[Fact]) -> bool:
+def follow_from_state(cells: list[CellFact]) -> bool:
     """Two ways to one state: whenever such an element had kept its value, a step that began with
     the row of c_reset showed that value, too. A cell of a board that stays set is no old value."""
     held = sum(c.held for c in cells)
     return held >= RETOLD and held == sum(c.retold for c in cells)
 
 
-def stale(facts: Facts, cells: list[Fact], text: str, severity: str, expect: str = "written"):
+def stale(facts: Facts, cells: list[CellFact], text: str, severity: str, expect: str = "written"):
     for group in grouped(facts, cells):
         yield Finding("PUF302", text.format(whole(facts, group.element) + group.who),
                       **facts.at("c_step"),

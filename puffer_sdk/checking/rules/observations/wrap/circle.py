@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ....collect.c.source import sites
+from ....core.fact_kinds import CircleFact
 from ....core.facts import Fact, Facts, gathered
 from ....core.finding import WRAPS, Finding
 from ....core.often import enough, most
@@ -21,7 +22,7 @@ def circle(facts: Facts):
     need(facts, "run")
     if sites.sees_all_bytes(facts.source, facts.sites):
         return
-    wrapped = [fact for fact in facts.all("run", "circle") if _wraps(fact)]
+    wrapped = [fact for fact in facts.all("run", CircleFact) if _wraps(fact)]
     seen = {fact.element: fact for fact in wrapped}
     for element, members in gathered(seen):
         fact = min((seen[each] for each in members), key=lambda f: f.step)

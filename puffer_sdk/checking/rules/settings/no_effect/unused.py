@@ -1,6 +1,7 @@
 """PUF113: settings of which another value gives the same game."""
 from __future__ import annotations
 
+from ....core.fact_kinds import RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import NotTested, detector, unless
@@ -16,7 +17,7 @@ def unused(facts: Facts):
 
 
 def _without_effect(facts: Facts):
-    run = facts.fact("run", "run")
+    run = facts.fact("run", RunFact)
     if facts.without_effect and (not run or not run.rewards):
         raise NotTested("no reward was seen: a key may be about one")
     unreached = []
