@@ -18,7 +18,7 @@ def folder(name: str) -> str:
     return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(PACKAGE), name)
 
 
-def shown(path: str | os.PathLike) -> str:
+def shown(path: str | os.PathLike[str]) -> str:
     """A path as a reader here would type it: relative where it lies below, else absolute."""
     path, here = os.path.realpath(path), os.getcwd()
     return os.path.relpath(path, here) if path.startswith(os.path.join(here, "")) else path

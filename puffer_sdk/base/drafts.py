@@ -2,11 +2,16 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import files
 from .errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def check(path: Path, what: str) -> None:
@@ -20,13 +25,21 @@ def check(path: Path, what: str) -> None:
                          expected="a file, or a name that is free", actual="a device or a pipe")
 
 
-class Finished:
+class Finished(ABC):
     """A writer of a stream: a `with` block that succeeds closes it, any other abandons it."""
 
-    def __enter__(self):
+    @abstractmethod
+    def close(self) -> None:
+        ...
+
+    @abstractmethod
+    def abandon(self) -> None:
+        ...
+
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, *exc) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         if kind is None:
             self.close()
         else:
@@ -43,7 +56,6 @@ class Draft:
     def __init__(self, path: Path, *, what: str, suffix: str | None = None):
         self.path, self.what = Path(path), what
         check(self.path, what)
-        self.temporary = None
         with self.errors():
             self.temporary = files.temporary(self.path, suffix=suffix)
             self.file = files.open(self.temporary, "rb+")
@@ -66,5 +78,5 @@ class Draft:
     def drop(self) -> None:
         with contextlib.suppress(OSError, AttributeError):
             self.file.close()
-        with contextlib.suppress(OSError, TypeError):
+        with contextlib.suppress(OSError, AttributeError):
             files.remove(self.temporary)

@@ -10,8 +10,25 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Text = TypeVar("Text", str, "str | None", object)
 
 OK, FINDINGS, USAGE, BUILD, RUN, BUG = 0, 1, 2, 3, 4, 5
+
+
+class Parts(TypedDict, total=False):
+    """What an error has beside its message."""
+
+    where: object
+    expected: object
+    actual: object
+    hint: str | None
+    detail: str | None
+    code: str | None
 
 
 class PufferError(Exception):
@@ -63,17 +80,8 @@ class PufferError(Exception):
             out.append(f"  more: puffer-sdk explain {self.code}")
         return out
 
-    def __reduce__(self):
-        return _rebuild, (type(self), self.message, self.where, self.expected, self.actual,
-                          self.hint, self.detail, self.code)
 
-
-def _rebuild(cls, message, where, expected, actual, hint, detail, code):
-    return cls(message, where=where, expected=expected, actual=actual, hint=hint,
-               detail=detail, code=code)
-
-
-def brief(text: object, longest: int = 1000, shown: int = 100, rest: int | None = None) -> object:
+def brief(text: Text, longest: int = 1000, shown: int = 100, rest: int | None = None) -> Text:
     """A text that echoes no value of megabytes: of a word, of what stands between quotes or else of
     the whole that is longer than `longest`, the beginning is shown. Anything but a text stays.
 
@@ -90,9 +98,9 @@ def brief(text: object, longest: int = 1000, shown: int = 100, rest: int | None 
     return text if len(text) <= longest else begin(text, rest or shown)
 
 
-def brief_lines(text: object, longest: int = 10_000) -> object:
+def brief_lines(text: str | None, longest: int = 10_000) -> str | None:
     """What a compiler or a library said: all lines, each of them brief."""
-    if not isinstance(text, str) or len(text) <= longest:
+    if text is None or len(text) <= longest:
         return text
     return "\n".join(brief(line, longest) for line in text.split("\n"))
 
@@ -158,7 +166,7 @@ class BadNumber(RunError):
     """
 
     def __init__(self, message: str, *, value: float | None = None, row: int = -1,
-                 element: int = -1, **parts):
+                 element: int = -1, **parts: Unpack[Parts]):
         super().__init__(message, **parts)
         self.value, self.row, self.element = value, row, element
 
@@ -166,7 +174,7 @@ class BadNumber(RunError):
 class Interrupted(PufferError):
     """A signal ended the work; what could be saved was saved. Status 130 or 143."""
 
-    def __init__(self, message: str, *, status: int = 130, **parts):
+    def __init__(self, message: str, *, status: int = 130, **parts: Unpack[Parts]):
         super().__init__(message, **parts)
         self.exit_status = status
 

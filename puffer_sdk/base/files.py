@@ -25,15 +25,16 @@ from __future__ import annotations
 import builtins
 import contextlib
 import errno
-import itertools
 import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
-from .errors import Refused, RunError, UsageError
+from .errors import Refused as Refused
+from .errors import RunError, UsageError
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(
     os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))     # to pass through, not to list
@@ -44,12 +45,12 @@ SPARE = "free some space, or choose another place"
 
 # ---- paths and names -----------------------------------------------------------------------------
 
-def typed(path: str | os.PathLike) -> Path:
+def typed(path: str | os.PathLike[str]) -> Path:
     """The path that a user typed, as `real` has it; ~ is the home folder."""
     return real(os.path.expanduser(path))
 
 
-def real(path: str | os.PathLike) -> Path:
+def real(path: str | os.PathLike[str]) -> Path:
     """The path, absolute and with its links resolved; links that lead in a circle stay."""
     return Path(os.path.realpath(path))
 
@@ -75,8 +76,8 @@ def below(folder: Path, text: object, what: str, *, where: object = None) -> Pat
     what    "the file of the weights": what it is
     where   the file that it comes from
     """
-    parts = Path(text).parts if isinstance(text, str) and text.isprintable() else ()
-    if not parts or ".." in parts or Path(text).is_absolute():
+    if not isinstance(text, str) or not text.isprintable() or not (parts := Path(text).parts) \
+            or ".." in parts or Path(text).is_absolute():
         raise UsageError(f"{what} is outside its folder", where=where, actual=repr(text),
                          expected=f"a path below {folder}, without '..' and control characters")
     return folder / text
@@ -97,7 +98,7 @@ def _refuse(folder: int, part: str, path: Path, expected: str) -> None:
                   hint=hint)
 
 
-def refuse(path: str | os.PathLike) -> None:
+def refuse(path: str | os.PathLike[str]) -> None:
     """Raises Refused if no file of ours can be at PATH: before work that would be lost."""
     with contextlib.suppress(FileNotFoundError), _folder_of(path) as (folder, part):
         _refuse(folder, part, Path(path), "a file")
@@ -136,7 +137,7 @@ def _enter(folder: Path, make: bool = False) -> int:
 
 
 @contextlib.contextmanager
-def _folder_of(path: str | os.PathLike, make: bool = False) -> Iterator[tuple[int, str]]:
+def _folder_of(path: str | os.PathLike[str], make: bool = False) -> Iterator[tuple[int, str]]:
     """(descriptor of the folder that holds PATH, its name there)."""
     path = Path(path)
     folder = _enter(path.parent, make)
@@ -151,7 +152,7 @@ def _folder_of(path: str | os.PathLike, make: bool = False) -> Iterator[tuple[in
 
 # ---- reading -------------------------------------------------------------------------------------
 
-def open(path: str | os.PathLike, mode: str = "rb", buffering: int = -1):
+def open(path: str | os.PathLike[str], mode: str = "rb", buffering: int = -1) -> IO[bytes]:
     """A regular file, opened in mode rb, wb, rb+, ab or ab+. Raises OSError, or Refused for a link,
     a pipe or a device; and, to write, for a file with a second name, which may lie anywhere."""
     path = Path(path)
@@ -182,7 +183,7 @@ def open(path: str | os.PathLike, mode: str = "rb", buffering: int = -1):
     return builtins.open(handle, mode, buffering)
 
 
-def read(path: str | os.PathLike, most: int = 1 << 30) -> bytes:
+def read(path: str | os.PathLike[str], most: int = 1 << 30) -> bytes:
     """What a regular file holds. Raises OSError, or Refused for anything else and for more than
     `most` bytes."""
     with open(path) as file:
@@ -193,7 +194,7 @@ def read(path: str | os.PathLike, most: int = 1 << 30) -> bytes:
         return file.read(most)
 
 
-def is_file(path: str | os.PathLike) -> bool:
+def is_file(path: str | os.PathLike[str]) -> bool:
     """Whether a regular file is there, and no link on the way."""
     try:
         with _folder_of(path) as (folder, part):
@@ -204,7 +205,7 @@ def is_file(path: str | os.PathLike) -> bool:
 
 # ---- writing -------------------------------------------------------------------------------------
 
-def write(path: str | os.PathLike, content: str | bytes, *, durable: bool = False) -> None:
+def write(path: str | os.PathLike[str], content: str | bytes, *, durable: bool = False) -> None:
     """A file with this content (a text as UTF-8). Raises OSError, Refused.
 
     durable     wait until it is on the disk, so that a crash of the machine cannot undo it
@@ -249,7 +250,7 @@ def write_if_changed(path: Path, text: str) -> Path:
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike, *, mode: int = 0o666) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, mode: int = 0o666) -> Iterator[Path]:
     """An empty temporary file that takes the place of `path` once the block has succeeded.
 
     mode    permissions, less the umask
@@ -272,13 +273,15 @@ def temporary(place: Path, *, mode: int = 0o666, suffix: str | None = None) -> P
     """
     with _folder_of(place) as (folder, part):
         _refuse(folder, part, place, "a file")
-        for number in itertools.count():
+        number = 0
+        while True:
             again = f"-{number}" if number else ""
             draft = f".{part}.{os.getpid()}{again}{place.suffix if suffix is None else suffix}"
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode,
                                  dir_fd=folder))
                 return place.with_name(draft)
+            number += 1
 
 
 def beside(place: Path, data: bytes) -> Path:
@@ -329,7 +332,7 @@ def move(source: Path, target: Path) -> None:
 
 # ---- folders, renaming, removing; errors ---------------------------------------------------------
 
-def mkdir(path: str | os.PathLike, *, new: bool = False) -> None:
+def mkdir(path: str | os.PathLike[str], *, new: bool = False) -> None:
     """A folder, with those above it. Raises OSError, Refused.
 
     new     it must not exist: FileExistsError
@@ -341,26 +344,26 @@ def mkdir(path: str | os.PathLike, *, new: bool = False) -> None:
         os.close(_enter(Path(path), make=True))
 
 
-def rename(source: str | os.PathLike, target: str | os.PathLike) -> None:
+def rename(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
     """Raises OSError, or Refused where a link, a pipe or a device would be replaced."""
     with _folder_of(source) as (old, part), _folder_of(target) as (new, other):
         _refuse(new, other, Path(target), "a file")
         os.replace(part, other, src_dir_fd=old, dst_dir_fd=new)
 
 
-def remove(path: str | os.PathLike) -> None:
+def remove(path: str | os.PathLike[str]) -> None:
     """A file, if it is there; a link itself, never its target. Raises OSError, Refused."""
     with contextlib.suppress(FileNotFoundError), _folder_of(path) as (folder, part):
         os.unlink(part, dir_fd=folder)
 
 
-def rmdir(path: str | os.PathLike) -> None:
+def rmdir(path: str | os.PathLike[str]) -> None:
     """An empty folder. Raises OSError, Refused."""
     with _folder_of(path) as (folder, part):
         os.rmdir(part, dir_fd=folder)
 
 
-def rmtree(path: str | os.PathLike, *, ignore_errors: bool = False) -> None:
+def rmtree(path: str | os.PathLike[str], *, ignore_errors: bool = False) -> None:
     """A folder and all in it, if it is there; links in it are removed, their targets stay.
 
     Raises OSError, and Refused where the path itself is a link, even with ignore_errors.
@@ -375,7 +378,7 @@ def rmtree(path: str | os.PathLike, *, ignore_errors: bool = False) -> None:
                 raise OSError(errno.ENAMETOOLONG, "folders in folders, too deep", path) from None
 
 
-def _remove(above: int, part: str, errors: contextlib.AbstractContextManager) -> None:
+def _remove(above: int, part: str, errors: contextlib.AbstractContextManager[object]) -> None:
     """os.fwalk opens what a link leads to, to see what it is; here nothing of it is opened."""
     with errors:
         if not stat.S_ISDIR(os.stat(part, dir_fd=above, follow_symlinks=False).st_mode):

@@ -19,9 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import IO
 
 from . import processes
 from .errors import BuildError, UsageError
@@ -62,7 +63,7 @@ def limits() -> Limits:
     return parse(given) if given else Limits()
 
 
-def call(target: str, request: dict, *, what: str, where: object = None) -> object:
+def call(target: str, request: Mapping[str, object], *, what: str, where: object = None) -> object:
     """What target(request) returns in a child, as JSON.
 
     target  "module:function" of this package
@@ -78,14 +79,16 @@ def call(target: str, request: dict, *, what: str, where: object = None) -> obje
         child = subprocess.Popen(       # -S: sys.path is handed over
             [program, "-I", "-S", *ours], stdin=given, stdout=subprocess.PIPE, stderr=errors,
             start_new_session=True)
+        assert child.stdout
+        out = child.stdout
         try:
-            said, idle = _read(child)
+            said, idle = _read(child.pid, out)
             status = child.wait() if idle is None else None
         finally:
             if child.poll() is None:
                 child.kill()
                 child.wait()
-            child.stdout.close()
+            out.close()
         errors.seek(0)
         full = bool(_FULL.search(errors.read(1 << 20)))
     with contextlib.suppress(ValueError):
@@ -102,18 +105,18 @@ def call(target: str, request: dict, *, what: str, where: object = None) -> obje
     raise refusal(what, where, lacks, allowed)
 
 
-def _read(child: subprocess.Popen) -> tuple[bytes, str | None]:
-    """All that it wrote; and why it is not waited for any longer, if so."""
+def _read(pid: int, out: IO[bytes]) -> tuple[bytes, str | None]:
+    """All that a process wrote; and why it is not waited for any longer, if so."""
     said, seen, since = bytearray(), -1.0, time.monotonic()
     while len(said) < LARGEST:
-        if select.select([child.stdout], [], [], 1.0)[0]:
-            chunk = os.read(child.stdout.fileno(), 1 << 20)
+        if select.select([out], [], [], 1.0)[0]:
+            chunk = os.read(out.fileno(), 1 << 20)
             if not chunk:
                 return bytes(said), None
             said += chunk
             since = time.monotonic()
-        used = processes.cpu_seconds(child.pid)
-        if used > seen or processes.wants_cpu(child.pid):
+        used = processes.cpu_seconds(pid)
+        if used > seen or processes.wants_cpu(pid):
             seen, since = used, time.monotonic()
         if time.monotonic() - since > (IDLE if math.isfinite(used) else 10 * IDLE):
             return b"", "it waits for something"

@@ -217,8 +217,8 @@ def _is_tracked(path: Path) -> bool:
     if not any((folder / ".git").exists() for folder in path.parents):
         return False
     # A repository's config can name a program that watches its files: never run it
-    words = ["git", "-c", "core.fsmonitor=false", "-C", path.parent, "ls-files", "--error-unmatch",
-             "--", path.name]
+    words = ["git", "-c", "core.fsmonitor=false", "-C", str(path.parent), "ls-files",
+             "--error-unmatch", "--", path.name]
     clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     try:
         return subprocess.run(words, env=clean, stdin=subprocess.DEVNULL,
@@ -227,7 +227,7 @@ def _is_tracked(path: Path) -> bool:
         return True
 
 
-def content(path: str | os.PathLike, most: int = 64 << 20) -> bytes:
+def content(path: str | os.PathLike[str], most: int = 64 << 20) -> bytes:
     """What a file of an author's holds: its code, its ini. A link is followed, as compilers do.
 
     Raises OSError, also for a pipe or a device, which may never end, and above `most` bytes.
@@ -244,7 +244,7 @@ def content(path: str | os.PathLike, most: int = 64 << 20) -> bytes:
         return file.read()
 
 
-def text(path: str | os.PathLike, errors: str = "replace", encoding: str = "utf-8") -> str:
+def text(path: str | os.PathLike[str], errors: str = "replace", encoding: str = "utf-8") -> str:
     """`content` as a text, lines ended by a line feed. Raises OSError, UnicodeDecodeError."""
     return io.StringIO(content(path).decode(encoding, errors), newline=None).read()
 
@@ -321,7 +321,7 @@ def _in_utf8(folder: Path) -> Path:
     return folder
 
 
-def find_env(env: str | os.PathLike | None = None) -> Path:
+def find_env(env: str | os.PathLike[str] | None = None) -> Path:
     """The absolute folder that ENV means: a path, a name, or (None) the current folder.
 
     Raises UsageError with the nearest name when there is no such environment.

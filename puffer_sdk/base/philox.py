@@ -12,9 +12,12 @@ from words 0 and 1.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .errors import UsageError
 
@@ -37,7 +40,8 @@ class Purpose(IntEnum):
     ENV_SEED = 5
 
 
-def philox4x32(counter: tuple, key: tuple[int, int]) -> tuple[np.ndarray, ...]:
+def philox4x32(counter: Sequence[ArrayLike],
+               key: tuple[int, int]) -> tuple[NDArray[np.uint32], ...]:
     """Four uint32 words for each counter. `counter` is four arrays of words that broadcast."""
     c0, c1, c2, c3 = (np.asarray(word, np.uint64) for word in counter)
     k0, k1 = key
@@ -50,29 +54,34 @@ def philox4x32(counter: tuple, key: tuple[int, int]) -> tuple[np.ndarray, ...]:
     return tuple(word.astype(np.uint32) for word in np.broadcast_arrays(c0, c1, c2, c3))
 
 
-def words(key: tuple[int, int], index, step=0, head=0) -> tuple[np.ndarray, ...]:
+def words(key: tuple[int, int], index: ArrayLike, step: ArrayLike = 0,
+          head: ArrayLike = 0) -> tuple[NDArray[np.uint32], ...]:
     """The four words of each (index, step, head); the three broadcast. key = (seed, purpose)."""
     seed, purpose = key
     if not 0 <= seed <= MAX_SEED:
         raise UsageError("a seed is out of range", expected=f"0 to {MAX_SEED}", actual=seed)
-    step = np.asarray(step, np.uint64)
-    return philox4x32((index, step & _LOW, step >> _SHIFT, head),
+    steps = np.asarray(step, np.uint64)
+    return philox4x32((index, steps & _LOW, steps >> _SHIFT, head),
                       (seed & 0xFFFFFFFF, (seed >> 32) << 8 | int(purpose)))
 
 
-def uniform(key: tuple[int, int], index, step=0, head=0) -> np.ndarray:
+def uniform(key: tuple[int, int], index: ArrayLike, step: ArrayLike = 0,
+            head: ArrayLike = 0) -> NDArray[np.float32]:
     """float32 in [0, 1), a multiple of 2^-24: every value is exact in a float."""
     return _to_unit(words(key, index, step, head)[0])
 
 
-def normal(key: tuple[int, int], index, step=0, head=0) -> np.ndarray:
+def normal(key: tuple[int, int], index: ArrayLike, step: ArrayLike = 0,
+           head: ArrayLike = 0) -> NDArray[np.float32]:
     """float32 standard normals by Box-Muller, computed in double and rounded once; |x| < 5.8."""
     first, second, _, _ = words(key, index, step, head)
     radius = np.sqrt(-2 * np.log1p(-_to_unit(first).astype(np.float64)))     # 1 - u is never 0
-    return (radius * np.cos(2 * np.pi * _to_unit(second).astype(np.float64))).astype(np.float32)
+    angle = 2 * np.pi * _to_unit(second).astype(np.float64)
+    return np.asarray(radius * np.cos(angle), np.float32)
 
 
-def action_noise(seed: int, agents: np.ndarray, ticks: np.ndarray, act_sizes) -> np.ndarray:
+def action_noise(seed: int, agents: NDArray[np.integer[Any]], ticks: NDArray[np.integer[Any]],
+                 act_sizes: Sequence[int]) -> NDArray[np.float32]:
     """(ticks, agents, heads) float32: uniforms for discrete heads, normals for those of width 1."""
     noise = np.empty((len(ticks), len(agents), len(act_sizes)), np.float32)
     for head, width in enumerate(act_sizes):
@@ -82,7 +91,7 @@ def action_noise(seed: int, agents: np.ndarray, ticks: np.ndarray, act_sizes) ->
 
 
 def permutation(seed: int, count: int, epoch: int, epoch_pass: int = 0,
-                first: int = 0) -> np.ndarray:
+                first: int = 0) -> NDArray[np.int64]:
     """(count,) int64: the segments in this epoch's shuffled order; `epoch_pass` counts
     repeats in it.
 
@@ -90,7 +99,8 @@ def permutation(seed: int, count: int, epoch: int, epoch_pass: int = 0,
     """
     order, tie, _, _ = words((seed, Purpose.SHUFFLE), np.arange(first, first + count), epoch,
                              epoch_pass)
-    return np.lexsort((tie, order))
+    shuffled: NDArray[np.int64] = np.lexsort((tie, order))
+    return shuffled
 
 
 def env_seed(seed: int, env: int, epoch: int = 0, rank: int = 0) -> int:
@@ -98,5 +108,6 @@ def env_seed(seed: int, env: int, epoch: int = 0, rank: int = 0) -> int:
     return int(words((seed, Purpose.ENV_SEED), env, epoch, rank)[0])
 
 
-def _to_unit(word: np.ndarray) -> np.ndarray:
-    return (word >> np.uint32(8)).astype(np.float32) * np.float32(2 ** -24)
+def _to_unit(word: NDArray[np.uint32]) -> NDArray[np.float32]:
+    unit: NDArray[np.float32] = (word >> np.uint32(8)).astype(np.float32) * np.float32(2 ** -24)
+    return unit

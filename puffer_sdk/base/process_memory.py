@@ -38,7 +38,7 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def _sum(path: str, fields: re.Pattern) -> int:
+def _sum(path: str, fields: re.Pattern[bytes]) -> int:
     try:
         text = Path(path).read_bytes()
     except OSError:

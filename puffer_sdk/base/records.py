@@ -26,10 +26,9 @@ def parse(text: str | bytes, where: object, what: str = "this", *, nan: bool = T
 
     nan     whether NaN and the infinities, which are not JSON, come as they are; or else as None
     """
-    constants = {} if nan else {"parse_constant": lambda word: None}
     try:
-        value = json.loads(text, **constants)
-        if (b"\\u" if isinstance(text, bytes) else "\\u") in text:     # half of a character
+        value = json.loads(text, parse_constant=float if nan else lambda word: None)
+        if "\\u" in text if isinstance(text, str) else b"\\u" in text:     # half of a character
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise Damaged(f"{what} is damaged", where=where, expected="JSON",
@@ -40,7 +39,7 @@ def parse(text: str | bytes, where: object, what: str = "this", *, nan: bool = T
     return value
 
 
-def convert(value: Any, kind: type[T], where: object, what: str = "this") -> T:
+def convert(value: object, kind: type[T], where: object, what: str = "this") -> T:
     """`value`, of a type that JSON has, as one of `kind`. Raises Damaged.
 
     what    "the run's state": what it is

@@ -25,6 +25,8 @@ NARROW = "unsigned short *"         # of observations in 16 bits: bf16
 # types of a generator's state
 SEEDED = ("unsigned int", "unsigned long", "unsigned long long", "int", "long", "long long")
 
+Enumerator = tuple[str, int, str, int, int]     # (name, value, file, line, column)
+
 
 @dataclass(frozen=True)
 class CField:
@@ -107,7 +109,7 @@ class Spec:
     has_alive: bool = False             # it writes which of its agents live
     log_reads_state: bool = False       # my_log follows a pointer that my_init may set
     remarks: tuple[Remark, ...] = ()
-    enums: tuple[tuple[tuple, ...], ...] = ()   # (name, value, file, line, column) of enumerators
+    enums: tuple[tuple[Enumerator, ...], ...] = ()   # of each enum
 
     @property
     def mask_size(self) -> int:
@@ -177,7 +179,7 @@ class Spec:
             [(field.name, field.name)] if field.length is None else
             [(f"{field.name}_{i}", f"{field.name}[{i}]") for i in range(field.length)]))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         """As written to spec.json: paths relative to the environment's folder."""
         masked = {"has_mask": True} if self.has_mask and not self.binding else {}
         return {

@@ -36,7 +36,7 @@ asks = False                        # whether a command of the terminal runs, wh
 
 # ---- the secret --------------------------------------------------------------------------------
 
-def mac(*parts: str | bytes | os.PathLike) -> str:
+def mac(*parts: str | bytes | os.PathLike[str]) -> str:
     """64 hex digits that only this user can make of these parts. Paths are resolved."""
     made = hmac.new(_secret(_config_dir()), digestmod=hashlib.sha256)
     for part in parts:
@@ -162,7 +162,9 @@ def trust_everything() -> None:
 def _named() -> list[str] | str:
     with contextlib.suppress(ValueError):
         found = json.loads(os.environ.get(NAMED, "[]"))
-        if found == EVERYTHING or isinstance(found, list):
+        if found == EVERYTHING:
+            return EVERYTHING
+        if isinstance(found, list):
             return found
     return []
 

@@ -14,8 +14,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from typing import IO, TYPE_CHECKING, Any
 
 from .errors import PufferError, RunError, brief
+
+if TYPE_CHECKING:
+    from rich import progress
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+    from rich.text import Text
 
 verbose = False             # whether this command was asked to say more
 _warned: set[str] = set()
@@ -33,7 +40,7 @@ def visible(text: object, *, line: bool = False) -> str:
 
     line    in place of those as well: it is to stay on its line
     """
-    def show(found: re.Match) -> str:
+    def show(found: re.Match[str]) -> str:
         return f"<U+{ord(found[0]):04X}>"
 
     text = _HIDDEN.sub(show, str(text))
@@ -59,13 +66,13 @@ def open_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def console(stderr: bool = False):
+def console(stderr: bool = False) -> Console:
     """The rich console for stdout, or for stderr. Plain without a terminal."""
     return _console(stderr)         # by position: the cache tells the ways to call it apart
 
 
 @cache
-def _console(stderr: bool):
+def _console(stderr: bool) -> Console:
     from rich.console import Console
     from rich.segment import Segment
 
@@ -73,10 +80,11 @@ def _console(stderr: bool):
         def on_broken_pipe(self) -> None:       # rich would end the process
             _silence(self.file)
 
-        def render_str(self, text: str, **options):
+        def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(visible(text), **options)
 
-        def render(self, renderable, options=None) -> Iterator[Segment]:
+        def render(self, renderable: RenderableType,
+                   options: ConsoleOptions | None = None) -> Iterator[Segment]:
             for text, style, control in super().render(renderable, options):
                 yield Segment(text if control else visible(text), style, control)
 
@@ -87,7 +95,7 @@ def _console(stderr: bool):
                    force_terminal=None if fancy else False)
 
 
-def _silence(stream) -> None:
+def _silence(stream: IO[str]) -> None:
     """Whoever read this stream has gone: send it nowhere."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -130,7 +138,7 @@ def out_plain(text: str) -> None:
                            detail=error.strerror or str(error)) from None
 
 
-def out_renderable(item) -> None:
+def out_renderable(item: RenderableType) -> None:
     """A rich table, to stdout; as wide as it is where that is no terminal."""
     if not sys.stdout.isatty():
         console().size = (10_000, 25)
@@ -149,11 +157,11 @@ def say_once(text: str) -> None:
         say(text)
 
 
-def _print(*items, stderr: bool = False, **options) -> None:
+def _print(item: RenderableType, *, stderr: bool = False, style: str | None = None) -> None:
     """Print; where the reader has gone away, send this and the rest nowhere."""
     stream = sys.stderr if stderr else sys.stdout
     try:
-        console(stderr).print(*items, emoji=False, **options)
+        console(stderr).print(item, emoji=False, style=style)
         stream.flush()
     except OSError as error:
         _silence(stream)
@@ -207,9 +215,9 @@ def first(items: Sequence[str], most: int) -> list[str]:
 class Progress:
     """A progress bar on a terminal, nothing elsewhere. update(what, done, total) moves it."""
 
-    def __init__(self):
-        self.bar = None
-        self.tasks: dict[str, int] = {}
+    def __init__(self) -> None:
+        self.bar: progress.Progress | None = None
+        self.tasks: dict[str, progress.TaskID] = {}
 
     def __enter__(self) -> Progress:
         if is_interactive():
@@ -220,7 +228,7 @@ class Progress:
             self.bar.start()
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self.bar:
             self.bar.stop()
 

@@ -15,7 +15,7 @@ def probe_gpu() -> Finding:
     if problem:
         return Finding("gpu", "optional", problem, hint)
     usable, count = gpu.usable_gpus(driver, None), len(driver.gpus)
-    first = driver.gpus[usable[0]]
+    first = usable[0][1]
     if count == len(usable):
         several = f"{count} GPUs, the first: " if count > 1 else ""
     else:

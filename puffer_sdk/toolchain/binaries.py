@@ -32,4 +32,5 @@ def _whole(head: bytes, size: int) -> bool:
     wide, order = head[4] == 2, "<" if head[5] == 1 else ">"
     (at,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 0x28 if wide else 0x20)
     each, count = struct.unpack_from(order + "HH", head, 0x3A if wide else 0x2E)
-    return at + each * count <= size
+    end: int = at + each * count
+    return end <= size

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from ..base import files, limited, paths, records, trust, ui
-from ..base.errors import BuildError, Damaged, PufferError, RunError
+from ..base.errors import BuildError, Damaged, PufferError, Refused, RunError
 from . import binaries
 from .messages import find_location, shorten
 
@@ -65,7 +65,8 @@ class Compiler:
 def bounds_flags(compiler: Compiler) -> list[str]:
     """With these, UndefinedBehaviorSanitizer takes the last array of a struct to be as long as it
     is declared; otherwise any such array may be one without an end."""
-    major = int(re.match(r"\d*", compiler.version)[0] or 0)
+    first = compiler.version.partition(".")[0]
+    major = int(first) if first.isdecimal() else 0
     strict = {"gcc": ["-fsanitize=bounds-strict"]}.get(compiler.kind, [])
     return strict + ["-fstrict-flex-arrays=3"] * (
         major >= {"gcc": 13, "clang": 16}.get(compiler.kind, 1 << 20))
@@ -161,7 +162,7 @@ def _environment(changes: Mapping[str, str | None] | None = None) -> dict[str, s
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: str,
+def run_compiler(command: Sequence[str | os.PathLike[str]], *, source: Path, what: str,
                  verbose: bool = False, timeout: float = TIMEOUT,
                  env: Mapping[str, str | None] | None = None, reads: bool = False) -> str:
     """Runs one compiler command and returns what it said (warnings, perhaps).
@@ -177,7 +178,7 @@ def run_compiler(command: Sequence[str | os.PathLike], *, source: Path, what: st
                          env=env, reads=reads)[0]
 
 
-def run_compilers(commands: Sequence[Sequence[str | os.PathLike]], *, source: Path, what: str,
+def run_compilers(commands: Sequence[Sequence[str | os.PathLike[str]]], *, source: Path, what: str,
                   verbose: bool = False, timeout: float = TIMEOUT,
                   env: Mapping[str, str | None] | None = None, reads: bool = False,
                   on_done: Callable[[int], None] = lambda count: None) -> list[str]:
@@ -233,6 +234,8 @@ class _Running:
         except OSError as error:
             raise BuildError(f"cannot run '{words[0]}'", detail=str(error),
                              hint=install_hint("gcc")) from None
+        assert self.child.stdout
+        self.out = self.child.stdout
         self.deadline = time.monotonic() + timeout
         _limit_orphan(self.child.pid, int(timeout) + 10)
         self.raw = bytearray()
@@ -243,7 +246,7 @@ class _Running:
 
     def read(self) -> bool:
         """Takes in what the command said; False once it has said all, or too much."""
-        chunk = os.read(self.child.stdout.fileno(), 1 << 16)
+        chunk = os.read(self.out.fileno(), 1 << 16)
         self.raw += chunk
         return bool(chunk) and not self.says_too_much
 
@@ -272,16 +275,17 @@ class _Running:
 def _first_over(running: Sequence[_Running]) -> int:
     """Waits until a command has closed its output, or its time is over; which one."""
     with selectors.DefaultSelector() as selector:
-        for number, command in enumerate(running):
-            selector.register(command.child.stdout, selectors.EVENT_READ, number)
+        for place, command in enumerate(running):
+            selector.register(command.out, selectors.EVENT_READ, place)
         while True:
             first = min(running, key=lambda command: command.deadline)
             left = first.deadline - time.monotonic()
             if left <= 0:
                 return running.index(first)
             for key, _ in selector.select(left):
-                if not running[key.data].read():
-                    return key.data
+                number: int = key.data
+                if not running[number].read():
+                    return number
 
 
 def _limit_orphan(pid: int, seconds: int) -> None:
@@ -291,7 +295,7 @@ def _limit_orphan(pid: int, seconds: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds))
 
 
-def kill_group(child: subprocess.Popen) -> None:
+def kill_group(child: subprocess.Popen[bytes]) -> None:
     """Ends whatever is left of a command and of what it started."""
     if child.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
@@ -322,7 +326,7 @@ def _refusal(text: str, status: int, words: list[str], source: Path, what: str) 
                       detail=shorten(said), hint=hint)
 
 
-def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Path, what: str,
+def compile_to(target: Path, command: Sequence[str | os.PathLike[str]], *, source: Path, what: str,
                verbose: bool = False, timeout: float = TIMEOUT,
                env: Mapping[str, str | None] | None = None) -> str:
     """`command -o target`, in one stroke: target is the finished file or what it was before.
@@ -340,12 +344,12 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike], *, source: Pa
     return text
 
 
-def check_made(file: Path, command: Sequence[str | os.PathLike], *, source: Path,
+def check_made(file: Path, command: Sequence[str | os.PathLike[str]], *, source: Path,
                what: str) -> None:
     """Raises BuildError if a command that ended well did not make machine code."""
     if wrong := binaries.unlike(file):
         raise BuildError(f"the compiler made {wrong} of {what}", where=source,
-                         detail=shlex.join(map(os.fspath, command)),
+                         detail=shlex.join(os.fspath(word) for word in command),
                          hint="does CC name a C compiler?")
 
 
@@ -375,7 +379,7 @@ def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, .
     listed = rest.partition("End of search list.")[0].splitlines()
     found = tuple(os.path.normpath(line.strip()) for line in listed
                   if os.path.isdir(line.strip()))
-    with suppress(OSError, files.Refused):      # only speed is lost
+    with suppress(OSError, Refused):      # only speed is lost
         files.mkdir(remembered.parent)
         files.write(remembered, json.dumps(
             {"dirs": found, "mac": [trust.mac("include", key, *found)]}))

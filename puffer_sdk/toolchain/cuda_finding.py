@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from glob import glob
@@ -94,7 +95,8 @@ def find_nvcc(driver: Driver | None = None) -> Nvcc | None:
     """
     found = find_nvccs()
     if driver and driver.version:
-        found.sort(key=lambda nvcc: nvcc.version[0] > driver.version[0])    # stable
+        newest = driver.version[0]
+        found.sort(key=lambda nvcc: nvcc.version[0] > newest)               # stable
     return found[0] if found else None
 
 
@@ -121,8 +123,8 @@ def _ask(path: str | None, origin: str) -> Nvcc | None:
     if path is None:
         return None
     path = os.path.abspath(path)
-    said = _answer(path, "--version", stamp=os.stat(path).st_mtime_ns)
-    release = re.search(r"release (\d+)\.(\d+)", said or "")
+    said = _answer(path, "--version", stamp=os.stat(path).st_mtime_ns) or ""
+    release = re.search(r"release (\d+)\.(\d+)", said)
     if release is None:
         return None
     # A wrapper on PATH lies elsewhere than the compiler that it calls
@@ -163,15 +165,13 @@ def _wheel_files(name: str, folders: str = "cu*") -> list[Path]:
 
 def wheels_problem() -> str | None:
     """Why the compiler wheels will not do: some lack, or they are not of one CUDA; None if fine."""
-    versions = {}
+    versions: dict[str, str] = {}
     for name in WHEELS:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = None
-    if not any(versions.values()):
+    if not versions:
         return "not installed"
-    missing = [name for name, version in versions.items() if version is None]
+    missing = [name for name in WHEELS if name not in versions]
     if missing:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
     minors = {name: version.split(".")[:2] for name, version in versions.items()}
@@ -303,7 +303,7 @@ def read_answer(answer: str | bytes) -> Driver:
                   said["build"])
 
 
-def _await_answer(asking: subprocess.Popen) -> bytes:
+def _await_answer(asking: subprocess.Popen[bytes]) -> bytes:
     """After a start, or where nothing keeps the driver loaded, its first call takes a while."""
     try:
         return asking.communicate(timeout=SECONDS)[0]

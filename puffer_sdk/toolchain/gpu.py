@@ -41,15 +41,16 @@ class Readiness:
     @property
     def gpu(self) -> Gpu | None:
         """The one that is trained on: the first that can be."""
-        numbers = usable_gpus(self.driver, self.nvcc)
-        return self.driver.gpus[numbers[0]] if numbers else None
+        usable = usable_gpus(self.driver, self.nvcc)
+        return usable[0][1] if usable else None
 
     @property
     def reason(self) -> str:
         """Why it can run here, or why not."""
         if self.problem:
             return self.problem
-        return f"{self.gpu}, driver for CUDA {shown(self.driver.version)}"
+        version = self.driver.version if self.driver else None
+        return f"{self.gpu}, driver for CUDA {shown(version)}"
 
 
 def examine(on_cpu: str = ON_CPU, precision: str = "fp32") -> Readiness:
@@ -64,30 +65,30 @@ def examine(on_cpu: str = ON_CPU, precision: str = "fp32") -> Readiness:
         return Readiness(problem, hint, driver)
     nvcc = find_nvcc(driver)
     problem, hint = nvcc_problem(nvcc, driver)
-    if problem:
+    if nvcc is None or problem:
         return Readiness(problem, hint, driver, nvcc)
     cublaslt = find_cublaslt(nvcc.version[0], nvcc)
     problem, hint = cublaslt_problem(cublaslt, nvcc, driver)
     found = Readiness(problem, hint, driver, nvcc, cublaslt)
-    if problem or precision != "bf16" or found.gpu.capability >= OLDEST_BF16:
+    gpu = found.gpu
+    if problem or precision != "bf16" or gpu is None or gpu.capability >= OLDEST_BF16:
         return found
-    return replace(found, problem=f"the {found.gpu.name} (compute capability "
-                   f"{shown(found.gpu.capability)}) has no bf16, which {shown(OLDEST_BF16)} "
+    return replace(found, problem=f"the {gpu.name} (compute capability "
+                   f"{shown(gpu.capability)}) has no bf16, which {shown(OLDEST_BF16)} "
                    "brought", hint="--train.precision fp32 trains on it")
 
 
-def usable_gpus(driver: Driver | None, nvcc: Nvcc | None) -> list[int]:
-    """The numbers, as CUDA counts, of the GPUs that are new enough and that nvcc compiles for."""
+def usable_gpus(driver: Driver | None, nvcc: Nvcc | None) -> list[tuple[int, Gpu]]:
+    """(number, as CUDA counts, GPU) of those that are new enough and that nvcc compiles for."""
     archs = list_archs(nvcc) if nvcc else []
-    return [number for number, gpu in enumerate(driver.gpus if driver else ())
+    return [(number, gpu) for number, gpu in enumerate(driver.gpus if driver else ())
             if gpu.capability >= OLDEST_GPU and (not archs or gpu.arch in archs)]
 
 
 def list_usable() -> list[tuple[int, Gpu]]:
     """(number, GPU) of those on this machine that can train; empty where there is none."""
     driver = find_driver()
-    return [(number, driver.gpus[number])
-            for number in usable_gpus(driver, find_nvcc(driver) if driver else None)]
+    return usable_gpus(driver, find_nvcc(driver) if driver else None)
 
 
 def has_bf16() -> bool:
@@ -118,9 +119,10 @@ def driver_problem(driver: Driver | None,
 
 def toolkit_hint(driver: Driver | None) -> str:
     """How to get a compiler whose programs this driver runs."""
-    if runs_wheels(driver):
+    newest = newest_cuda(driver)
+    if newest >= WHEELS_CUDA:
         return f"{INSTALL}, or install NVIDIA's CUDA toolkit"
-    return (f"install NVIDIA's newest CUDA toolkit {driver.version[0]}, which this driver runs: "
+    return (f"install NVIDIA's newest CUDA toolkit {newest}, which this driver runs: "
             f"{INSTALL} brings CUDA {WHEELS_CUDA}, which needs a newer driver")
 
 
@@ -128,14 +130,14 @@ def library_hint(driver: Driver | None, name: str, wheel: str, major: int) -> st
     """How to get one of CUDA's libraries, for a compiler of this major version."""
     if major < WHEELS_CUDA:
         return f"pip install {wheel}-cu{major}, or install {name} of CUDA {major}"
-    if runs_wheels(driver):
+    if newest_cuda(driver) >= WHEELS_CUDA:
         return f"{INSTALL}, or install {name} of CUDA {major}"
     return toolkit_hint(driver)
 
 
-def runs_wheels(driver: Driver | None) -> bool:
-    """Whether what INSTALL brings would run: an unknown driver may be new enough."""
-    return driver is None or driver.version is None or driver.version[0] >= WHEELS_CUDA
+def newest_cuda(driver: Driver | None) -> int:
+    """The major version that it runs; of an unknown driver, that of INSTALL: it may run it."""
+    return driver.version[0] if driver and driver.version else WHEELS_CUDA
 
 
 def nvcc_problem(nvcc: Nvcc | None, driver: Driver | None = None) -> tuple[str | None, str | None]:
@@ -157,7 +159,7 @@ def nvcc_problem(nvcc: Nvcc | None, driver: Driver | None = None) -> tuple[str |
     new = usable_gpus(driver, None)
     if new and not usable_gpus(driver, nvcc):
         return (f"nvcc {shown(nvcc.version)} does not know this GPU "
-                f"(sm_{driver.gpus[new[0]].arch})", toolkit_hint(driver))
+                f"(sm_{new[0][1].arch})", toolkit_hint(driver))
     if host_compiler() is None:
         return "nvcc needs g++, which is not there", compilers.install_hint("g++")
     return None, None

@@ -100,8 +100,8 @@ def this_boot() -> str:
 
 def _file(found: gpu.Readiness) -> Path:
     nvcc, cublaslt, host = found.nvcc, found.cublaslt, gpu.host_compiler()
-    parts = [__version__, repr(found.driver), nvcc.path, nvcc.banner, _stamp(cublaslt),
-             _stamp(host), "-".join(platform.libc_ver()),
+    parts = [__version__, repr(found.driver), *((nvcc.path, nvcc.banner) if nvcc else ()),
+             _stamp(cublaslt), _stamp(host), "-".join(platform.libc_ver()),
              *(os.environ.get(name, "") for name in VARIABLES), *_sources()]
     return paths.cache_dir() / "trainer" / f"{NAME}-{key_of((), parts)}{SUFFIX}"
 

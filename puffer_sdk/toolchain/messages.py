@@ -25,11 +25,11 @@ def find_location(text: str, source: Path) -> str | None:
     errors = [match for line in lines if (match := _ERROR.match(line) or _LINKER.search(line))]
     leads = [match for line in lines if (match := _INCLUDED.search(line) or _MENTION.match(line))]
 
-    def own(match: re.Match) -> bool:
+    def own(match: re.Match[str]) -> bool:
         file = Path(match["file"]).resolve()
         return folder in file.parents and "build" not in file.relative_to(folder).parts
 
-    def near(match: re.Match) -> bool:
+    def near(match: re.Match[str]) -> bool:
         return folder in Path(match["file"]).resolve().parents
 
     for chosen in (filter(own, errors), filter(own, leads), filter(near, errors), iter(errors)):

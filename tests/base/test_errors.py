@@ -1,9 +1,12 @@
 """errors.py: what a person reads of an error is short, whatever was given."""
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
-from puffer_sdk.base.errors import PufferError, brief
+from puffer_sdk.base.errors import BadNumber, Interrupted, PufferError, brief
 from puffer_sdk.cli import main
 
 SENTENCE = "the board is full of tiles. "
@@ -42,3 +45,10 @@ def test_an_option_of_megabytes(capsys):
     assert main(["check", ".", "--budget", "9 " * 60_000]) == 2
     said = capsys.readouterr().err
     assert "--budget" in said and len(said) < 400
+
+
+def test_a_copy_has_what_its_class_adds():
+    stopped = copy.copy(Interrupted("interrupted", status=143, hint="start again"))
+    assert stopped.exit_status == 143 and stopped.hint == "start again"
+    bad = pickle.loads(pickle.dumps(BadNumber("not finite", value=2.0, row=3, where="toy.h")))
+    assert (bad.value, bad.row, bad.where, bad.message) == (2.0, 3, "toy.h", "not finite")
