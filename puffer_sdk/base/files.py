@@ -22,7 +22,6 @@ reader sees the old file or the new one, and a failure leaves the old one.
 """
 from __future__ import annotations
 
-import builtins
 import contextlib
 import errno
 import os
@@ -33,8 +32,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from .errors import Refused as Refused
-from .errors import RunError, UsageError
+from .errors import Refused, RunError, UsageError
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(
     os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))     # to pass through, not to list
@@ -180,7 +178,7 @@ def open(path: str | os.PathLike[str], mode: str = "rb", buffering: int = -1) ->
         except BaseException:
             os.close(handle)
             raise
-    return builtins.open(handle, mode, buffering)
+    return os.fdopen(handle, mode, buffering)
 
 
 def read(path: str | os.PathLike[str], most: int = 1 << 30) -> bytes:
@@ -273,10 +271,9 @@ def temporary(place: Path, *, mode: int = 0o666, suffix: str | None = None) -> P
     """
     with _folder_of(place) as (folder, part):
         _refuse(folder, part, place, "a file")
-        number = 0
+        number, end = 0, place.suffix if suffix is None else suffix
         while True:
-            again = f"-{number}" if number else ""
-            draft = f".{part}.{os.getpid()}{again}{place.suffix if suffix is None else suffix}"
+            draft = f".{part}.{os.getpid()}{f'-{number}' if number else ''}{end}"
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode,
                                  dir_fd=folder))

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from ..base import files, paths, ui
-from ..base.errors import RunError, UsageError
+from ..base.errors import Refused, RunError, UsageError
 from ..env import child_process
 from ..interop.python_envs import env_source
 from ..scoring.score import Score
@@ -128,7 +128,7 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     try:
         save = files.save_typed if asked else files.save
         save(Path(output), json.dumps(result.to_dict(), indent=1) + "\n", what="the episodes")
-    except (RunError, files.Refused) as error:
+    except (RunError, Refused) as error:
         if asked:
             raise
         ui.warn(f"{error.message}: {error.detail or error.actual}",
