@@ -6,13 +6,13 @@ from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, half
 from ....core.registry import detector, unless
-from .seed_ignored import SEEDING, explained
+from .seed_ignored import SEEDING, begins_without_reset, explained
 
 
 @detector("PUF502", "one-game")
 def one_game(facts: Facts):
     """Every episode of an env is the same game, and other envs play others."""
-    yield from unless(explained(facts), _one_game(facts))
+    yield from unless(explained(facts) or begins_without_reset(facts), _one_game(facts))
 
 
 def _one_game(facts: Facts):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ....collect.c.source.model import Source
+from ....core.fact_kinds import EndingsFact
 from ....core.facts import Facts
 from ....core.registry import NotTested, family
 from ...memory.memory import unrepeatable, unsound
@@ -44,6 +45,14 @@ def seed_ignored():
 def explained(facts: Facts) -> NotTested | None:
     """Memory errors, or a game that is not repeatable: they explain what any detector saw."""
     return unsound(facts) or unrepeatable(facts)
+
+
+def begins_without_reset(facts: Facts) -> NotTested | None:
+    """Episodes that another function begins in c_step: c_reset is not their opening."""
+    seen = facts.fact("audit", EndingsFact)
+    if seen and seen.endings > seen.stayed and not seen.called and not seen.late:
+        return NotTested("c_step begins new episodes without c_reset")
+    return None
 
 
 def seeded_from(source: Source) -> list[str]:

@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CELLS = 512, MAX_LEARN = 2048, MAX_MIRROR_WORDS = 2048, DISTINCT = 6, STUCK = 8 };
+enum {
+    MAX_CELLS = 512,
+    MAX_LEARN = 2048,
+    MAX_MIRROR_WORDS = 2048,
+    DISTINCT = 6,
+    STUCK = 8,
+    MAX_CHOICES = 3
+};
 
 typedef struct Mirror {    // element = a x word + b; b has the episode's whole story
     int word;              // -1: shows no word of the state
@@ -157,42 +164,6 @@ static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
     return best;
 }
 
-static void look(Look* l, const Mirror* m, uint32_t bits, uint32_t bits_before, float value,
-                 float before, bool ended, int env) {
-    double expected = m->a * word_value(bits, m->is_float) + m->b;
-    double earlier = m->a * word_value(bits_before, m->is_float) + m->b;
-    bool bad = !shows(m, bits, value), first = false;
-    bool off = bad && (value == m->usual || value == 0.0f);    // 0: nothing is there
-    if (ended) {
-        l->ends++;
-        l->ends_old += bad;
-        l->ends_before += bad && shows(m, bits_before, value);
-        l->ends_off += off;
-        first = bad && l->ends_old == 1 && l->frozen == 0;
-    } else {
-        l->seen++;
-        l->off += off;
-        if (bad && value == before && fabs(expected - earlier) > 1e-3 * (1.0 + fabs(expected))) {
-            first = l->frozen++ == 0 && l->ends_old == 0;
-            int i = 0;
-            while (i < l->stuck && l->held[i] != value) {
-                i++;
-            }
-            if (i == l->stuck && i < STUCK) {
-                l->held[l->stuck++] = value;
-            }
-        } else {
-            l->astray += bad && value != before;
-        }
-    }
-    if (first) {
-        l->step = watch.step;
-        l->env = env;
-        l->value = value;
-        l->expected = (float)expected;
-    }
-}
-
 static bool row_is_blank(const Batch* b, int env, int agent) {
     for (int i = 0; i < desc.obs_size; i++) {
         if (cell_value(b, env, agent * desc.obs_size + i) != 0.0f) {
@@ -296,11 +267,62 @@ static void look_at_own(Watcher* w, int env, int agent, bool own) {
     }
 }
 
+// Whether it shows another word by the same line, now and one step ago: what is shown was chosen
+// anew, such as the pipe that is next. Where many words would do, one of them does by accident
+static bool shows_another(const Watcher* w, const Mirror* m, const uint32_t* state,
+                          const uint32_t* before, float value) {
+    int others = 0;
+    for (int i = 0; i < w->words && others <= MAX_CHOICES; i++) {
+        others += i != m->word && w->moves[i] && state[i] == before[i] && shows(m, state[i], value);
+    }
+    return others > 0 && others <= MAX_CHOICES;
+}
+
+static void look(const Watcher* w, int cell, int env, bool ended) {
+    const Mirror* m = &w->mirrors[cell];
+    Look* l = &w->looks[cell];
+    const uint32_t* state = w->state + w->all * (size_t)env;
+    const uint32_t* state_before = w->before + w->all * (size_t)env;
+    uint32_t bits = state[m->word], bits_before = state_before[m->word];
+    float value = cell_value(&w->b, env, cell);
+    float before = w->held[(size_t)w->cells * (size_t)env + (size_t)cell];
+    double expected = m->a * word_value(bits, m->is_float) + m->b;
+    double earlier = m->a * word_value(bits_before, m->is_float) + m->b;
+    bool bad = !shows(m, bits, value), first = false;
+    bool off = bad && (value == m->usual || value == 0.0f);    // 0: nothing is there
+    if (ended) {
+        l->ends++;
+        l->ends_old += bad;
+        l->ends_before += bad && shows(m, bits_before, value);
+        l->ends_off += off;
+        first = bad && l->ends_old == 1 && l->frozen == 0;
+    } else {
+        l->seen++;
+        l->off += off;
+        if (bad && value == before && fabs(expected - earlier) > 1e-3 * (1.0 + fabs(expected))
+            && !shows_another(w, m, state, state_before, value)) {
+            first = l->frozen++ == 0 && l->ends_old == 0;
+            int i = 0;
+            while (i < l->stuck && l->held[i] != value) {
+                i++;
+            }
+            if (i == l->stuck && i < STUCK) {
+                l->held[l->stuck++] = value;
+            }
+        } else {
+            l->astray += bad && value != before;
+        }
+    }
+    if (first) {
+        l->step = watch.step;
+        l->env = env;
+        l->value = value;
+        l->expected = (float)expected;
+    }
+}
+
 // ended: every agent's episode; any: some agent's
 static void look_at(Watcher* w, int env, bool ended, bool any) {
-    const uint32_t* state = w->state + w->all * (size_t)env;
-    const uint32_t* before = w->before + w->all * (size_t)env;
-    const float* held = w->held + (size_t)w->cells * (size_t)env;
     for (int agent = 0; agent * desc.obs_size < w->cells; agent++) {
         bool own = agent_ended(&w->b, env, agent);
         if (!has_agent(&w->b, env, agent) || !had_agent(&w->b, env, agent)) {
@@ -314,10 +336,8 @@ static void look_at(Watcher* w, int env, bool ended, bool any) {
         }
         int from = agent * desc.obs_size, to = from + desc.obs_size;
         for (int c = from; c < to && c < w->cells; c++) {
-            int word = w->mirrors[c].word;
-            if (word >= 0) {
-                look(&w->looks[c], &w->mirrors[c], state[word], before[word],
-                     cell_value(&w->b, env, c), held[c], ended, env);
+            if (w->mirrors[c].word >= 0) {
+                look(w, c, env, ended);
             }
         }
     }
