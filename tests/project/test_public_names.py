@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from importlib import import_module
 
 import pytest
@@ -22,3 +23,14 @@ def test_editors_see_what_can_be_imported(module, names):
     assert shown == names
     for name, place in names.items():
         assert getattr(module, name) is getattr(import_module(f"puffer_sdk.{place}"), name)
+
+
+@pytest.mark.parametrize("name, module, kind", [
+    ("to_gymnasium", "gymnasium_env", "PufferEnv"), ("to_sb3", "sb3_vec_env", "PufferSB3"),
+    ("to_vector", "gymnasium_vector", "PufferVector"),
+    ("to_parallel", "pettingzoo_env", "PufferParallel")])
+def test_a_function_takes_what_its_adapter_takes(name, module, kind):
+    adapter = getattr(import_module(f"puffer_sdk.interop.to_learners.{module}"), kind)
+    function = inspect.signature(getattr(puffer_sdk, name))
+    _, *parameters = inspect.signature(adapter.__init__).parameters.values()
+    assert list(function.parameters.values()) == parameters

@@ -5,20 +5,29 @@ decided when the first library of a process is opened.
 """
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from typing import TYPE_CHECKING
 
+import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base import paths
 from ...base.errors import UsageError
 from ...env import build as building
 from ...env import obs_spec
-from ...env.library import Description, Library
+from ...env.library import Library
 from ...env.seeds import mix_seed
+from ...env.spaces import Actions, Observations
 from ...env.vec import VecEnv
 from ...settings import config
 from .seeded_copies import make_vec
+
+if TYPE_CHECKING:
+    from .drawn import DrawnVec
+
+    Copies = VecEnv | DrawnVec
 
 RENDER_MODES = ("rgb_array", "human")
 USUAL_FPS = 30              # of an environment that asks for none
@@ -27,13 +36,14 @@ USUAL_FPS = 30              # of an environment that asks for none
 class Opened:
     """One environment under given settings.
 
-    agents      rows of one copy
-    about       its Description
-    row         what its header says of an observation; None where that is nothing
+    agents          rows of one copy
+    about           its Description
+    observations    its rows as observations of a space
+    actions         actions of a space as its heads
     """
 
-    def __init__(self, env, env_settings: Mapping[str, float] | None = None,
-                 render_mode: str | None = None):
+    def __init__(self, env: str | os.PathLike[str], env_settings: Mapping[str, float] | None,
+                 render_mode: str | None, layout: str):
         if render_mode not in (None, *RENDER_MODES):
             raise UsageError(f"render_mode cannot be {render_mode!r}",
                              expected=", ".join(RENDER_MODES) + " or None",
@@ -46,6 +56,8 @@ class Opened:
         self._library = Library(built.library, self.folder)
         self.about = self._library.describe(self.settings)
         self.agents = self._library.agents_per_env(self.settings)
+        row = obs_spec.read(self._spec, self.about.obs_size, self.about.act_sizes, self.settings)
+        self.observations, self.actions = Observations(self.about, row, layout), Actions(self.about)
 
     @property
     def keeps_finals(self) -> bool:
@@ -53,11 +65,7 @@ class Opened:
         finals = self._spec.final_obs
         return self.agents == 1 and finals is not None and finals.function is not None
 
-    @cached_property
-    def row(self) -> obs_spec.ObsSpec | None:
-        return obs_spec.read(self._spec, self.about.obs_size, self.about.act_sizes, self.settings)
-
-    def vec(self, seeds: Sequence[int], *, threads: int = 1, last: VecEnv | None = None):
+    def vec(self, seeds: Sequence[int], *, threads: int = 1, last: Copies | None = None) -> Copies:
         """A VecEnv, or what stands for one, with a copy for each of these seeds.
 
         A copy plays what it would play alone with its seed. `last` is the vec that this one
@@ -70,13 +78,19 @@ class Opened:
             if isinstance(last, DrawnVec):
                 last.begin(mixed)
                 return last
-            return DrawnVec(self, mixed)
+            return DrawnVec(self.folder, self.settings, self.agents, self.about, mixed,
+                            visible=self.render_mode == "human")
         if last is not None:
             last.close()
         return make_vec(self._library, mixed, self.agents, self.settings, threads)
 
+    def show(self, vec: Copies) -> None:
+        """Draw the first copy in its window, with render_mode "human"."""
+        if self.render_mode == "human" and not isinstance(vec, VecEnv):
+            vec.frame(0)
 
-def renew(vec, copy: int, seed: int) -> None:
+
+def renew(vec: Copies, copy: int, seed: int) -> None:
     """Restart one copy of an Opened.vec(), as it would start alone with this seed.
 
     Raises UsageError where an environment's copies cannot be made one by one.
@@ -85,19 +99,41 @@ def renew(vec, copy: int, seed: int) -> None:
     vec.reset_range(copy, 1)
 
 
-class Finals:
-    """What episodes saw last, for adapters that hand out copies of the observations.
+def drawn(vec: Copies | None) -> DrawnVec | None:
+    """The copies as ones that draw; None, and a warning, where no render_mode was given.
 
-    Where the library keeps no final observation, the one before the last step stands for it.
+    Raises UsageError before the first reset.
+    """
+    if vec is None:
+        raise UsageError("nothing to render yet", expected="reset() first")
+    if isinstance(vec, VecEnv):
+        gymnasium.logger.warn("render() was called, and no render_mode was given: "
+                              "render_mode='rgb_array'")
+        return None
+    return vec
+
+
+class Episode:
+    """The episode that one copy plays, for adapters that hand out copies of its observations.
+
+    last    (N, D): what was handed out last, by reset or step
     """
 
-    def __init__(self, about: Description, rows: np.ndarray):
-        """rows (N, D): what was handed out last, by reset or step"""
-        self.kept, self.last = about.has_final_obs, rows
+    def __init__(self, vec: Copies):
+        self.vec, self.last = vec, vec.observations.copy()
 
-    def of(self, vec, rows: np.ndarray) -> np.ndarray:
-        """(n, D): copies, for rows (n,) whose episodes the last step ended."""
-        if not self.kept:
+    def finals(self, rows: NDArray[np.intp]) -> NDArray[np.generic]:
+        """(n, D): what these rows (n,), whose episodes the last step ended, saw last: copies.
+
+        Where the library keeps no final observation, the one before the last step stands for it.
+        """
+        vec = self.vec
+        if vec.has_final is None or vec.final_observations is None:
             return self.last[rows].copy()
         return np.where(vec.has_final[rows, None] != 0, vec.final_observations[rows],
                         self.last[rows])
+
+    def logged(self) -> dict[str, object]:
+        """What the copy has logged of the episode that ended, by the names of its log."""
+        n, values = self.vec.logs_of(np.array([0]))
+        return dict(zip(self.vec.description.log_names, values[0].tolist())) if n[0] else {}

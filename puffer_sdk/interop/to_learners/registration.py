@@ -5,13 +5,21 @@ So the names are registered when both have been imported, in either order.
 """
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 GYMNASIUM = "gymnasium"
 NAMESPACE = "puffer"
 
 
-def register(env, name: str | None = None) -> str:
+def register(env: str | os.PathLike[str], name: str | None = None) -> str:
     """Give ENV (a name or folder) a name for gymnasium.make and make_vec. Returns it.
 
         name = puffer_sdk.register("envs/my_env")           # "puffer/my_env"
@@ -61,7 +69,8 @@ class _Waiting:
     A finder by its method: importlib.abc's base classes take 10 ms of each command's start.
     """
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname != GYMNASIUM:
             return None
         import importlib.util
@@ -70,21 +79,23 @@ class _Waiting:
             sys.meta_path.remove(self)
         spec = importlib.util.find_spec(GYMNASIUM)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]  # one by its methods
         return spec
 
 
 class _Loader:
-    def __init__(self, loader):
+    def __init__(self, loader: Loader):
         self.loader = loader
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> object:
         return getattr(self.loader, name)
 
-    def create_module(self, spec):
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
 
-    def exec_module(self, module) -> None:
-        module.__spec__.loader = module.__loader__ = self.loader
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        module.__loader__ = self.loader
         self.loader.exec_module(module)
         register_examples()

@@ -5,13 +5,21 @@ arrays are new ones after each step, and their logs are asked for.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...env import abi
 from ...env.helper import Helper
 from ...env.vec import VecEnv
+
+if TYPE_CHECKING:
+    from .opened import Copies
+
+    Endings = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 STEPS = Helper(Path(__file__).with_name("steps.c"), "the adapters' library",
                "compiling what adapters need, once for this machine ...", ("-O3", "-march=native"))
@@ -22,19 +30,24 @@ class Steps:
     """What is handed out after each step of a vec.
 
     names       of what a copy logs
+    last        (N, D): the observations that were handed out last; whoever steps replaces them
     reuse       return the same arrays each time
     """
 
-    def __init__(self, vec, agents: int, *, threads: int = 1, reuse: bool = False):
+    def __init__(self, vec: Copies, agents: int, *, threads: int = 1, reuse: bool = False):
         self.vec, self.agents, self.reuse = vec, agents, reuse
+        self.last = vec.observations if reuse else vec.observations.copy()
         rows, about, c = vec.num_agents, vec.description, STEPS.ffi
         self.names = [*about.log_names]
-        self._ids = isinstance(vec, VecEnv) and threads == 1 and 1 not in about.act_sizes
+        # for the way that most callers take
+        self._quick = vec if isinstance(vec, VecEnv) and threads == 1 \
+            and 1 not in about.act_sizes else None
         self._shapes = ((rows,), (rows, 1)) if len(about.act_sizes) == 1 else (
             (rows, len(about.act_sizes)),)
         self._row, self._table = (about.obs_size, about.obs_dtype), (len(self.names), rows)
         self._widths, self._over = np.array(about.act_sizes, np.int32), np.zeros(rows, np.int64)
-        self._made, self._call, self._buffer = None, STEPS.library, c.from_buffer
+        self._made: tuple[Endings, tuple[Any, ...]] | None = None
+        self._call, self._buffer = STEPS.library, c.from_buffer
         self._longs, self._floats, self._doubles, self._bytes, self._chars = (
             c.typeof(f"{kind}[]") for kind in ("int64_t", "float", "double", "unsigned char",
                                                "char"))
@@ -45,11 +58,11 @@ class Steps:
         """Where the vec's arrays are now."""
         c, vec, about = STEPS.ffi, self.vec, self.vec.description
 
-        def at(kind: str, array):
+        def at(kind: str, array: NDArray[Any] | None) -> object:
             return c.NULL if array is None else c.cast(kind, array.ctypes.data)
         self._seen = vec.rewards
         self._arrays = [getattr(vec, name) for name in ARRAYS]      # pointers do not keep them
-        self._c = c.new("Steps*", {
+        self._c: Any = c.new("Steps*", {
             "rows": vec.num_agents, "heads": len(about.act_sizes), "agents": self.agents,
             "copies": vec.num_envs, "num_logs": len(self.names),
             "row_bytes": about.obs_size * about.obs_dtype.itemsize,
@@ -63,28 +76,35 @@ class Steps:
             self._watches = vec.watches_for(1)
             self._c.api, self._c.vec, self._c.watch = vec.library.api, vec.handle, self._watches
 
-    def step(self, actions, write, waits: np.ndarray | None = None):
+    def step(self, actions: Any, write: Callable[[Any, NDArray[np.float32]], None],
+             waits: NDArray[np.bool_] | None = None) -> tuple[
+                 NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_], int]:
         """A step of all copies, or of those that do not wait (num_envs,) bool.
 
         write   write(actions, rows) checks any actions and writes them, as Actions.write
         Returns (rewards float32, terminated, truncated, either, (N,) bool each, how many ended).
         """
-        vec, made = self.vec, self._made
-        if made is None:
-            rewards, flags = np.empty(vec.num_agents, np.float32), np.empty(
-                (3, vec.num_agents), bool)
-            made = (rewards, *flags, self._buffer(self._floats, rewards),
-                    self._buffer(self._bytes, flags), self._over_c)
+        vec = self.vec
+        if self._made is None:
+            rewards = np.empty(vec.num_agents, np.float32)
+            flags = np.empty((3, vec.num_agents), bool)
+            made = ((rewards, flags[0], flags[1], flags[2]),
+                    (self._buffer(self._floats, rewards), self._buffer(self._bytes, flags),
+                     self._over_c))
             self._made = made if self.reuse else None
+        else:
+            made = self._made
+        found, places = made
         # what most callers give has a way of its own: in one call
-        if (self._ids and type(actions) is np.ndarray and actions.dtype == np.int64
-                and actions.shape in self._shapes and actions.flags.c_contiguous and vec.handle):
+        quick = self._quick
+        if (quick is not None and type(actions) is np.ndarray and actions.dtype == np.int64
+                and actions.shape in self._shapes and actions.flags.c_contiguous and quick.handle):
             count = self._call.steps_play(
-                self._c, self._buffer(self._longs, actions), vec.ticks + 1,
-                STEPS.ffi.NULL if waits is None else self._buffer(self._bytes, waits), *made[4:])
+                self._c, self._buffer(self._longs, actions), quick.ticks + 1,
+                STEPS.ffi.NULL if waits is None else self._buffer(self._bytes, waits), *places)
             if count >= 0:
-                vec.ticks += 1
-                return (*made[:4], count)
+                quick.ticks += 1
+                return (*found, count)
         write(actions, vec.actions)
         if waits is None:
             vec.step()
@@ -92,9 +112,10 @@ class Steps:
             vec.step_others(waits)
         if self._seen is not vec.rewards:
             self._point()
-        return (*made[:4], self._call.steps_read(self._c, *made[4:]))
+        return (*found, self._call.steps_read(self._c, *places))
 
-    def end(self, count: int, last: np.ndarray):
+    def end(self, count: int, last: NDArray[Any]) -> tuple[
+            NDArray[np.int64], NDArray[Any], NDArray[np.float64], NDArray[np.bool_]]:
         """Of the rows with an ending: (which (n,), what they saw last (n, D), what their copies
         have logged (L, N) by the names of the log, (N,) bool: where there is something).
 
