@@ -136,9 +136,15 @@ class Damaged(UsageError):
 
 
 class BuildError(PufferError):
-    """The environment does not follow the contract, or the compiler refused it."""
+    """The environment does not follow the contract, or the compiler refused it.
+
+    header      one that it includes and that was not found
+    upgrade     the command that rewrites what is written for an older PufferLib
+    """
 
     exit_status = BUILD
+    header: str | None = None
+    upgrade: str | None = None
 
 
 class DialectError(BuildError):
@@ -147,9 +153,15 @@ class DialectError(BuildError):
 
 
 class RunError(PufferError):
-    """Something died, hung, went non-finite, or could not be written while running."""
+    """Something died, hung, went non-finite, or could not be written while running.
+
+    ended       how a process died outside of the environment's code: a signal or "exit(N)"
+    to_check    the hint is to run check
+    """
 
     exit_status = RUN
+    ended = ""
+    to_check = False
 
 
 class EnvStopped(RunError):

@@ -19,6 +19,7 @@ def read(request: dict) -> tuple[Reader, dict]:
     spec, problems = reader.run()
     return reader, {"spec": spec and asdict(replace(spec, enums=tuple(reader.enums()))),
                     "problems": [[type(error).__name__, {name: getattr(error, name)
-                                                         for name in PARTS}]
+                                                         for name in PARTS},
+                                  getattr(error, "header", None), getattr(error, "upgrade", None)]
                                  for error in problems],
                     "files": reader.files()}

@@ -64,6 +64,7 @@ class Bound(Source):
                      "PufferLib", self.place_of_include() or self.binding.name,
                      expected=f'#define OBS_TENSOR_T {tensor}, above #include "vecenv.h"',
                      hint=f"{dialects.upgrade(self.name)} writes it")
+        self.problems[-1].upgrade = dialects.upgrade(self.name)
 
     def check_binding(self) -> None:
         """A hand-written binding defines Env, my_init and my_log, and uses the MY_ macros that

@@ -129,12 +129,7 @@ def _key(compiler: compilers.Compiler, flags: list[str], source: Path, spec: Spe
     """Twelve hex digits that change with anything that the library depends on."""
     expand = [*compiler.command, *flags, "-E", "-P", str(source)]
     expand = [word for word in expand if word not in SHARED]
-    try:
-        text = compilers.run_compiler(expand, source=spec.header, what=spec.header.name,
-                                      reads=True)
-    except BuildError as error:
-        error.message = error.message.replace("refused", "could not read")
-        raise
+    text = compilers.run_compiler(expand, source=spec.header, what=spec.header.name, reads=True)
     relevant = [flag for flag in flags if not flag.startswith(("-I", "-include"))
                 and not os.path.isabs(flag)]
     parts = [text, " ".join(relevant), libraries, compiler.key, compilers.cpu_features_key()]

@@ -71,7 +71,7 @@ class Child:
             self._prints = files.open(log, "ab+") if log else tempfile.TemporaryFile("ab+")  # noqa: SIM115
             self._begin = self._prints.seek(0, os.SEEK_END)     # earlier runs wrote what is before
             self._read_to = self._begin     # of what the env prints, by _tell_missing
-            self.missing: dict[str, None] = {}      # "missing texture: PATH, looked for in FOLDER"
+            self.missing: dict[str, None] = {}      # paths of textures
             with tempfile.TemporaryFile() as given:
                 pickle.dump(job, given)
                 given.seek(0)
@@ -142,10 +142,11 @@ class Child:
             new = os.pread(fd, LOG_LIMIT, self._read_to)
             whole = new.rfind(b"\n") + 1                # the last line may come in parts
             self._read_to += whole if whole or len(new) < 1 << 16 else len(new)
-            for line in re.findall(rb"^missing texture: .*$", new[:whole], re.M):
-                text = line.decode(errors="replace")
-                self.missing[text] = None
-                ui.warn_once(text, "a checked pattern is drawn in its place")
+            for line, path in re.findall(rb"^(missing texture: (.*?)(?:, looked for in .*)?)$",
+                                         new[:whole], re.M):
+                self.missing[path.decode(errors="replace")] = None
+                ui.warn_once(line.decode(errors="replace"),
+                             "a checked pattern is drawn in its place")
             if re.search(rb"^missing shader: ", new[:whole], re.M):
                 ui.warn_once("recordings have no shaders: what they draw is drawn plain",
                              "a window shows it: puffer-sdk play")
@@ -215,13 +216,17 @@ class Child:
         cause = f"exit({status})" if status >= 0 else signal.Signals(-status).name
         inside = [self.page.watches[w].copy() for w in np.flatnonzero(self.page.watches["phase"])]
         if inside:
-            default = ("an environment must not end the process"
-                       if status >= 0 else "puffer-sdk check")
-            return self._env_error(inside, cause, hint=HINTS.get(cause, default))
+            error = self._env_error(inside, cause, hint=HINTS.get(
+                cause, "an environment must not end the process" if status >= 0
+                else "puffer-sdk check"))
+            error.to_check = status < 0 and cause != "SIGKILL"
+            return error
         hint = ("the system may have run out of memory: lower vec.total_agents"
                 if cause == "SIGKILL" else None)
-        return RunError(f"the worker process died outside env code: {cause}",
-                        detail=self._tail(), hint=hint)
+        error = RunError(f"the worker process died outside env code: {cause}",
+                         detail=self._tail(), hint=hint)
+        error.ended = cause
+        return error
 
     def _env_error(self, watches: list, cause: str, hint: str) -> RunError:
         """watches: of the threads that were inside an env, any of which may be at fault."""
@@ -339,6 +344,6 @@ def run(target: str, job: object, on_event: Callable[[str, dict], None], *,
             child.kill()
         if signals.received:
             raise Interrupted("interrupted", status=signals.status)
-        for text in child.missing:
-            on_event("missing_texture", {"text": text})
+        for path in child.missing:
+            on_event("missing_texture", {"path": path})
     return child.result

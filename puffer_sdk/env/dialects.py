@@ -81,9 +81,11 @@ def recognise(name: str, texts: dict[str, str]) -> DialectError | None:
             found = re.search(dialect.sign, text)
             if found:
                 line = text.count("\n", 0, found.start()) + 1
-                return DialectError(dialect.message, where=f"{file}:{line}",
-                                    detail=_to_change(texts, dialect.changes),
-                                    hint=dialect.hint.format(upgrade=upgrade(name)))
+                error = DialectError(dialect.message, where=f"{file}:{line}",
+                                     detail=_to_change(texts, dialect.changes),
+                                     hint=dialect.hint.format(upgrade=upgrade(name)))
+                error.upgrade = upgrade(name) if dialect.changes else None
+                return error
     return None
 
 

@@ -98,5 +98,7 @@ def _spec(facts: dict) -> Spec:
     return Spec(**{each.name: made.get(each.name, facts[each.name]) for each in fields(Spec)})
 
 
-def _problem(kind: str, parts: dict) -> PufferError:
-    return (DialectError if kind == DialectError.__name__ else BuildError)(**parts)
+def _problem(kind: str, parts: dict, lacking: str | None, upgrade: str | None) -> BuildError:
+    error = (DialectError if kind == DialectError.__name__ else BuildError)(**parts)
+    error.header, error.upgrade = lacking, upgrade
+    return error

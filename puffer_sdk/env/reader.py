@@ -67,17 +67,15 @@ class Reader(Bound):
             where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
             if file and Path(file.name).name == "vecenv.h":
                 where = self.place_behind(diag) or self.place_of_include() or where
-            said = f"the C compiler refuses this: {diag.spelling}"
-            found.append(BuildError(said, where=where or self.header.name,
-                                    hint=self.where_it_may_be(diag.spelling)))
+            error = BuildError(f"the C compiler refuses this: {diag.spelling}",
+                               where=where or self.header.name)
+            if lacking := re.fullmatch(r"'([^']+)' file not found", diag.spelling):
+                error.header = lacking[1]
+                home = paths.home_of_header(lacking[1], self.folder)
+                error.hint = (f"add to the ini: [build] include = {home}" if home else
+                              "[build] include of the ini names the folder that has it")
+            found.append(error)
         return found[:20]
-
-    def where_it_may_be(self, said: str) -> str | None:
-        """What to do about a header that is not found."""
-        lacking = re.fullmatch(r"'([^']+)' file not found", said)
-        home = lacking and paths.home_of_header(lacking[1], self.folder)
-        return lacking and (f"add to the ini: [build] include = {home}" if home else
-                            "[build] include of the ini names the folder that has it")
 
     def place_behind(self, diag) -> str | None:
         """The author's line that our vecenv.h stumbles over."""
@@ -190,6 +188,8 @@ class Reader(Bound):
                     lines[name], expected=how.replace(";", ""), actual=types[name],
                     hint=f"{dialects.upgrade(self.name)} rewrites it, and the lines that use it"
                     if older else contract.why_its_type(name, types[name]))
+                if older:
+                    self.problems[-1].upgrade = dialects.upgrade(self.name)
         if types.get("truncations", "float *") != "float *":
             self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
                            lines["truncations"], expected="float* truncations;",

@@ -108,7 +108,7 @@ class Recording:
     episodes: list[dict] = field(repr=False)    # that ended in visible envs, as eval lists them
     unfinished: list[str]       # policies whose picture ends within an episode
     ticks: dict[str, int]       # of each policy
-    missing: list[str]          # "missing texture: PATH, looked for in FOLDER": a pattern is shown
+    missing: list[str]          # paths of textures in whose place a pattern is shown
 
     @property
     def seconds(self) -> float:
@@ -240,7 +240,7 @@ class Compositor:
         elif kind == "pane":
             self.panes.append(payload)
         elif kind == "missing_texture":
-            self.missing.append(payload["text"])
+            self.missing.append(payload["path"])
 
     def open(self, slots: int, shape: list[int], fps: float, **_) -> None:
         self.ring = Ring(self.path, slots, tuple(shape), make=False)

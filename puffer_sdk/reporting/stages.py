@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..base import files, ui
-from ..base.errors import Interrupted, PufferError, UsageError
+from ..base.errors import Interrupted, PufferError, RunError, UsageError
 from ..env import build as building
 from ..env.job import EnvJob
 from ..settings import config
@@ -88,7 +88,7 @@ def attempt(subject: Subject, work: Callable[[], tuple[dict, dict]], *,
 def sentence(error: PufferError, subject: Subject) -> str:
     """The error and its hint, in one line without this machine's paths."""
     text = (f"{error.code}: " if error.code else "") + error.message
-    if error.hint and not error.hint.endswith("puffer-sdk check"):      # the report shows check
+    if error.hint and not (isinstance(error, RunError) and error.to_check):     # check is shown
         text += f" ({error.hint})"
     return " ".join(subject.shorten(text).split())
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..base import files, paths
-from ..base.errors import Interrupted, NotAnEnv, PufferError, UsageError
+from ..base.errors import BuildError, Interrupted, NotAnEnv, PufferError, UsageError
 from ..checking import check
-from ..env import build, child_process, dialects
+from ..env import build, child_process
 from ..env.child_pipe import Link
 from ..env.job import EnvJob
 from ..pictures import record
@@ -179,9 +178,7 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
                              gif=output / f"{folder.name}.gif", model=None, ticks=TICKS,
                              width=WIDTH, force=True)
         if made.missing:                # what stands in for them is no picture of the environment
-            names = [text.removeprefix("missing texture: ").partition(", looked for in ")[0]
-                     for text in made.missing]
-            row.problems["drawing"] = f"not tested: no texture {', '.join(names)}"
+            row.problems["drawing"] = f"not tested: no texture {', '.join(made.missing)}"
         else:
             row.picture = f"{folder.name}.gif"
     return row
@@ -189,19 +186,16 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
 
 def why_not_built(error: PufferError, folder: Path) -> str:
     """One sentence: what is missing, or what the compiler says, and where."""
-    where, name = f" ({error.where})" if error.where else "", folder.name
-    lacking = re.search(r"'([^']+)' file not found|\b([\w./-]+\.h): No such file", error.message)
-    if lacking:
-        header = lacking[1] or lacking[2]
-        home = paths.home_of_header(header, folder)
-        return f"{error.where} includes {header}, which is " + (
+    if isinstance(error, BuildError) and error.header:
+        home = paths.home_of_header(error.header, folder)
+        return f"{error.where} includes {error.header}, which is " + (
             f"in {home}; [build] include = {home} of the ini finds it there" if home else
             "not in the checkout; [build] include of the ini names the folder that has it")
-    if dialects.upgrade(name) in (error.hint or ""):
-        return f"{error.message}; {dialects.upgrade(name)} rewrites it"
+    if isinstance(error, BuildError) and error.upgrade:
+        return f"{error.message}; {error.upgrade} rewrites it"
     if isinstance(error, NotAnEnv):
         return f"it needs {error.expected}, and has {error.actual}"
-    return error.message + where
+    return error.message + (f" ({error.where})" if error.where else "")
 
 
 def number_as_before(folder: Path, row: Row) -> None:

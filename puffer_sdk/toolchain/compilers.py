@@ -265,7 +265,8 @@ class _Running:
         if self.child.returncode:
             if self.reads and (lacks := limited.lacking(text, self.child.returncode)):
                 raise limited.refusal(what, source, lacks)
-            raise _refusal(text, self.child.returncode, self.words, source, what)
+            said = f"could not read {what}" if self.reads else f"refused {what}"
+            raise _refusal(text, self.child.returncode, self.words, source, what, said)
         return text
 
     def kill(self) -> None:
@@ -305,7 +306,8 @@ def kill_group(child: subprocess.Popen[bytes]) -> None:
         child.stdout.close()
 
 
-def _refusal(text: str, status: int, words: list[str], source: Path, what: str) -> PufferError:
+def _refusal(text: str, status: int, words: list[str], source: Path, what: str,
+             did: str) -> PufferError:
     if "No space left on device" in text or "Disk quota exceeded" in text:
         return RunError(f"the disk is full: {what} was not compiled", detail=shorten(text),
                         hint="free some space, or point PUFFER_CACHE and TMPDIR at another disk")
@@ -322,8 +324,10 @@ def _refusal(text: str, status: int, words: list[str], source: Path, what: str) 
     if not said:
         ended = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         said = f"the compiler said nothing and ended with {ended}:\n{shlex.join(words)}"
-    return BuildError(f"the compiler refused {what}", where=find_location(text, source) or source,
-                      detail=shorten(said), hint=hint)
+    error = BuildError(f"the compiler {did}", where=find_location(text, source) or source,
+                       detail=shorten(said), hint=hint)
+    error.header = missing and missing.group(1)
+    return error
 
 
 def compile_to(target: Path, command: Sequence[str | os.PathLike[str]], *, source: Path, what: str,

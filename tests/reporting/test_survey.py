@@ -97,6 +97,7 @@ def test_a_sentence_names_the_upgrade_and_the_folder_of_a_header(tmp_path):
     older = BuildError("Nim.actions has the wrong type", where="nim.h:4",
                        hint="puffer-sdk bind nim --upgrade rewrites it, and more")
     lacking = BuildError("'rules.h' file not found", where="binding.c:1")
+    older.upgrade, lacking.header = "puffer-sdk bind nim --upgrade", "rules.h"
     assert survey.why_not_built(older, folder) == (
         "Nim.actions has the wrong type; puffer-sdk bind nim --upgrade rewrites it")
     assert survey.why_not_built(lacking, folder) == (

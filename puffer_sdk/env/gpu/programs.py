@@ -146,12 +146,9 @@ def _not_read(error: BuildError, spec: Spec) -> BuildError:
             "there each env is a thread, and none sees the others"
         return BuildError(f"{name} cannot be compiled for a GPU: {reason}", where=where,
                           hint="train with the environments on the CPU: --vec.device cpu")
-    missing = re.search(r"fatal error: (\S+): No such file", error.detail or "")
-    if missing:
-        error.message = f"{missing[1]} is not available on a GPU"
+    if error.header:
+        error.message = f"{error.header} is not available on a GPU"
         error.hint = f"include it under #ifndef PUFFER_DEVICE; {translate.CPU}"
-    else:
-        error.message = error.message.replace("refused", "could not read")
     return error
 
 

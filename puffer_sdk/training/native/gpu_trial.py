@@ -84,8 +84,7 @@ def _in_child() -> tuple[Outcome, bool]:
         problem = f"trying the GPU failed: {error.child_traceback.strip().splitlines()[-1]}"
         detail = error.child_traceback
     except RunError as error:
-        ended = error.message.removeprefix("the worker process died outside env code: ")
-        problem = f"trying the GPU ended with {ended}" if ended != error.message else ended
+        problem = f"trying the GPU ended with {error.ended}" if error.ended else error.message
         detail = error.detail
     except PufferError as error:
         problem, detail = error.message, error.detail
