@@ -317,7 +317,7 @@ class _Resolver:
         try:
             value = parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
         except ValueError as error:
-            reason = None if str(error) == "not a number" else f"the value is {error}"
+            reason = f"the value is {error}" if str(error) else None
             self._fault(f"{shown} is not a number", where, _c_expected(field.type if field else ""),
                         f"'{text}'" if text else "nothing",
                         "a comment stands on a line of its own" if re.search(r"\s[#;]", text)

@@ -44,12 +44,12 @@ _NUMBER = re.compile(r"([+-]?)(\d+(?:_\d+)*)?(?:\.(\d+(?:_\d+)*)?)?(?:[eE]([+-]?
 def parse_number(text: str) -> int | float:
     """The number that a text spells: exact for whole ones, however written (1e8, 100_000_000).
 
-    Raises ValueError with a reason ('not a number', 'not finite', 'too large').
+    Raises ValueError with a reason: 'not finite', 'too large', or '' for what is no number at all.
     """
     match = _NUMBER.fullmatch(text)
     if len(text) > 400 or not match or not (match[2] or match[3]):
         word = text.lower().lstrip("+-")
-        raise ValueError("not finite" if word in ("nan", "inf", "infinity") else "not a number")
+        raise ValueError("not finite" if word in ("nan", "inf", "infinity") else "")
     sign, whole, part, exponent = match.groups()
     whole, part = (whole or "").replace("_", ""), (part or "").replace("_", "")
     power = int(exponent or 0) - len(part)
@@ -91,4 +91,4 @@ def number_hint(text: str, reason: str) -> str:
         return "numbers are written without quotes"
     if "," in text:
         return "write 1_000_000, or 1e6; the decimal point is a point"
-    return "" if reason == "not a number" else f"the value is {reason}"
+    return f"the value is {reason}" if reason else ""

@@ -1,6 +1,4 @@
 """The C compiler. In: a command. Out: the file it makes, or a BuildError that names the line.
-
-Nothing here knows what is compiled: building.py, raylib.py and checking/ bring the commands.
 """
 from __future__ import annotations
 
@@ -259,14 +257,12 @@ class _Running:
         except subprocess.TimeoutExpired:
             raise BuildError(f"compiling {what} took more than {self.timeout:g} seconds",
                              where=source, detail=shlex.join(self.words),
-                             hint="look for a macro or a table that expands endlessly"
-                             ) from None
+                             hint="look for a macro or a table that expands endlessly") from None
         text = _ESCAPES.sub("", self.raw.decode(errors="replace"))
         if self.child.returncode:
             if self.reads and (lacks := limited.lacking(text, self.child.returncode)):
                 raise limited.refusal(what, source, lacks)
-            said = f"could not read {what}" if self.reads else f"refused {what}"
-            raise _refusal(text, self.child.returncode, self.words, source, what, said)
+            raise _refusal(self, text, source, what)
         return text
 
     def kill(self) -> None:
@@ -306,27 +302,27 @@ def kill_group(child: subprocess.Popen[bytes]) -> None:
         child.stdout.close()
 
 
-def _refusal(text: str, status: int, words: list[str], source: Path, what: str,
-             did: str) -> PufferError:
+def _refusal(command: _Running, text: str, source: Path, what: str) -> PufferError:
     if "No space left on device" in text or "Disk quota exceeded" in text:
         return RunError(f"the disk is full: {what} was not compiled", detail=shorten(text),
                         hint="free some space, or point PUFFER_CACHE and TMPDIR at another disk")
-    missing = re.search(r"fatal error: (\S+): No such file", text)
+    missing = next(iter(re.findall(r"fatal error: (\S+): No such file", text)), None)
     undefined = re.search(r"undefined reference to [`'](\w+)'", text)
     hint = None
-    if missing and missing.group(1) in ("stdio.h", "stdlib.h", "math.h", "stdint.h", "string.h"):
+    if missing in ("stdio.h", "stdlib.h", "math.h", "stdint.h", "string.h"):
         hint = install_hint("gcc")
     elif missing:
-        hint = f"put {missing.group(1)} beside the header, or correct the #include"
+        hint = f"put {missing} beside the header, or correct the #include"
     elif undefined:
         hint = f"define {undefined.group(1)}, or link what defines it"
     said = _EMCC_ECHO.sub("", text).strip()
     if not said:
+        status = command.child.returncode
         ended = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        said = f"the compiler said nothing and ended with {ended}:\n{shlex.join(words)}"
-    error = BuildError(f"the compiler {did}", where=find_location(text, source) or source,
-                       detail=shorten(said), hint=hint)
-    error.header = missing and missing.group(1)
+        said = f"the compiler said nothing and ended with {ended}:\n{shlex.join(command.words)}"
+    error = BuildError(f"the compiler {'could not read' if command.reads else 'refused'} {what}",
+                       where=find_location(text, source) or source, detail=shorten(said), hint=hint)
+    error.header = missing
     return error
 
 
