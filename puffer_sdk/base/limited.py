@@ -26,6 +26,7 @@ from typing import IO
 
 from . import processes
 from .errors import BuildError, UsageError
+from .records import Json
 
 VARIABLE = "PUFFER_READ_LIMIT"      # SECONDS,GB: what --read-limit says
 IDLE = 5.0                          # seconds without CPU time: it waits for something, such as a
@@ -63,7 +64,7 @@ def limits() -> Limits:
     return parse(given) if given else Limits()
 
 
-def call(target: str, request: Mapping[str, object], *, what: str, where: object = None) -> object:
+def call(target: str, request: Mapping[str, object], *, what: str, where: object = None) -> Json:
     """What target(request) returns in a child, as JSON.
 
     target  "module:function" of this package

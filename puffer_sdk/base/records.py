@@ -12,16 +12,17 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from . import files
 from .errors import Damaged, Refused
 
 T = TypeVar("T")
+Json: TypeAlias = Any    # what JSON says, before `convert` has looked at it
 MOST = 64 << 20         # bytes of a file that is read as a whole
 
 
-def parse(text: str | bytes, where: object, what: str = "this", *, nan: bool = True) -> Any:
+def parse(text: str | bytes, where: object, what: str = "this", *, nan: bool = True) -> Json:
     """What a JSON text holds. Raises Damaged.
 
     nan     whether NaN and the infinities, which are not JSON, come as they are; or else as None

@@ -8,10 +8,13 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import cffi
 
 from ..base import paths
+
+CObject: TypeAlias = Any    # a library, a pointer or a struct: cffi alone knows what it has
 
 
 @cache
@@ -46,9 +49,15 @@ def number(name: str) -> int:
     return int(constants(env_header())[name])
 
 
-def new_error():
+def new_error() -> CObject:
     """A PufferError* that a call fills."""
     return ffi().new("PufferError*")
+
+
+def text_of(given: CObject) -> str:
+    """A char array or a char* that C has ended with 0."""
+    said = ffi().string(given)
+    return said.decode(errors="replace") if isinstance(said, bytes) else said
 
 
 @cache

@@ -5,7 +5,7 @@ in which its agent died.
 """
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,29 @@ class AgentRows(Protocol):
     def alive(self) -> NDArray[np.uint8] | None: ...
 
 
+class ActingRows(AgentRows, Protocol):
+    """The same, and what its agents may do."""
+
+    @property
+    def actions(self) -> NDArray[np.float32]: ...
+    @property
+    def act_sizes(self) -> tuple[int, ...]: ...
+    @property
+    def action_mask(self) -> NDArray[np.uint8] | None: ...
+
+
+class Actor(Protocol):
+    """What remembers, from step to step, the episode of each row."""
+
+    def ended(self, terminals: NDArray[np.float32], /) -> object: ...
+
+
+S = TypeVar("S", bound=np.generic)
+
+
 def living(vec: AgentRows) -> NDArray[np.bool_]:
     """(N,) bool: rows that have an agent now."""
-    return np.ones(vec.num_agents, bool) if vec.alive is None else vec.alive != 0
+    return np.ones(vec.num_agents, bool) if vec.alive is None else vec.alive.astype(bool)
 
 
 def ended(vec: AgentRows, lived: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
@@ -34,33 +54,38 @@ def ended(vec: AgentRows, lived: NDArray[np.bool_] | None = None) -> NDArray[np.
 
     lived       (N,) bool, living() before the step: only those count
     """
-    over = (vec.terminals != 0) | (vec.truncations != 0)
+    over: NDArray[np.bool_] = (vec.terminals != 0) | (vec.truncations != 0)
     if vec.alive is not None:
         over |= vec.alive == 0
     return over if lived is None else over & lived
 
 
-def fill_empty(rows: np.ndarray | None, alive: np.ndarray | None, value=0) -> np.ndarray | None:
+@overload
+def fill_empty(rows: NDArray[S], alive: NDArray[np.uint8] | None, value: float = 0
+               ) -> NDArray[S]: ...
+@overload
+def fill_empty(rows: None, alive: NDArray[np.uint8] | None, value: float = 0) -> None: ...
+def fill_empty(rows: NDArray[S] | None, alive: NDArray[np.uint8] | None, value: float = 0
+               ) -> NDArray[S] | None:
     """rows (N, ...) with `value` in inactive rows, a copy; the same array if all are active.
 
     alive       (N,) as VecEnv.alive
     """
     if rows is None or alive is None or np.all(alive):
         return rows
-    return np.where((np.asarray(alive) != 0).reshape(-1, *[1] * (rows.ndim - 1)), rows,
-                    rows.dtype.type(value))
+    filled: NDArray[S] = np.where((alive != 0).reshape(-1, *[1] * (rows.ndim - 1)), rows,
+                                  rows.dtype.type(value))
+    return filled
 
 
-def forget_empty(actor, alive: np.ndarray | None) -> None:
-    """After an act: rows without an agent carry nothing over to one that comes, as in training.
-
-    actor   has ended(terminals)
-    """
+def forget_empty(actor: Actor, alive: NDArray[np.uint8] | None) -> None:
+    """After an act: rows without an agent carry nothing over to one that comes, as in training."""
     if alive is not None and not np.all(alive):
-        actor.ended((np.asarray(alive) == 0).astype(np.float32))
+        actor.ended((alive == 0).astype(np.float32))
 
 
-def random_actions(vec, rng, drawn: int = 0):
+def random_actions(vec: ActingRows, rng: np.random.Generator, drawn: int = 0
+                   ) -> NDArray[np.float32]:
     """(N, K): uniform over the legal ids of each head; uniform in [-1, 1] for a continuous head.
 
     drawn       agents to draw for, if that is more than N: the first N then do the same in a vec

@@ -16,9 +16,14 @@ import threading
 import time
 import traceback
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from ..base.errors import PufferError, RunError
+from ..base.limited import PARTS
 from .shared_memory import Page
+
+if TYPE_CHECKING:
+    from .abi import CObject
 
 
 class Link:
@@ -37,7 +42,7 @@ class Link:
         """True once the parent wants the work saved and ended."""
         return bool(self.page.head[0])
 
-    def emit(self, kind: str, /, **payload) -> None:
+    def emit(self, kind: str, /, **payload: object) -> None:
         """Send an event. Payloads are JSON."""
         if os.getpid() != self._pid:    # an env forked: its copy has no business here
             os._exit(0)
@@ -58,9 +63,8 @@ class Link:
 
     def emit_error(self, error: PufferError) -> None:
         """The parent raises it, and with that the work is over."""
-        parts = {name: getattr(error, name) for name in
-                 ("message", "where", "expected", "actual", "hint", "detail", "code")}
-        parts = {name: value if value is None else str(value) for name, value in parts.items()}
+        parts = {name: None if (value := getattr(error, name)) is None else str(value)
+                 for name in PARTS}
         self.emit("error", kind=type(error).__name__, parts=parts, quiet=error.quiet,
                   fits=getattr(error, "fits", None))
 
@@ -78,7 +82,7 @@ class Link:
                 with contextlib.suppress(OSError):
                     os.open(path, mode)
 
-    def watches(self, arm: bool = True):
+    def watches(self, arm: bool = True) -> CObject:
         """The page's PufferWatch array as cffi sees it, for VecEnv(watches=...).
 
         arm     from here on, env code that calls exit() or fork() meets what `_arm` has laid out:

@@ -19,14 +19,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..base import errors, files, processes, ui
 from ..base.errors import Interrupted, PufferError, RunError
+from ..base.records import Json
+from .seeds import mix_seed
 from .shared_memory import ANEW, PAGE, PHASES, PYTHON, SOME_ENV, STARTING, Page
-from .warm import Warm
+from .warm import Forked, Warm
 
+Payload: TypeAlias = dict[str, Json]    # of an event: each kind has its own keys
+Watch: TypeAlias = Any              # a PufferWatch, as NumPy has it
 GRACE = 8.0                         # seconds a child gets to save and leave after a signal
 LOG_LIMIT = 64 << 20                # bytes that an env's prints may take on the disk ...
 LOG_KEPT = 1 << 20                  # ... before all but the first of them are dropped
@@ -58,12 +63,13 @@ class Child:
                  step_timeout: float = 10.0, start_timeout: float | None = None,
                  cwd: Path | None = None, warm: Warm | None = None):
         self.step_timeout, self.start_timeout = step_timeout, start_timeout or step_timeout
-        self.result = None
+        self.result: Json = None
         self.first_env = 0              # in the whole run, where several processes share it
         self._buffer = b""
-        self._seen: dict[int, tuple] = {}
+        self._seen: dict[int, tuple[tuple[int, int, int], float, float]] = {}
         self._looked = 0.0
-        log = Path(log).absolute() if log else None
+        log = log.absolute() if log else None
+        self.process: Forked | subprocess.Popen[bytes]
         fd = os.memfd_create("puffer") if hasattr(os, "memfd_create") else _unlinked_file()
         try:
             os.ftruncate(fd, PAGE)
@@ -76,7 +82,7 @@ class Child:
                 pickle.dump(job, given)
                 given.seek(0)
                 if warm:
-                    self.process = warm.start([target, str(log or "")], cwd and str(cwd),
+                    self.process = warm.start([target, str(log or "")], str(cwd or ""),
                                               [fd, given.fileno(), self._prints.fileno()])
                 else:
                     self.process = subprocess.Popen(
@@ -94,7 +100,7 @@ class Child:
         finally:
             os.close(fd)
 
-    def events(self) -> Iterator[tuple[str, dict]]:
+    def events(self) -> Iterator[tuple[str, Payload]]:
         """Events as they come, until the target has returned; its value is then in `result`.
 
         Between events it yields ("idle", {}) ten times a second at least, so that the caller can
@@ -151,9 +157,9 @@ class Child:
                 ui.warn_once("recordings have no shaders: what they draw is drawn plain",
                              "a window shows it: puffer-sdk play")
 
-    def _raised(self, payload: dict) -> PufferError:
+    def _raised(self, payload: Payload) -> PufferError:
         """What the target raised, with what the env printed where that says why."""
-        error = getattr(errors, payload["kind"])(**payload["parts"])
+        error: PufferError = getattr(errors, payload["kind"])(**payload["parts"])
         error.quiet, error.told = payload["quiet"], True
         if isinstance(error, errors.NotWhole):
             error.fits = payload["fits"]
@@ -172,7 +178,7 @@ class Child:
         self.process.wait()
         self._prints.close()
 
-    def _read(self) -> Iterator[tuple[str, dict]]:
+    def _read(self) -> Iterator[tuple[str, Payload]]:
         self._buffer += self.page.read()
         while len(self._buffer) >= 8:
             size = int.from_bytes(self._buffer[:8], "little")
@@ -184,7 +190,7 @@ class Child:
 
     def _look_for_hang(self) -> None:
         now = time.monotonic()
-        for worker in np.flatnonzero(self.page.watches["phase"]):
+        for worker in np.flatnonzero(self.page.watches["phase"]).tolist():
             watch = self.page.watches[worker].copy()
             state = (int(watch["pulse"]), int(watch["env"]), int(watch["step"]))
             seen = self._seen.get(worker)
@@ -212,7 +218,7 @@ class Child:
                 os.ftruncate(self._prints.fileno(), self._begin + LOG_KEPT)
 
     def _death(self) -> PufferError:
-        status = self.process.returncode
+        status = self.process.wait()                # it has ended
         cause = f"exit({status})" if status >= 0 else signal.Signals(-status).name
         inside = [self.page.watches[w].copy() for w in np.flatnonzero(self.page.watches["phase"])]
         if inside:
@@ -228,11 +234,9 @@ class Child:
         error.ended = cause
         return error
 
-    def _env_error(self, watches: list, cause: str, hint: str) -> RunError:
+    def _env_error(self, watches: list[Watch], cause: str, hint: str) -> RunError:
         """watches: of the threads that were inside an env, any of which may be at fault."""
-        from .vec import mix_seed
-
-        def place(watch) -> str:
+        def place(watch: Watch) -> str:
             step = f"step {watch['step']}"
             if watch["env"] == SOME_ENV:
                 return step
@@ -293,9 +297,9 @@ class Signals:
     with Signals() as signals: ... if signals.received: save and leave; status = signals.status
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.received: list[int] = []
-        self._old: dict[int, object] = {}
+        self._old: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
@@ -305,10 +309,10 @@ class Signals:
                 self._old[number] = signal.signal(number, self._note)
         return self
 
-    def _note(self, number: int, frame) -> None:
+    def _note(self, number: int, frame: object) -> None:
         self.received.append(number)
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         for number, handler in self._old.items():
             signal.signal(number, handler)
 
@@ -318,9 +322,9 @@ class Signals:
         return 128 + self.received[0] if self.received else 0
 
 
-def run(target: str, job: object, on_event: Callable[[str, dict], None], *,
+def run(target: str, job: object, on_event: Callable[[str, Payload], None], *,
         log: Path | None = None, step_timeout: float = 10.0, cwd: Path | None = None,
-        signals: Signals | None = None):
+        signals: Signals | None = None) -> Json:
     """Run target(job, link) in a child and return what it returned.
 
     on_event gets every event, ("idle", {}) between them, and at the end a ("missing_texture", ...)

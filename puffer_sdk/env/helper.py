@@ -5,6 +5,8 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+import cffi
+
 from ..base import paths
 from ..base.errors import RunError
 from ..toolchain import compilers
@@ -27,7 +29,7 @@ class Helper:
         self.what, self.said, self.flags = what, said, (*FLAGS, *flags)
 
     @cached_property
-    def ffi(self):
+    def ffi(self) -> cffi.FFI:
         """The header's declarations."""
         return abi.declare([abi.env_header(), self.header], include=abi.ffi())
 
@@ -43,7 +45,7 @@ class Helper:
                             said=self.said)
 
     @cached_property
-    def library(self):
+    def library(self) -> abi.CObject:
         """The library, opened."""
         try:
             return self.ffi.dlopen(os.fspath(self.build()))

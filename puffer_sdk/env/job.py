@@ -12,14 +12,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..base import paths
 from ..settings.values import Config
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .build import Build
-    from .library import Library
+    from .child_pipe import Link
+    from .library import EnvLibrary, Library
+
+
+class Opener(Protocol):
+    """What opens an environment: a CompiledEnv, or a PythonEnv of interop/."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def folder(self) -> Path | None: ...
+    @property
+    def modules(self) -> tuple[str, ...]: ...
+    def where_played(self, workers: int) -> str: ...
+    def open(self, config: Config, /) -> EnvLibrary: ...
 
 
 @dataclass(frozen=True)
@@ -29,7 +45,8 @@ class CompiledEnv:
     library: Path           # NAME-HASH.so
     folder: Path            # the environment's
     name: str               # the environment's
-    modules = ()            # that a process which opens many of them should have imported
+    # that a process which opens many of them should have imported
+    modules: ClassVar[tuple[str, ...]] = ()
 
     def where_played(self, workers: int) -> str:
         """In which processes, where that is for the user to choose; else ""."""
@@ -47,28 +64,32 @@ class CompiledEnv:
 
 @dataclass(frozen=True)
 class EnvJob:
-    """One environment and its settings. Pickled on its way to the child.
+    """One environment and its settings. Pickled on its way to the child."""
 
-    opener  a CompiledEnv, or a PythonEnv of the bridges
-    """
-
-    opener: CompiledEnv
+    opener: Opener
     config: Config
 
     @classmethod
-    def of(cls, built: Build, config: Config, **more):
+    def of(cls, built: Build, config: Config, **more: Any) -> Self:
         """The job for a built environment; more: what a subclass adds."""
         return cls(opener=CompiledEnv.of(built), config=config, **more)
 
-    name = property(lambda self: self.opener.name, doc="the environment's")
-    folder = property(lambda self: self.opener.folder, doc="a compiled environment's")
+    @property
+    def name(self) -> str:
+        """The environment's."""
+        return self.opener.name
 
-    def open(self) -> Library:
+    @property
+    def folder(self) -> Path | None:
+        """A compiled environment's."""
+        return self.opener.folder
+
+    def open(self) -> EnvLibrary:
         """The library, opened: for the child."""
         return self.opener.open(self.config)
 
 
-def describe_work(job: EnvJob, link) -> dict:
+def describe_work(job: EnvJob, link: Link) -> dict[str, object]:
     """A child's target: the sizes that the library states."""
     about = job.open().describe(job.config.env)
     return {"obs_size": about.obs_size, "obs_dtype": about.obs_dtype.name,
@@ -85,11 +106,12 @@ def count_agents(folder: Path) -> int:
 
     built = build.build(folder)
     resolved = config.resolve(folder, spec=built.spec)
-    return child_process.run("puffer_sdk.env.job:count_work", EnvJob.of(built, resolved),
-                     lambda kind, payload: None, cwd=paths.working_dir(folder),
-                     step_timeout=resolved.vec.step_timeout)
+    agents: int = child_process.run(
+        "puffer_sdk.env.job:count_work", EnvJob.of(built, resolved), lambda kind, payload: None,
+        cwd=paths.working_dir(folder), step_timeout=resolved.vec.step_timeout)
+    return agents
 
 
-def count_work(job: EnvJob, link) -> int:
+def count_work(job: EnvJob, link: Link) -> int:
     """The child's target of count_agents."""
     return job.open().agents_per_env(job.config.env, link.watches())

@@ -3,19 +3,29 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base import paths
 from ..base.errors import BuildError, NoEnvs, NotWhole, PufferError, RunError, UsageError, nearest
 from ..raylib import headers
-from .abi import error_kinds, ffi, new_error, number
+from .abi import CObject, error_kinds, ffi, new_error, number, text_of
 
-DTYPES = {0: np.dtype(np.uint8), 1: np.dtype(np.float32), 2: np.dtype(np.int32)}
+Obs: TypeAlias = NDArray[Any]           # rows of observations: uint8, float32 or int32
+DTYPES: dict[int, np.dtype[Any]] = {0: np.dtype(np.uint8), 1: np.dtype(np.float32),
+                                    2: np.dtype(np.int32)}
+
+
+class Layout(Protocol):
+    """How rows unflatten into the observations of a Python environment."""
+
+    def to_dict(self) -> dict[str, object]: ...
 
 
 @dataclass(frozen=True)
@@ -23,7 +33,7 @@ class Description:
     """What an environment looks like under given settings."""
 
     name: str
-    obs_dtype: np.dtype         # uint8, float32 or int32
+    obs_dtype: np.dtype[Any]    # uint8, float32 or int32
     obs_size: int               # D
     act_sizes: tuple[int, ...]  # head widths, 1 = continuous
     mask_size: int
@@ -32,14 +42,29 @@ class Description:
     has_alive: bool             # variable number of agents
     whole_steps: bool           # every step takes all envs
     log_names: tuple[str, ...]
-    layout: object | None = None    # of rows that a space describes: space_rows.Observations
+    layout: Layout | None = None    # of rows that a space describes: space_rows.Observations
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, object]:
         """What a checkpoint says about the rows and heads that its network is made for."""
-        facts = {"obs_size": self.obs_size, "obs_dtype": self.obs_dtype.name,
+        facts: dict[str, object] = {"obs_size": self.obs_size, "obs_dtype": self.obs_dtype.name,
                  "act_sizes": list(self.act_sizes), "masked": self.mask_size > 0,
                  "comes_and_goes": self.has_alive}
         return facts if self.layout is None else {**facts, "layout": self.layout.to_dict()}
+
+
+class EnvLibrary(Protocol):
+    """What opens environments: a Library of compiled ones, or a PoolLibrary of Python ones."""
+
+    armed: bool                 # Link.watches(arm=...)
+
+    @property
+    def folder(self) -> Path | None: ...
+    @property
+    def api(self) -> CObject: ...
+    def describe(self, env_settings: Mapping[str, float] | None = None) -> Description: ...
+    def agents_per_env(self, env_settings: Mapping[str, float] | None = None,
+                       watches: CObject = None) -> int: ...
+    def among_resources(self) -> AbstractContextManager[None]: ...
 
 
 class Library:
@@ -55,8 +80,8 @@ class Library:
         if folder is None and paths.is_env_folder(beside):
             self.folder = beside
         try:
-            self._handle = ffi().dlopen(str(path))
-            self.api = self._handle.puffer_api()
+            handle: CObject = ffi().dlopen(str(path))
+            self._handle, self.api = handle, handle.puffer_api()
         except (OSError, AttributeError) as error:
             missing = re.search(r"undefined symbol: (\w+)", str(error))
             if missing:
@@ -75,20 +100,20 @@ class Library:
     def describe(self, env_settings: Mapping[str, float] | None = None) -> Description:
         """Sizes under these [env] settings. Raises UsageError, e.g. for a missing key."""
         settings = Settings(env_settings or {})
-        out, error = ffi().new("PufferDescription*"), new_error()
+        out: CObject = ffi().new("PufferDescription*")
+        error = new_error()
         if self.api.describe(settings.c, out, error):
-            raise self.error(error, settings)
-        text = ffi().string
+            raise error_of(error, settings, folder=self.folder)
         return Description(
-            name=text(out.name).decode(), obs_dtype=DTYPES[out.obs_dtype],
+            name=text_of(out.name), obs_dtype=DTYPES[out.obs_dtype],
             obs_size=out.obs_size, act_sizes=tuple(out.act_sizes[0:out.num_atns]),
             mask_size=out.mask_size, has_truncations=bool(out.has_truncations),
             has_final_obs=bool(out.has_final_obs), has_alive=bool(out.has_alive),
             whole_steps=bool(out.whole_steps),
-            log_names=tuple(text(out.log_names[i]).decode() for i in range(out.num_logs)))
+            log_names=tuple(text_of(out.log_names[i]) for i in range(out.num_logs)))
 
     def agents_per_env(self, env_settings: Mapping[str, float] | None = None,
-                       watches=None) -> int:
+                       watches: CObject = None) -> int:
         """Agents of one copy under these settings, at most. Runs the author's init.
 
         watches    as VecEnv takes them
@@ -96,13 +121,13 @@ class Library:
         settings, error = Settings(env_settings or {}), new_error()
         watch = ffi().NULL if watches is None else ffi().addressof(watches, 0)
         with self.among_resources():
-            agents = self.api.agents_per_env(settings.c, watch, error)
+            agents: int = self.api.agents_per_env(settings.c, watch, error)
         if agents < 1:
-            raise self.error(error, settings)
+            raise error_of(error, settings, folder=self.folder)
         return agents
 
     @contextmanager
-    def among_resources(self):
+    def among_resources(self) -> Iterator[None]:
         """Inside, the working directory is where env code finds its resources/, if it has any."""
         place = paths.working_dir(self.folder) if self.folder else None
         if place is None or not (place / "resources").is_dir() or place == Path.cwd():
@@ -114,13 +139,6 @@ class Library:
             yield
         finally:
             os.chdir(before)
-
-    def error(self, given, env: Settings, vec: Settings | None = None) -> PufferError:
-        """The PufferError that the C side filled, as an error to raise."""
-        seen = Refusal(given.kind, given.a, given.b, *(
-            ffi().string(field).decode(errors="replace") for field in (given.name, given.text)))
-        asked = vec if seen.kind_name == "MISSING_VEC_KEY" and vec else env
-        return explain_error(seen, asked.keys, self.folder)
 
 
 @dataclass(frozen=True)
@@ -148,6 +166,18 @@ class Settings:
         for item, text, value in zip(self._items, self._texts, values.values(), strict=False):
             item.key, item.value = text, float(value)
         self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
+
+
+def error_of(given: CObject, env: Settings, vec: Settings | None = None, *,
+                  folder: Path | None) -> PufferError:
+    """The PufferError that the C side filled, as an error to raise.
+
+    env, vec    the sections that the call was given
+    folder      the environment's, if known
+    """
+    seen = Refusal(given.kind, given.a, given.b, text_of(given.name), text_of(given.text))
+    asked = vec if seen.kind_name == "MISSING_VEC_KEY" and vec else env
+    return explain_error(seen, asked.keys, folder)
 
 
 def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None) -> PufferError:
@@ -194,7 +224,8 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
 
 def _reads(folder: Path | None, key: str) -> bool:
     """Whether the environment's C names a key: then it is no other one misspelt."""
-    return bool(folder) and any(f'"{key}"' in paths.text(path) for path in paths.c_files(folder))
+    return folder is not None and any(f'"{key}"' in paths.text(path)
+                                      for path in paths.c_files(folder))
 
 
 def _place_in_ini(folder: Path | None, section: str, key: str | None
@@ -210,5 +241,5 @@ def _place_in_ini(folder: Path | None, section: str, key: str | None
         return inifile.where(config.ini_places(folder)[-1]), None
     entries, sections, _ = inifile.read(ini)
     lines = [entry.line for entry in entries if (entry.section, entry.key) == (section, key)]
-    line = (lines or [sections.get(section)])[0]
+    line = lines[0] if lines else sections.get(section)
     return inifile.where(ini, line) if line else str(ini), ini.name

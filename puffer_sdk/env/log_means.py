@@ -1,16 +1,22 @@
 """What the episodes of a VecEnv's copies were like.  the logs that C keeps -> means, by name"""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from .abi import ffi
+from .abi import CObject, ffi
 from .blocks import pointer
+from .rows import Rows
 
 
-class Logs:
+class Logs(Rows):
     """log() and its kin, for VecEnv."""
 
-    _log_rows = None            # arrays that logs_of() is answered in, and pointers to them
+    # arrays that logs_of() is answered in, and pointers to them
+    _log_rows: tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64],
+                     CObject, CObject, CObject] | None = None
 
     def log(self) -> dict[str, float]:
         """Means over the log entries since the last call, and their number `n`; then cleared.
@@ -23,11 +29,12 @@ class Logs:
         """log() of some envs only."""
         self._check_open()
         names = self.description.log_names
-        out = ffi().new("double[]", max(1, len(names)))
+        out: CObject = ffi().new("double[]", max(1, len(names)))
         n = self.library.api.collect_log(self._handle, first, count, out)
         return {**dict(zip(names, out, strict=False)), "n": n} if n else {}
 
-    def logs_of(self, envs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def logs_of(self, envs: NDArray[np.integer[Any]]
+                ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """log_of() of each of these envs (k,): n (k,), and (k, L) in the order of
         description.log_names, which counts where n is not 0."""
         self._check_open()

@@ -1,6 +1,7 @@
 """Open an environment by its folder or name: the public build, configure, load and make."""
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,14 +10,17 @@ from ..base.errors import UsageError
 from ..base.number_limits import whole_number
 from ..settings import config
 from ..settings.values import Config
+from . import binding
 from . import build as building
 from .copies import make_copies
 from .library import Library
-from .vec import VecEnv
+from .vec import VecEnv, VecOptions
+
+Env = str | os.PathLike[str]        # a folder or a name
 
 
-def build(env=None, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
-          verbose: bool = False) -> building.Build:
+def build(env: Env | None = None, settings: Mapping[str, object] | None = None, *,
+          ini: Path | None = None, verbose: bool = False) -> building.Build:
     """Compile ENV (a folder or a name) into its library; write build/NAME_config.h.
 
     settings    {"env.size": 9}: over the ini's, for NAME_config.h
@@ -26,11 +30,11 @@ def build(env=None, settings: Mapping[str, object] | None = None, *, ini: Path |
     folder = paths.find_env(env)
     built = building.build(folder, verbose=verbose)
     resolved = config.resolve(folder, settings, spec=built.spec, over=[ini] if ini else [])
-    building.binding.write_config_header(built.spec, resolved.env, built.library.parent)
+    binding.write_config_header(built.spec, resolved.env, built.library.parent)
     return built
 
 
-def configure(env=None, settings: Mapping[str, object] | None = None, *,
+def configure(env: Env | None = None, settings: Mapping[str, object] | None = None, *,
               ini: Path | None = None) -> Config:
     """Every setting of ENV (a folder or a name): defaults, its ini, the file `ini`, and these
     settings, each over those before.
@@ -43,14 +47,14 @@ def configure(env=None, settings: Mapping[str, object] | None = None, *,
     return config.resolve(paths.find_env(env), settings, over=[ini] if ini else [])
 
 
-def load(env, *, verbose: bool = False) -> Library:
+def load(env: Env, *, verbose: bool = False) -> Library:
     """Build the environment if it changed, and open its library."""
     folder = paths.find_env(env)
     return Library(building.build(folder, verbose=verbose).library, folder)
 
 
-def make(env=None, *, num_envs: int | None = None, total_agents: int | None = None, seed: int = 0,
-         threads: int = 1, num_buffers: int = 1,
+def make(env: Env | None = None, *, num_envs: int | None = None,
+         total_agents: int | None = None, seed: int = 0, threads: int = 1, num_buffers: int = 1,
          env_settings: Mapping[str, float] | None = None) -> VecEnv:
     """A VecEnv of the environment ENV (a folder or a name), built if it changed.
 
@@ -67,8 +71,8 @@ def make(env=None, *, num_envs: int | None = None, total_agents: int | None = No
     library = Library(built.library, folder)
     if num_envs is not None and total_agents is not None:
         raise UsageError("give num_envs or total_agents, not both")
-    options = {"seed": seed, "threads": threads, "num_buffers": num_buffers,
-               "env_settings": settings.env}
+    options: VecOptions = {"seed": seed, "threads": threads, "num_buffers": num_buffers,
+                           "env_settings": settings.env}
     if total_agents is not None:
         return VecEnv(library, total_agents=total_agents, **options)
     copies = whole_number("num_envs", 1 if num_envs is None else num_envs, 1, 2**31 - 1)

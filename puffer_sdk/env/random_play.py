@@ -16,16 +16,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base import processes
 from ..base.errors import PufferError
 from ..settings import factors
 from .agent_slots import living, random_actions
-from .vec import make_vec
+from .vec import VecEnv, make_vec
 
 if TYPE_CHECKING:
     from .child_pipe import Link
     from .job import EnvJob
+    from .library import Description, EnvLibrary
     from .obs_spec import ObsSpec
 
 COPIES = 4              # and steps of each
@@ -46,10 +48,10 @@ class Played:
     """
 
     reward_scale: float
-    squares: np.ndarray
+    squares: NDArray[np.float64]
 
 
-def play(vec, gamma: float = 1.0) -> Played:
+def play(vec: VecEnv, gamma: float = 1.0) -> Played:
     """TICKS steps at random, after a reset.
 
     Steps whose return is 0 do not count: it is the size of what is earned, however seldom.
@@ -71,8 +73,8 @@ def play(vec, gamma: float = 1.0) -> Played:
     return Played(float(f"{factor:.6g}"), squares / max(1, seen))
 
 
-def choose_obs_scale(squares: np.ndarray, read_row: Callable[[], ObsSpec | None]) -> tuple[str,
-                                                                                           str]:
+def choose_obs_scale(squares: NDArray[np.float64], read_row: Callable[[], ObsSpec | None]
+                     ) -> tuple[str, str]:
     """The value of [train] obs_scale, and the reason. A factor for each part of the row that is
     described, and one for all the rest: whether a number that random play never saw move belongs
     to a picture, nobody knows.
@@ -99,7 +101,7 @@ def choose_obs_scale(squares: np.ndarray, read_row: Callable[[], ObsSpec | None]
             chosen[numbers] = 2.0**-power
             found.append((rms, f"{name} of about {rms:.3g} (times 1/{2**power})"))
     shown = [text for _, text in sorted(found, reverse=True)]
-    return factors.join(chosen), "random play meets " + (
+    return factors.join(chosen.tolist()), "random play meets " + (
         ", ".join(shown[:3]) + f" and {len(shown) - 3} more" * (len(shown) > 3)
         if shown else "no large numbers")
 
@@ -107,7 +109,7 @@ def choose_obs_scale(squares: np.ndarray, read_row: Callable[[], ObsSpec | None]
 # ---- compiled environments: in a copy of the process, which env code cannot disturb ------------
 
 
-def measure_obs_scale(job: EnvJob, library, link: Link) -> tuple[str, str]:
+def measure_obs_scale(job: EnvJob, library: EnvLibrary, link: Link) -> tuple[str, str]:
     """obs_scale of a compiled environment, and the reason. Before anything armed this process
     (Link.watches)."""
     about = library.describe(job.config.env)
@@ -117,7 +119,7 @@ def measure_obs_scale(job: EnvJob, library, link: Link) -> tuple[str, str]:
     return choose_obs_scale(squares, lambda: _read_row(job, about))
 
 
-def _play(job: EnvJob, library, link: Link) -> np.ndarray:
+def _play(job: EnvJob, library: EnvLibrary, link: Link) -> NDArray[np.float64]:
     config, watches = job.config, link.watches()
     sizes = [COPIES * library.agents_per_env(config.env, watches), config.vec.total_agents]
     for agents in sizes:            # envs of unequal sizes may fill only the run's own number
@@ -127,7 +129,8 @@ def _play(job: EnvJob, library, link: Link) -> np.ndarray:
     raise SystemExit
 
 
-def _in_a_copy(size: int, link: Link, function: Callable[[], np.ndarray]) -> np.ndarray | None:
+def _in_a_copy(size: int, link: Link, function: Callable[[], NDArray[np.float64]]
+               ) -> NDArray[np.float64] | None:
     """The (size,) numbers that the function returns in a forked copy of this process; None where
     the copy died. A call that does not return is the parent's affair, as in training."""
     room = np.frombuffer(mmap.mmap(-1, 8 * (size + 1)), np.float64)
@@ -145,7 +148,7 @@ def _in_a_copy(size: int, link: Link, function: Callable[[], np.ndarray]) -> np.
     return np.array(room[:size]) if room[size] else None
 
 
-def _read_row(job: EnvJob, about) -> ObsSpec | None:
+def _read_row(job: EnvJob, about: Description) -> ObsSpec | None:
     from . import header, obs_spec
 
     if job.folder is None:              # a Python environment that nobody has measured

@@ -5,18 +5,25 @@ Gymnasium is imported when a space is first asked for.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..base.extras import require_gymnasium
+from .library import Obs
+from .rows import Rows
+
+if TYPE_CHECKING:
+    from gymnasium import Space
 
 
-class RowSpaces:
+class RowSpaces(Rows):
     """observation_space holds `observations` as they are, and action_space what step() takes; the
     single spaces are those of one row. Raises UsageError where Gymnasium is not installed."""
 
     @cached_property
-    def single_observation_space(self):
+    def single_observation_space(self) -> Space[Any]:
         """A Box (D,) in the rows' own type, with the bounds that the header declares."""
         require_gymnasium("observation_space")
         from gymnasium.spaces import Box
@@ -25,7 +32,7 @@ class RowSpaces:
         return Box(low, high, dtype=low.dtype.type)
 
     @cached_property
-    def single_action_space(self):
+    def single_action_space(self) -> Space[Any]:
         """A Discrete for one head, a MultiDiscrete for several, a Box in [-1, 1] for continuous
         ones, and a Tuple with a space for each head where both kinds occur."""
         require_gymnasium("action_space")
@@ -34,16 +41,16 @@ class RowSpaces:
         return action_space(self.act_sizes)
 
     @cached_property
-    def observation_space(self):
+    def observation_space(self) -> Space[Any]:
         """single_observation_space of all N rows at once."""
         return self._batched(self.single_observation_space)
 
     @cached_property
-    def action_space(self):
+    def action_space(self) -> Space[Any]:
         """single_action_space of all N rows at once."""
         return self._batched(self.single_action_space)
 
-    def _one_array(self, actions):
+    def _one_array(self, actions: ArrayLike) -> ArrayLike:
         """Actions as the setter of `actions` takes them: heads of both kinds may come as a tuple
         with an array for each, a member of action_space."""
         mixed = 1 in self.act_sizes and max(self.act_sizes) > 1
@@ -52,12 +59,12 @@ class RowSpaces:
             return np.stack([head.reshape(-1) for head in actions], 1)
         return actions
 
-    def _batched(self, space):
+    def _batched(self, space: Space[Any]) -> Space[Any]:
         from gymnasium.vector.utils import batch_space
 
         return batch_space(space, self.num_agents)
 
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+    def _bounds(self) -> tuple[Obs, Obs]:
         """(D,) each, in the rows' own type."""
         from . import header, obs_spec
         from .spaces import bounds

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from ..base.errors import UsageError
-from .library import Description
+from .library import Description, Obs
 from .obs_spec import ObsField, ObsSpec
 
 ROW, DICT = "row", "dict"
@@ -43,7 +45,7 @@ class Observations:
                                  expected="an enum OBS_X, OBS_Y, ... that indexes the row",
                                  hint="puffer-sdk explain observations, or observations='row'")
             self.parts = _with_rests(row, about.obs_size)
-            self.space: gymnasium.Space = spaces.Dict({
+            self.space: gymnasium.Space[Any] = spaces.Dict({
                 name: _box(low[part.first:part.last + 1], high[part.first:part.last + 1],
                            part.shape, about) for name, part in self.parts.items()})
             return
@@ -51,21 +53,21 @@ class Observations:
         self.shape = whole if math.prod(whole) == about.obs_size else (about.obs_size,)
         self.space = _box(low, high, self.shape, about)
 
-    def batch(self, rows: np.ndarray):
+    def batch(self, rows: Obs) -> Obs | dict[str, Obs]:
         """(n, D) -> (n, *shape), or a dict of such: views."""
         if not self.parts:
             return rows if len(self.shape) == 1 else rows.reshape(len(rows), *self.shape)
         return {name: rows[:, part.first:part.last + 1].reshape(
             len(rows), *(part.shape or (part.count,))) for name, part in self.parts.items()}
 
-    def one(self, row: np.ndarray):
+    def one(self, row: Obs) -> Obs | dict[str, Obs]:
         """(D,) -> one observation: views."""
         return self.each(row[None])[0]
 
-    def each(self, rows: np.ndarray) -> list:
+    def each(self, rows: Obs) -> list[Obs] | list[dict[str, Obs]]:
         """(n, D) -> n observations: views."""
         found = self.batch(rows)
-        if not self.parts:
+        if not isinstance(found, dict):
             return list(found)
         return [{name: part[at] for name, part in found.items()} for at in range(len(rows))]
 
@@ -80,7 +82,7 @@ class Actions:
         self.tuple = isinstance(self.space, spaces.Tuple)
         self._ids = int(self.sizes[0]) if len(self.sizes) == 1 and self.sizes[0] > 1 else 0
 
-    def write(self, actions, rows: np.ndarray) -> None:
+    def write(self, actions: Any, rows: NDArray[np.float32]) -> None:
         """A batch of actions into rows (n, K) float32.
 
         Raises UsageError for another shape, an id that no head has, or a number that is not finite:
@@ -98,7 +100,7 @@ class Actions:
             self._check(values)
         rows[...] = values
 
-    def _check(self, values: np.ndarray) -> None:
+    def _check(self, values: NDArray[Any]) -> None:
         wrong = ~((values >= 0) & (values < self.sizes))        # NaN is wrong as well
         if self.continuous.any():
             wrong = np.where(self.continuous, ~np.isfinite(values), wrong)
@@ -111,12 +113,12 @@ class Actions:
                 else f"0 to {self.sizes[head] - 1}", actual=values[row, head])
 
 
-def mask_of(row: np.ndarray) -> np.ndarray:
+def mask_of(row: NDArray[np.uint8]) -> NDArray[np.int8]:
     """Bytes of an action mask, as Gymnasium's sample(mask) takes them: int8."""
     return row.astype(np.int8)
 
 
-def action_space(sizes: Sequence[int]) -> gymnasium.Space:
+def action_space(sizes: Sequence[int]) -> gymnasium.Space[Any]:
     """Of one row, by the widths of its heads."""
     continuous = [size == 1 for size in sizes]
     if all(continuous):
@@ -124,15 +126,15 @@ def action_space(sizes: Sequence[int]) -> gymnasium.Space:
     if any(continuous):
         return spaces.Tuple([spaces.Box(-1.0, 1.0, (1,), np.float32) if size == 1
                              else spaces.Discrete(size) for size in sizes])
-    return spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(sizes)
+    return spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(list(sizes))
 
 
-def _box(low: np.ndarray, high: np.ndarray, shape: tuple[int, ...], about: Description):
+def _box(low: Obs, high: Obs, shape: tuple[int, ...], about: Description) -> spaces.Box:
     shape = shape or low.shape
     return spaces.Box(low.reshape(shape), high.reshape(shape), dtype=about.obs_dtype.type)
 
 
-def bounds(about: Description, row: ObsSpec | None) -> tuple[np.ndarray, np.ndarray]:
+def bounds(about: Description, row: ObsSpec | None) -> tuple[Obs, Obs]:
     """(D,) each, in the row's own type: what is declared, else all that the type holds."""
     kind = about.obs_dtype
     least, most = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min,

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 TRIALS = 16             # of each, before it is decided: the median counts
 
@@ -9,10 +10,10 @@ TRIALS = 16             # of each, before it is decided: the median counts
 class ThreadAutotune:
     """Times two functions that do the same, one each turn."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._seconds: tuple[list[float], list[float]] = ([], [])
 
-    def turn(self, *ways) -> None:
+    def turn(self, *ways: Callable[[], None]) -> None:
         """Call the one whose turn it is."""
         which = len(self._seconds[0]) > len(self._seconds[1])
         began = time.perf_counter()

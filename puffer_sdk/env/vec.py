@@ -7,22 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..base.errors import UsageError
 from ..base.number_limits import whole_number
 from . import abi
-from .abi import ffi, new_error
+from .abi import CObject, ffi, new_error
 from .blocks import available_memory, in_one_block, pointer
-from .library import Library, Settings
+from .library import EnvLibrary, Layout, Obs, Settings, error_of
 from .log_means import Logs
 from .row_spaces import RowSpaces
 from .seeds import mix_seed
 from .thread_autotune import ThreadAutotune
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 SEEDS = (-2**63, 2**64 - 1)
+
+
+class VecOptions(TypedDict, total=False):
+    """What VecEnv takes beside a library, total_agents and watches."""
+
+    seed: int
+    threads: int
+    num_buffers: int
+    env_settings: Mapping[str, float] | None
+    vec_settings: Mapping[str, float] | None
+    adaptive: bool
+    env_seeds: Sequence[int] | None
 
 
 class VecEnv(RowSpaces, Logs):
@@ -48,9 +66,9 @@ class VecEnv(RowSpaces, Logs):
     whatever the number of threads.
     """
 
-    def __init__(self, library: Library, *, total_agents: int, seed: int = 0, threads: int = 1,
+    def __init__(self, library: EnvLibrary, *, total_agents: int, seed: int = 0, threads: int = 1,
                  num_buffers: int = 1, env_settings: Mapping[str, float] | None = None,
-                 vec_settings: Mapping[str, float] | None = None, watches=None,
+                 vec_settings: Mapping[str, float] | None = None, watches: CObject = None,
                  adaptive: bool = False, env_seeds: Sequence[int] | None = None):
         """env_seeds   of each copy, 0 to 2^32 - 1, in place of those that follow from `seed`
         watches     C array of PufferWatch, one a thread, that a parent may read; or None
@@ -72,7 +90,7 @@ class VecEnv(RowSpaces, Logs):
         self.all_finals = False
         self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
         self._own_watches = watches is None
-        self._watches = ffi().new("PufferWatch[]", threads) if watches is None else watches
+        self._watches: CObject = ffi().new("PufferWatch[]", threads) if watches is None else watches
         self._allocate()
         self._handle = self._create(env_settings or {}, vec_settings or {}, num_buffers,
                                     threads)
@@ -80,27 +98,16 @@ class VecEnv(RowSpaces, Logs):
         self._bind()
         self._threads = 1 if about.whole_steps else min(threads, self.num_envs)
         self._parts = self._split(self._threads)
-        self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
-        self._autotune = ThreadAutotune() if adaptive and self._pool else None
-        self._alone = self._pool is None
-
-    # -- buffers: read-only names, so that no other array can take a buffer's place -----------
-
-    observations = property(lambda self: self._observations)
-    rewards = property(lambda self: self._rewards)
-    terminals = property(lambda self: self._terminals)
-    truncations = property(lambda self: self._truncations)
-    action_mask = property(lambda self: self._action_mask)
-    final_observations = property(lambda self: self._final_observations)
-    has_final = property(lambda self: self._has_final)
-    alive = property(lambda self: self._alive)
+        self._pool = ThreadPoolExecutor(max(1, self._threads - 1))      # starts them as needed
+        self._alone = self._threads == 1
+        self._autotune = ThreadAutotune() if adaptive and not self._alone else None
 
     @property
-    def actions(self) -> np.ndarray:
+    def actions(self) -> NDArray[np.float32]:
         return self._actions
 
     @actions.setter
-    def actions(self, values) -> None:
+    def actions(self, values: ArrayLike) -> None:
         """`vec.actions = x` copies into the buffer: (N, K), or (N,) where there is one head."""
         values = np.asarray(self._one_array(values))
         if values.shape == (self.num_agents,) and self.num_atns == 1:
@@ -149,26 +156,28 @@ class VecEnv(RowSpaces, Logs):
             (finals, has_final) if about.has_final_obs else (None, None))
         self._alive = alive if about.has_alive else None
 
-    def _create(self, env_settings, vec_settings, num_buffers, threads):
+    def _create(self, env_settings: Mapping[str, float], vec_settings: Mapping[str, float],
+                num_buffers: int, threads: int) -> CObject:
         env = Settings(env_settings)
         vec = Settings({"num_threads": threads, **vec_settings, "num_buffers": num_buffers,
                         "total_agents": self.num_agents})
-        error, room, seeds = new_error(), None, ffi().NULL
+        error, room = new_error(), None
+        seeds: CObject = ffi().NULL
         if self._given_seeds is not None:       # a copy for each agent, at most
             room = np.resize(self._given_seeds, self.num_agents)
             seeds = pointer("uint32_t*", room)
         with self.library.among_resources():
-            handle = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
+            handle: CObject = self.library.api.create(env.c, vec.c, self.num_agents, num_buffers,
                                              self.seed & (2**64 - 1), seeds, self._watch(0),
                                              error)
         if handle == ffi().NULL:
-            raise self.library.error(error, env, vec)
+            raise error_of(error, env, vec, folder=self.library.folder)
         return handle
 
     def seeds_of(self, copies: int) -> list[int]:
         """The own seeds of so many copies."""
         if self._given_seeds is not None:
-            return self._given_seeds[:copies].tolist()
+            return [int(seed) for seed in self._given_seeds[:copies]]
         return [mix_seed(self.seed & (2**64 - 1), env) for env in range(copies)]
 
     def _bind(self) -> None:
@@ -188,18 +197,12 @@ class VecEnv(RowSpaces, Logs):
         edges = [self.num_envs * i // parts for i in range(parts + 1)]
         return [(a, b - a) for a, b in zip(edges, edges[1:])]
 
-    def _watch(self, worker: int):
+    def _watch(self, worker: int) -> CObject:
         return self._watches + worker
 
     # -- for code that steps the envs itself, through library.api -----------------------------
 
-    @property
-    def handle(self):
-        """The PufferVec*, for library.api; UsageError once this VecEnv is closed."""
-        self._check_open()
-        return self._handle
-
-    def watches_for(self, threads: int):
+    def watches_for(self, threads: int) -> CObject:
         """The C array of PufferWatch, with one entry for each of so many threads.
 
         Where a parent reads them, it is the parent's array, which is as long as it is.
@@ -209,14 +212,14 @@ class VecEnv(RowSpaces, Logs):
         return self._watches
 
     @property
-    def trainer_fields(self) -> dict:
+    def trainer_fields(self) -> dict[str, CObject]:
         """What a trainer steps: `api`, the rows of each of its envs, and whether a step takes all
         of them."""
         return {"api": self.library.api, "first_row": self.first_row,
                 "whole_steps": int(self.description.whole_steps)}
 
     @property
-    def layout(self):
+    def layout(self) -> Layout | None:
         """How rows unflatten into the observations of a Python environment; None: compiled ones."""
         return self.description.layout
 
@@ -231,7 +234,7 @@ class VecEnv(RowSpaces, Logs):
 
     # -- running -------------------------------------------------------------
 
-    def reset(self, seed: int | None = None) -> np.ndarray:
+    def reset(self, seed: int | None = None) -> Obs:
         """Begin episodes everywhere. Returns observations.
 
         seed    recreate all copies first, as in a new VecEnv with this seed. What they have
@@ -263,7 +266,8 @@ class VecEnv(RowSpaces, Logs):
         with self.library.among_resources():
             self.library.api.reset(self._handle, first, count, self._watch(0))
 
-    def step(self, actions=None):
+    def step(self, actions: ArrayLike | None = None) -> tuple[
+            Obs, NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
         """Advance every env one tick with what `actions` holds; given ones are copied there first.
 
         Returns (observations, rewards, terminals, truncations), the same arrays each time.
@@ -282,7 +286,7 @@ class VecEnv(RowSpaces, Logs):
             self._step_together()
         return self.observations, self.rewards, self.terminals, self.truncations
 
-    def step_others(self, waits: np.ndarray) -> None:
+    def step_others(self, waits: ArrayLike) -> None:
         """step() of all copies but those that wait (num_envs,): their rewards and endings become 0,
         and their other rows stay as they are."""
         self._check_open()
@@ -305,7 +309,7 @@ class VecEnv(RowSpaces, Logs):
             failed = self.library.api.renew(self._handle, env, settings.c, seed, abandon,
                                             self._watch(0), error)
         if failed:
-            raise self.library.error(error, settings)
+            raise error_of(error, settings, folder=self.library.folder)
 
     @property
     def _flags(self) -> int:
@@ -317,12 +321,13 @@ class VecEnv(RowSpaces, Logs):
         self.library.api.step(self._handle, 0, self.num_envs, self._flags,
                               ffi().addressof(watch))
 
-    def _step_together(self, step=None, *given) -> None:
+    def _step_together(self, step: CObject = None, *given: CObject) -> None:
         """On all threads. step: another function than the library's, that takes `given` as well"""
         step, handle, flags = step or self.library.api.step, self._handle, self._flags
         for worker in range(self._threads):
             self._watches[worker].step = self.ticks
-        jobs = [self._pool.submit(step, handle, first, count, flags, *given, self._watch(worker))
+        jobs = [self._pool.submit(partial(step, handle, first, count, flags, *given,
+                                          self._watch(worker)))
                 for worker, (first, count) in enumerate(self._parts) if worker]
         step(handle, *self._parts[0], flags, *given, self._watch(0))
         for job in jobs:
@@ -340,15 +345,10 @@ class VecEnv(RowSpaces, Logs):
         For a library that was rebuilt with the same structs. The other is not closed after that:
         what its envs allocated is ours.
         """
-        for name in ("observations", "actions", "rewards", "terminals", "truncations"):
-            getattr(self, name)[:] = getattr(other, name)
-        if self.action_mask is not None:
-            self.action_mask[:] = other.action_mask
-        if self.has_final is not None:
-            self.final_observations[:] = other.final_observations
-            self.has_final[:] = other.has_final
-        if self.alive is not None:
-            self.alive[:] = other.alive
+        for name in ("observations", "actions", "rewards", "terminals", "truncations",
+                     "action_mask", "final_observations", "has_final", "alive"):
+            if (ours := getattr(self, name)) is not None:
+                ours[:] = getattr(other, name)
         for env in range(self.num_envs):
             theirs = other.library.api.env_struct(other.handle, env)
             ffi().memmove(self.library.api.env_struct(self.handle, env), theirs,
@@ -375,25 +375,22 @@ class VecEnv(RowSpaces, Logs):
         """Close every env. The arrays stay readable; stepping is an error."""
         if self._handle is not None:
             handle, self._handle = self._handle, None
-            if self._pool:
-                self._pool.shutdown()
+            self._pool.shutdown()
             self.library.api.destroy(handle, self._watch(0))
-
-    def _check_open(self) -> None:
-        if self._handle is None:
-            raise UsageError("this VecEnv is closed", hint="make a new one")
 
     def __enter__(self) -> VecEnv:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_handle", None) is not None:
             self.close()
 
 
-def make_vec(library, **options) -> VecEnv:
+def make_vec(library: EnvLibrary, *, total_agents: int, watches: CObject = None,
+             **options: Unpack[VecOptions]) -> VecEnv:
     """A VecEnv of an opened environment, or the kind of its own that the library brings."""
-    return getattr(library, "vec_kind", VecEnv)(library, **options)
+    kind: type[VecEnv] = getattr(library, "vec_kind", VecEnv)
+    return kind(library, total_agents=total_agents, watches=watches, **options)

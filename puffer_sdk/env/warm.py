@@ -28,7 +28,8 @@ class Forked:
     """One child of a Warm process: what child_process.py uses of subprocess.Popen."""
 
     def __init__(self, warm: Warm, pid: int):
-        self.warm, self.pid, self.returncode = warm, pid, None
+        self.warm, self.pid = warm, pid
+        self.returncode: int | None = None
 
     def poll(self) -> int | None:
         """The status as Popen has it; None while the child runs."""
@@ -42,9 +43,9 @@ class Forked:
         return self.returncode
 
     def wait(self) -> int:
-        while self.poll() is None:
+        while (status := self.poll()) is None:
             time.sleep(0.001)
-        return self.returncode
+        return status
 
 
 class Warm:
@@ -56,9 +57,9 @@ class Warm:
 
     def __init__(self, modules: list[str], variables: dict[str, str] | None = None):
         self.modules, self.variables = modules, variables or {}
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, command: list, folder: str | None, files: list[int]) -> Forked:
+    def start(self, command: list[str], folder: str, files: list[int]) -> Forked:
         """Fork a child that runs child_main(page, *command), in `folder`.
 
         files   descriptors of: the page, standard input, standard output
@@ -121,7 +122,7 @@ def serve(number: str, *modules: str) -> None:
         channel.send(os.waitstatus_to_exitcode(status).to_bytes(8, "little", signed=True))
 
 
-def _become(files: list[int], command: list, folder: str | None) -> None:
+def _become(files: list[int], command: list[str], folder: str) -> None:
     """The forked copy: the child that Popen would have started. Does not return."""
     from .child_pipe import child_main
 
@@ -135,6 +136,6 @@ def _become(files: list[int], command: list, folder: str | None) -> None:
     try:
         if folder:
             os.chdir(folder)
-        child_main(page, *command)
+        child_main(str(page), *command)
     finally:
         os._exit(70)
