@@ -12,6 +12,7 @@
     abi            our C headers as cffi knows them
     library        the library, opened
     vec            many environments behind NumPy arrays
+    vec_arrays     what a VecEnv shows of itself: its arrays, by name
     agent_slots    variable number of agents
     open_env       the public build, configure, load and make
     job            what a child process needs to open an environment

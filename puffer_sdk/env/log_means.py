@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from .abi import CObject, ffi
 from .blocks import pointer
-from .rows import Rows
+from .vec_arrays import Rows
 
 
 class Logs(Rows):

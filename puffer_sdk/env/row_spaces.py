@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..base.extras import require_gymnasium
 from .library import Obs
-from .rows import Rows
+from .vec_arrays import Rows
 
 if TYPE_CHECKING:
     from gymnasium import Space
