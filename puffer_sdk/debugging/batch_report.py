@@ -21,9 +21,12 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str | None]]:
     yield failure.said, "bold red"
     if diagnosis.frames:
         first = diagnosis.frames[0]
-        when = "" if diagnosis.inside else ", where the failing step begins" if failure.step \
-            else ", where it begins"
-        when = ", after the line that made it so" if diagnosis.watched else when
+        if diagnosis.watched:
+            when = ", after the line that caused it"
+        elif diagnosis.inside:
+            when = ""
+        else:
+            when = ", where the failing step begins" if failure.step else ", where it begins"
         yield f"  --> {first.file}:{first.line}, in {first.function}{when}", None
         yield from _source(diagnosis, first)
         yield "", None
@@ -58,9 +61,9 @@ def _by_row(spec: Spec, value: str, fields: Mapping[str, float]) -> str:
     numbers = value.strip("{}").split(", ")
     plan = obs_spec.read(spec, len(numbers), spec.act_widths or (), fields)
     columns = 0
-    if plan.whole and plan.whole.shape and plan.whole.fits:
+    if plan and plan.whole and plan.whole.shape and plan.whole.fits:
         columns = math.prod(plan.whole.shape[1:])
-    elif spec.obs_dtype == "u8" and not plan.described:
+    elif spec.obs_dtype == "u8" and not (plan and plan.described):
         side = math.isqrt(len(numbers))
         columns = side if side * side == len(numbers) else 0
     if not columns or not all(re.fullmatch(r"[-+.\w]+", number) for number in numbers):

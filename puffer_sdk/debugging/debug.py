@@ -1,7 +1,7 @@
 """A debugger at the failing step.  a repro program of check -> gdb or lldb stopped there, or text
 
-The program is compiled again without optimization, and played once to learn at which step it
-fails and how. Then a script takes the debugger to that step of that env, and on to the fault.
+The program is compiled without optimization and played once, to find the failing step. A script
+then takes the debugger to that step of that env, and on to the fault.
 """
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _WRONG = {"finite": "{x} - {x} != 0", "within": "!({x} >= {low} && {x} <= {high}
 
 
 def first(folder: Path) -> tuple[Path, list[str]]:
-    """The repro program of the first error that the last check listed, and the names of the others.
+    """The repro program of the last check's first error, and the names of the others.
 
-    A check removes the programs of earlier checks. Only errors have programs. They are sorted by
-    code: what breaks memory comes before what follows from it.
+    Sorted by code: memory errors come before their consequences.
 
     Raises UsageError if there is none.
     """
@@ -39,7 +38,7 @@ def first(folder: Path) -> tuple[Path, list[str]]:
     return found[0], [path.name for path in found[1:]]
 
 
-def prepare(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
+def prepare(file: str | os.PathLike[str], env: str | os.PathLike[str] | None = None, *,
             verbose: bool = False) -> Failure | str:
     """Compile FILE for a debugger and play it. Returns what it prints if it no longer fails.
 
@@ -120,7 +119,7 @@ def _watch(expect: str, seen: repro.Result) -> Watch | None:
         index = f"{seen.agent} * repro_desc.obs_size + {seen.element}"
     place = f"$puffer_env->{seen.array}[{index}]"
     return Watch(place, rule.format(x=place, low=seen.low, high=seen.high),
-                 "The line before this one made it so.")
+                 "The line before this one caused it.")
 
 
 # -- the two ways to look at it

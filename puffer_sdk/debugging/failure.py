@@ -47,7 +47,7 @@ class Frame:
     line: int
     locals: list[str]
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         return {"function": self.function, "file": self.file, "line": self.line,
                 "locals": self.locals}
 
@@ -62,7 +62,7 @@ class Diagnosis:
     watched: bool                   # it stopped after the line that changed a watched value
     state: dict[str, str] = field(default_factory=dict)     # env, actions, rewards, ...
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         failure = self.failure
         return {"repro": str(failure.program.source), "fails": True, "said": failure.said,
                 "step": failure.step, "env": failure.env, "agent": failure.agent,

@@ -13,14 +13,15 @@ SCALARS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_FLT, gdb.TYPE_CODE_ENUM, gdb.TYPE_CO
 class Numbers:
     """Prints an array; gdb calls to_string."""
 
-    def __init__(self, value):
+    def __init__(self, value: gdb.Value):
         self.value = value
 
     def to_string(self) -> str:
         word = _word(self.value)
         if word:
             return f'"{word}"'
-        rows, cut = [], [MOST]
+        rows: list[list[str]] = []
+        cut = [MOST]
         _add_rows(self.value, rows, cut)
         width = max((len(item) for row in rows for item in row), default=0) if len(rows) > 1 else 0
         lines = [", ".join(item.rjust(width) for item in row) for row in rows]
@@ -30,7 +31,7 @@ class Numbers:
         return "{\n    {" + "},\n    {".join(lines) + f"}}{end}}}"
 
 
-def _add_rows(value, rows: list[list[str]], left: list[int]) -> None:
+def _add_rows(value: gdb.Value, rows: list[list[str]], left: list[int]) -> None:
     """Rows of an array of any depth, innermost dimension across; left[0]: elements to go."""
     low, high = value.type.strip_typedefs().range()
     deep = value.type.strip_typedefs().target().strip_typedefs().code == gdb.TYPE_CODE_ARRAY
@@ -49,7 +50,7 @@ def _add_rows(value, rows: list[list[str]], left: list[int]) -> None:
         rows.append(row)
 
 
-def _word(value) -> str:
+def _word(value: gdb.Value) -> str:
     """What a char array spells, if it holds a word and zeros behind it; else \"\"."""
     kind = value.type.strip_typedefs()
     if kind.target().strip_typedefs().name != "char":
@@ -60,7 +61,7 @@ def _word(value) -> str:
     return word if word.isascii() and word.isprintable() else ""
 
 
-def look(value) -> Numbers | None:
+def look(value: gdb.Value) -> Numbers | None:
     """Arrays of bytes, and arrays of arrays of numbers."""
     kind = value.type.strip_typedefs()
     if kind.code != gdb.TYPE_CODE_ARRAY:

@@ -1,7 +1,7 @@
-"""What the C of a PufferLib 3 environment says where its NAME.py is gone.  NAME.c, NAME.h -> sizes
+"""Sizes of a PufferLib 3 environment whose NAME.py is missing.  NAME.c, NAME.h -> sizes
 
-The demo NAME.c makes room for observations and actions, draws actions at random, and fills the
-struct with settings; its text is read, never run.
+The demo NAME.c allocates observations and actions, draws random actions, and fills the struct with
+settings. Its text is read, never run.
 """
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def read(texts: Mapping[str, str], given: Mapping[str, float]) -> CSizes:
     for text in reversed(texts.values()):       # what NAME.c says counts before the header
         fields |= dict(re.findall(rf"{MEMBER}(\w+)\s*=\s*([^;=]+);", text))
         fields |= dict(re.findall(r"[{,]\s*\.(\w+)\s*=\s*([^,}]+)", text))
-    known = {**{name: text for name, text in fields.items()},
-             **{name: repr(value) for name, value in given.items()}, "num_agents": "1"}
+    known = {**fields, **{name: repr(value) for name, value in given.items()},
+             "num_agents": "1"}
     names = {**constants, **{f"m_{name}": text for name, text in known.items()}}
     for name in fields:
         value = _number(f"m_{name}", names)
@@ -65,7 +65,7 @@ def _number(text: str, names: Mapping[str, str], depth: int = 0) -> float | None
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         return None
-    values = {}
+    values: dict[str, float | None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in values:
             if depth == DEPTH or node.id not in names:
@@ -78,7 +78,7 @@ def _number(text: str, names: Mapping[str, str], depth: int = 0) -> float | None
 
 
 def _allocated(array: str, text: str, names: Mapping[str, str]) -> int | None:
-    """The elements that calloc or malloc makes room for, of one agent."""
+    """The elements of one agent that calloc or malloc allocates."""
     for found in re.finditer(rf"\b{array}\s*=\s*(?:\([\w\s*]+\)\s*)?([cm]alloc)\s*\(", text):
         first = _first_argument(text[found.end():])
         value = _number(first, names)
@@ -117,5 +117,5 @@ def _compared(text: str, names: Mapping[str, str]) -> set[int]:
     own = set(re.findall(r"\bint\s+(\w+)\s*=\s*(?:\(int\)\s*)?\w+\s*->\s*actions\s*\[", text))
     action = "|".join([r"->\s*actions\s*\[[^]]*\]", *(rf"\b{name}" for name in own)])
     values = [_number(value, names) for value in re.findall(rf"(?:{action})\s*==\s*(\w+)", text)]
-    found = [int(value) for value in values if value is not None and value >= 0]
-    return {max(found) + 1} if found and max(found) else set()
+    most = max((int(value) for value in values if value is not None), default=0)
+    return {most + 1} if most > 0 else set()

@@ -1,8 +1,7 @@
 """Remove what we made, and nothing else.  an env's folder, its runs, the cache -> free space
 
-A file is removed if it is where we write and has a name that we give. Generated text must also say
-so in its first line. Everything else there stays, and is listed. Links are neither followed nor
-removed.
+A file is removed if we write to its folder and its name is one of ours; generated text must also
+say so in its first line. Everything else stays, and is listed. Links are not followed or removed.
 """
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ class Part:
     files: int = 0
     bytes: int = 0
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         return {"what": self.what, "folder": str(self.folder), "files": self.files,
                 "bytes": self.bytes, "runs": len(self.runs),
                 "kept": [str(path) for path in self.kept]}

@@ -35,9 +35,9 @@ def rewrite(text: str, array: str, kind: str) -> str:
 
 
 def left(text: str, file: str, array: str, kind: str) -> list[str]:
-    """What still takes the array for the old type: a note for each line."""
+    """A note for each line that still casts the array to its old type."""
     found = re.finditer(rf"\(\s*{kind}\s*[*(][^;=]*?->\s*{array}\b", text)
-    return [f"{file}:{text.count(chr(10), 0, each.start()) + 1}: takes {array} for {kind}, and "
+    return [f"{file}:{text.count(chr(10), 0, each.start()) + 1}: casts {array} to {kind}*, but "
             "they are floats now" for each in found]
 
 

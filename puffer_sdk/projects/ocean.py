@@ -6,8 +6,8 @@
                                         pr/resources/my_env/my_env_weights.bin, and what it opens
                                         pr/CHECKLIST.md: what remains to do by hand
 
-PufferLib's own files are never written. Before anything is left behind, the exported environment
-is built and compared: it plays the same game as the original, step for step.
+PufferLib's own files are never written. Before the export is moved into place, it is built and
+compared with the original: both play the same game, step for step.
 """
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import files, paths
 from ..base.errors import BuildError, RunError, UsageError
@@ -28,6 +29,9 @@ from ..env.job import EnvJob
 from ..settings import config, inifile
 from ..settings.values import Config
 from ..training import runs
+
+if TYPE_CHECKING:
+    from ..policy.export import TrainedPolicy
 
 # Settings that PufferLib does not read; nor does it read any of [eval] and [check]
 OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
@@ -66,7 +70,7 @@ class _Sizes:
 # -- bind ----------------------------------------------------------------------------
 
 
-def bind(env: str | os.PathLike | None = None, *, force: bool = False) -> Bound:
+def bind(env: str | os.PathLike[str] | None = None, *, force: bool = False) -> Bound:
     """Write ENV's binding.c for PufferLib 4.0, and build it once.
 
     force    replace an existing binding.c
@@ -122,19 +126,19 @@ def render(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> str:
 def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[str]:
     """What PufferLib does differently."""
     said = []
-    if spec.obs_count is None:
+    if spec.obs_size and spec.obs_count is None:
         said.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that would change "
                     f"{_tidy(spec.obs_size)} are refused")
     if spec.has_truncations:
         said.append("PufferLib has no truncations: a time limit counts as terminal there")
     if spec.comes_and_goes:
-        said.append("PufferLib's agents neither come nor go: rows without one act there, and are "
+        said.append("PufferLib has a fixed number of agents: inactive rows act there, and are "
                     "trained on")
     if spec.mask_at:
         said.append("PufferLib reads no mask from observations: illegal actions are possible there")
     unread = [name for name in env_settings if name not in {f.name for f in spec.settable}]
     if unread:
-        said.append(f"no field takes [env] {', '.join(unread)}: the binding leaves them out")
+        said.append(f"no struct field is named as [env] {', '.join(unread)}: not in the binding")
     return said
 
 
@@ -152,7 +156,7 @@ def _braces(sizes: _Sizes) -> str:
 # -- export --------------------------------------------------------------------------
 
 
-def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None = None, *,
+def export_ocean(env: str | os.PathLike[str] | None = None, output: str | Path | None = None, *,
                  model: str | Path | None = None, runs_dir: Path | None = None) -> OceanExport:
     """Prepare a pull request to PufferLib: its layout in a new folder, checked against ENV.
 
@@ -187,7 +191,8 @@ def export_ocean(env: str | os.PathLike | None = None, output: str | Path | None
     return draft
 
 
-def _find_policy(folder: Path, model, runs_dir: Path | None):
+def _find_policy(folder: Path, model: str | Path | None,
+                 runs_dir: Path | None) -> TrainedPolicy | None:
     """The requested policy, or that of the newest run; None if there is none."""
     from ..policy import export
 
@@ -202,7 +207,7 @@ def _find_policy(folder: Path, model, runs_dir: Path | None):
 
 
 def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
-                policy, draft: OceanExport) -> None:
+                policy: TrainedPolicy | None, draft: OceanExport) -> None:
     """All files of the pull request, and what remains to do by hand."""
     home = tree / "ocean" / spec.name
     files.mkdir(home)
@@ -231,25 +236,25 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     files.write(tree / "CHECKLIST.md", text)
 
 
-def _usable(policy, sizes: _Sizes, draft: OceanExport):
+def _usable(policy: TrainedPolicy | None, sizes: _Sizes,
+            draft: OceanExport) -> TrainedPolicy | None:
     """The policy if PufferLib's puffernet can play it; else None, and the reason in todo."""
     if policy is None:
         draft.todo.append("there is no trained policy here, so the demo plays at random: train, "
                           "then export again")
         return None
-    reason = None
     if policy.config.policy.torch_class:
         reason = "it is a custom network (policy.torch_class)"
     elif (policy.obs_size, policy.act_sizes) != (sizes.obs_size, sizes.act_sizes):
         reason = "it was trained with other sizes"
-    if reason is None:
+    else:
         return policy
     draft.todo.append(f"the newest policy was left out: {reason}. Train one with PufferLib")
     return None
 
 
 def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
-                policy) -> None:
+                policy: TrainedPolicy | None) -> None:
     """NAME.c: the author's if it needs nothing of ours, else one that PufferLib can compile."""
     program = folder / f"{spec.name}.c"
     text = paths.text(program) if program.is_file() else ""
@@ -272,14 +277,13 @@ def function_text(source: str, name: str) -> str | None:
                       re.M)
     if not found:
         return None
-    depth, end = 0, None
+    depth = 0
     tokens = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|//[^\n]*|/\*.*?\*/|[{}]', re.S)
     for token in tokens.finditer(source, found.end() - 1):
         depth += {"{": 1, "}": -1}.get(token[0], 0)
         if depth == 0:
-            end = token.end()
-            break
-    return source[found.start():end] if end else None
+            return source[found.start():token.end()]
+    return None
 
 
 def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
@@ -346,7 +350,7 @@ def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch
         raise BuildError("the exported config changes the original's [env]", where=folder)
 
 
-def play_work(job: EnvJob, link: Link) -> dict:
+def play_work(job: EnvJob, link: Link) -> dict[str, object]:
     """In the child: random play, as a hash of all that was seen."""
     import numpy as np
 
@@ -361,6 +365,6 @@ def play_work(job: EnvJob, link: Link) -> dict:
             vec.actions[:] = random_actions(vec, draw)
             observations, rewards, terminals, _ = vec.step()
             for array in (observations, rewards, terminals):
-                digest.update(array)
+                digest.update(array.data)
         log = vec.log()
     return {"hash": digest.hexdigest()[:16], "log": {k: float(v) for k, v in log.items()}}

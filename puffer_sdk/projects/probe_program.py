@@ -38,7 +38,7 @@ class Finding:
         return asdict(self)
 
 
-def ask(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
+def ask(*command: str | os.PathLike[str], seconds: float = SECONDS) -> str | None:
     """What a program prints; None if it is not installed, fails or takes too long."""
     try:
         return ask_in_time(*command, seconds=seconds)
@@ -46,23 +46,22 @@ def ask(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
         return None
 
 
-def ask_in_time(*command: str | os.PathLike, seconds: float = SECONDS) -> str | None:
+def ask_in_time(*command: str | os.PathLike[str], seconds: float = SECONDS) -> str | None:
     """Like ask, but a program that takes too long is killed and raises TimeoutError."""
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, start_new_session=True)
     except OSError:
         return None
-    try:
-        raw, _ = child.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise TimeoutError(f"more than {seconds:g} seconds") from None
-    finally:
-        if child.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        child.stdout.close()
+    with child:
+        try:
+            raw, _ = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"more than {seconds:g} seconds") from None
+        finally:
+            if child.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
     return raw.decode(errors="replace").strip() if child.returncode == 0 else None
 
 
@@ -70,7 +69,7 @@ def version_of(program: str) -> tuple[str, str] | None:
     """(version, path) of a program on PATH; None if it prints no version."""
     path = shutil.which(program)
     text = ask(path, "--version") if path else None
-    if text is None:
+    if path is None or text is None:
         return None
     number = re.search(r"\d+(?:\.\d+)+", text)
     return (number.group() if number else text.partition("\n")[0]), path

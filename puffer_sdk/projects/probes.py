@@ -138,7 +138,7 @@ def probe_torch() -> Finding:
     except TimeoutError as error:
         return Finding("torch", "ok", f"{version}; importing it took {error}")
     problem = "it ended its process" if said is None else said.partition(_FAILED)[2]
-    if problem:
+    if said is None or problem:
         return Finding("torch", "optional", f"{version}, but importing it failed: {problem}",
                        extras.install_torch().replace("install", "install --force-reinstall", 1))
     cuda, available = said.splitlines()[-1].split()

@@ -1,4 +1,4 @@
-"""What the Python half of a PufferLib 3 environment says.  NAME.py -> sizes, agents, defaults
+"""Read the Python half of a PufferLib 3 environment.  NAME.py -> sizes, agents, defaults
 
 The file is read, never run: numbers, the constructor's defaults, and arithmetic over both.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..base import paths
 
@@ -18,7 +19,8 @@ ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.m
               ast.Mod: operator.mod}
 COMPARISONS = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
                ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
-CALLS = {"int": int, "float": float, "ceil": math.ceil, "len": len, "max": max, "min": min,
+CALLS: dict[str, Callable[..., object]] = {
+         "int": int, "float": float, "ceil": math.ceil, "len": len, "max": max, "min": min,
          "sum": sum}
 KINDS = {"list": list, "int": int, "float": float}
 TENSORS = {"float32": "FloatTensor", "uint8": "ByteTensor", "int8": "ByteTensor",
@@ -39,12 +41,15 @@ class PythonEnv:
     actions: str | None = None                  # what C gets, where that is computed of them
 
 
+Names = dict[str, Any]          # of module, constructor and self.: what each stands for
+
+
 class _Unknown(Exception):
     pass
 
 
 def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
-    """What can be known; a file that is missing or not Python says nothing.
+    """What follows from the file; nothing, if it is missing or not Python.
 
     given   what the constructor is called with, instead of its defaults: [env] of the ini
     """
@@ -55,7 +60,7 @@ def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
         return made
     methods = [item for node in tree.body if isinstance(node, ast.ClassDef)
                for item in node.body if isinstance(item, ast.FunctionDef)]
-    names = {}
+    names: Names = {}
     _assign(tree.body, names, made)
     for step in [method for method in methods if method.name == "step"][:1]:
         made.actions = _computed_actions(step)
@@ -74,14 +79,10 @@ def read(path: Path, given: Mapping[str, float] | None = None) -> PythonEnv:
                          if isinstance(value, (int, float)) and name != "num_envs"}
         names["num_envs"] = 1
         _assign(init.body, names, made)
-        for keyword in _keywords(init):
-            try:
-                value = _value(keyword.value, names)
-            except _Unknown:
-                continue
-            if isinstance(value, (int, float)) and (
-                    made.defaults.setdefault(keyword.arg, value) != value):
-                made.changed[keyword.arg] = f"{ast.unparse(keyword.value)} = {value:g}"
+        for name, expression in _keywords(init):
+            value = evaluate(expression, names)
+            if isinstance(value, (int, float)) and made.defaults.setdefault(name, value) != value:
+                made.changed[name] = f"{ast.unparse(expression)} = {value:g}"
         if isinstance(made.agents, str) and made.agents not in made.defaults:
             made.agents = None
     return made
@@ -104,14 +105,14 @@ def _computed_actions(step: ast.FunctionDef) -> str | None:
     return None
 
 
-def _keywords(init: ast.FunctionDef) -> list[ast.keyword]:
+def _keywords(init: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
     """What the constructor hands to the C side."""
-    return [keyword for node in ast.walk(init) if isinstance(node, ast.Call)
+    return [(keyword.arg, keyword.value) for node in ast.walk(init) if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute) and node.func.attr in ("vec_init", "env_init")
             for keyword in node.keywords if keyword.arg]
 
 
-def _assign(body: list[ast.stmt], names: dict, made: PythonEnv) -> None:
+def _assign(body: list[ast.stmt], names: Names, made: PythonEnv) -> None:
     for node in body:
         if isinstance(node, ast.If):                # a branch counts where the test is known
             try:
@@ -122,8 +123,7 @@ def _assign(body: list[ast.stmt], names: dict, made: PythonEnv) -> None:
         if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
             continue
         target = node.targets[0]
-        own = isinstance(target, ast.Attribute)         # self.name
-        name = target.attr if own else getattr(target, "id", None)
+        name = getattr(target, "attr", getattr(target, "id", None))
         if name == "single_observation_space":
             _observation(node.value, names, made)
         elif name == "single_action_space":
@@ -131,7 +131,7 @@ def _assign(body: list[ast.stmt], names: dict, made: PythonEnv) -> None:
         elif name == "num_agents":
             made.agents = _agents(node.value, names)
         elif name:
-            name = f"self.{name}" if own else name
+            name = f"self.{name}" if isinstance(target, ast.Attribute) else name
             try:
                 names[name] = _value(node.value, names)
             except _Unknown:
@@ -151,7 +151,7 @@ def _space(node: ast.expr) -> tuple[str, dict[str, ast.expr]] | None:
                   **{keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}}
 
 
-def _observation(node: ast.expr, names: dict, made: PythonEnv) -> None:
+def _observation(node: ast.expr, names: Names, made: PythonEnv) -> None:
     space = _space(node)
     if space is None or space[0] != "Box" or "shape" not in space[1]:
         return
@@ -166,7 +166,7 @@ def _observation(node: ast.expr, names: dict, made: PythonEnv) -> None:
     made.obs_type = TENSORS.get(getattr(dtype, "attr", "float32"))
 
 
-def _actions(node: ast.expr, names: dict) -> tuple[int, ...] | None:
+def _actions(node: ast.expr, names: Names) -> tuple[int, ...] | None:
     space = _space(node)
     try:
         if space and space[0] == "Discrete":
@@ -181,7 +181,7 @@ def _actions(node: ast.expr, names: dict) -> tuple[int, ...] | None:
     return None
 
 
-def _agents(node: ast.expr, names: dict) -> int | str | None:
+def _agents(node: ast.expr, names: Names) -> int | str | None:
     """num_envs * X, sum(X): the setting X; num_envs alone, or a number: how many."""
     match node:
         case ast.Call(func=ast.Name(id="sum"), args=[ast.Name(id=name)]):
@@ -192,14 +192,11 @@ def _agents(node: ast.expr, names: dict) -> int | str | None:
         other = [side for side in sides if side != "num_envs"]
         if "num_envs" in sides and other and other[0]:
             return other[0]
-    try:
-        value = _value(node, names)
-    except _Unknown:
-        return None
+    value = evaluate(node, names)
     return int(value) if isinstance(value, (int, float)) else None
 
 
-def evaluate(node: ast.expr, names: Mapping[str, object]):
+def evaluate(node: ast.expr, names: Mapping[str, object]) -> object:
     """The value of an expression, None where it has none."""
     try:
         return _value(node, dict(names))
@@ -207,7 +204,7 @@ def evaluate(node: ast.expr, names: Mapping[str, object]):
         return None
 
 
-def _value(node: ast.expr, names: dict):
+def _value(node: ast.expr, names: Names) -> Any:
     """The value of an expression. Raises _Unknown."""
     try:
         return _known(node, names)
@@ -215,7 +212,7 @@ def _value(node: ast.expr, names: dict):
         raise _Unknown from None
 
 
-def _known(node: ast.expr, names: dict):
+def _known(node: ast.expr, names: Names) -> Any:
     match node:
         case ast.Constant(value=value) if isinstance(value, (int, float, str)):
             return value
@@ -251,7 +248,7 @@ def _known(node: ast.expr, names: dict):
     raise _Unknown
 
 
-def _item(items: list, index: ast.expr, names: dict):
+def _item(items: list[Any], index: ast.expr, names: Names) -> Any:
     """One of a list; where the index is not known, what all of them are."""
     try:
         return items[_value(index, names)]

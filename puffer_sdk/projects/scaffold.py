@@ -15,16 +15,20 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import files as disk
 from ..base import paths, ui
 from ..base.errors import RunError, UsageError, did_you_mean
 from .env_names import struct_name, validate_name
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 TEMPLATES = ("squared", "target")
 
@@ -41,8 +45,8 @@ class Scaffold:
     dry_run: bool
 
 
-def new(name: str, *, template: str | os.PathLike = "squared",
-        output_dir: str | os.PathLike = ".", force: bool = False, dry_run: bool = False,
+def new(name: str, *, template: str | os.PathLike[str] = "squared",
+        output_dir: str | os.PathLike[str] = ".", force: bool = False, dry_run: bool = False,
         accept_hooks: bool = False) -> Scaffold:
     """Make the project output_dir/name from a template.
 
@@ -76,7 +80,7 @@ def new(name: str, *, template: str | os.PathLike = "squared",
 
 # -- templates -----------------------------------------------------------------------
 
-def find_template(template: str | os.PathLike) -> str:
+def find_template(template: str | os.PathLike[str]) -> str:
     """The folder of a template of ours; a path or URL for cookiecutter stays as it is."""
     text = os.fspath(template)
     if text in TEMPLATES:
@@ -91,7 +95,7 @@ def find_template(template: str | os.PathLike) -> str:
     if "://" in text or re.match(r"(gh|gl|bb):|[\w.-]+@[\w.-]+:", text):
         return text
     raise UsageError(f"there is no template '{text}'",
-                     hint=did_you_mean(text, TEMPLATES) + "; or give a folder or a URL")
+                     hint=f"{did_you_mean(text, TEMPLATES)}; or give a folder or a URL")
 
 
 def package() -> str:
@@ -189,8 +193,8 @@ def _quiet_cookiecutter(scratch: Path, trusted: bool) -> Iterator[None]:
     from cookiecutter.environment import StrictEnvironment
     from jinja2.sandbox import SandboxedEnvironment
 
-    class Sandbox(StrictEnvironment, SandboxedEnvironment):
-        def _read_extensions(self, context):
+    class Sandbox(StrictEnvironment, SandboxedEnvironment):     # type: ignore[misc]  # untyped
+        def _read_extensions(self, context: Mapping[str, object]) -> list[str]:
             if super()._read_extensions(context):
                 raise ValueError("it loads Python code (_extensions): read it, then run it "
                                  "again with --accept-hooks")
@@ -224,14 +228,14 @@ def _inside(staging: Path) -> Iterator[None]:
 
     make_files, make_env = main.generate_files, generate.create_env_with_context
 
-    def checked_files(repo_dir, **options):
+    def checked_files(repo_dir: str, **options: object) -> str:
         _refuse_links(Path(repo_dir))
-        return make_files(repo_dir, **options)
+        return str(make_files(repo_dir, **options))
 
-    def checked_env(context):
-        env = make_env(context)
+    def checked_env(context: dict[str, object]) -> Environment:
+        env: Environment = make_env(context)
         parse = env.from_string         # cookiecutter.generate renders nothing but names with it
-        env.from_string = lambda text: _Name(parse(text), text, staging)
+        vars(env)["from_string"] = lambda text: _Name(parse(text), text, staging)
         return env
 
     try:
@@ -245,11 +249,11 @@ def _inside(staging: Path) -> Iterator[None]:
 class _Name:
     """A path of a template, which renders to one in staging."""
 
-    parsed: object
+    parsed: Template
     text: str
     staging: Path
 
-    def render(self, **context) -> str:
+    def render(self, **context: object) -> str:
         name = self.parsed.render(**context)
         inside = Path(name).relative_to(self.staging) if Path(name).is_relative_to(self.staging) \
             else name
@@ -304,7 +308,7 @@ def list_files(folder: Path) -> tuple[str, ...]:
 @contextmanager
 def _staging(parent: Path | None, name: str) -> Iterator[Path]:
     """A temporary folder in parent. It is removed at the end; so is parent, if new and empty."""
-    made = []
+    made: list[Path] = []
     if parent is not None:
         missing = [p for p in (parent, *parent.parents) if not p.exists()]
         for folder in reversed(missing):
@@ -325,7 +329,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        cause = error.strerror or (error.__cause__ and error.__cause__.strerror) or str(error)
+        cause = error.strerror or getattr(error.__cause__, "strerror", None) or str(error)
         raise RunError(f"cannot write '{folder.name}': {cause}", where=error.filename or folder,
                        hint="nothing was written; choose another --output-dir") from error
 

@@ -1,12 +1,12 @@
-"""Bring an older Ocean environment to PufferLib 4.0.  binding.c, NAME.h, NAME.py -> the same, anew
+"""Convert an older Ocean environment to PufferLib 4.0.  binding.c, NAME.h, NAME.py -> new ones
 
     upgrade("snake")    snake/binding.c     Python.h and kwargs, or OBS_TYPE: as 4.0 writes them
                         snake/snake.h       actions and terminals are floats; num_agents and rng
                         snake/snake.ini     in [env], what snake.py gave as defaults
                         snake/*.orig        what the changed files were
 
-Only what follows from the text is written. What does not (a size that Python computes, a map that
-Python loads) is named, with the file and the line.
+It writes only what follows from the text. The rest (a size that Python computes, a map that Python
+loads) is listed with file and line.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base import files, paths
+from ..base import files, paths, ui
 from ..base.errors import BuildError, PufferError, UsageError
 from ..base.spec import OBS_TENSORS
 from ..env import header
@@ -52,7 +52,7 @@ class Upgraded:
     problems: list[PufferError] = field(default_factory=list)   # what keeps it from being built
 
 
-def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
+def upgrade(env: str | os.PathLike[str] | None = None) -> Upgraded:
     """Rewrite an environment of PufferLib 3 or of an early 4.0 as one of 4.0.
 
     Raises UsageError where there is no binding.c, where nothing is to be changed, and where the
@@ -76,16 +76,15 @@ def upgrade(env: str | os.PathLike | None = None) -> Upgraded:
         known = python_env.read(folder / f"{name}.py", _given(_old_ini(folder) or ""))
         _complete(known, {file: texts[file] for file in (f"{name}.c", its_header)
                           if file in texts}, texts["binding.c"], done)
-        done.notes += [f"binding.c: {name}.py gives C another {key} than [env] has: {value}; write "
-                       "that into my_init" for key, value in known.changed.items()]
-        done.notes += [f"{its_header}: {name}.py gives C {known.actions} for the actions: compute "
+        done.notes += [f"binding.c: {name}.py passes another {key} to C than [env] has: {value}; "
+                       "write that into my_init" for key, value in known.changed.items()]
+        done.notes += [f"{its_header}: {name}.py passes {known.actions} to C as actions: compute "
                        "that in c_step"] * bool(known.actions)
     new["binding.c"] = _binding(texts["binding.c"], known, done)
     _header(new, its_header, f"{name}.c", struct_name(new["binding.c"]), done)
     new["binding.c"] = _with_tensor(new["binding.c"], new[its_header])
     if known:
         _note_late_reset(new[its_header], its_header, done)
-    if known:
         new[f"{name}.ini"] = _ini(_old_ini(folder), new["binding.c"], known, done)
     changed = {file: text for file, text in new.items() if text != texts.get(file)}
     if not changed:
@@ -103,8 +102,8 @@ def _complete(known: python_env.PythonEnv, sources: Mapping[str, str], binding: 
     found = c_sizes.read(sources, _given(_old_ini(done.folder) or ""))
     if known.obs_size is None and found.obs_size:
         known.obs_size = found.obs_size
-        done.notes.append(f"OBS_SIZE {found.obs_size}: {found.obs_at} makes room for so many; "
-                          "change it if an agent sees another number")
+        done.notes.append(f"OBS_SIZE {found.obs_size}: {found.obs_at} allocates as many; "
+                          "change it if an observation has another size")
     if known.act_sizes is None and found.act_sizes:
         known.act_sizes = found.act_sizes
         widths = ", ".join(map(str, found.act_sizes[:SHOWN]))
@@ -194,7 +193,8 @@ def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> s
     left = [number for number, line in enumerate(text.splitlines(), 1) if "Py" in line]
     if left:
         done.problems.append(BuildError(
-            f"{len(left)} lines still call Python", where=f"binding.c:{left[0]}",
+            f"calls of Python remain in {ui.plural(len(left), 'line')}",
+            where=f"binding.c:{left[0]}",
             hint="rewrite them: use dict_get for settings, and read files in C"))
     return text
 
@@ -245,10 +245,10 @@ def _without_status(text: str, function: str) -> str:
 def _with_agents(text: str, known: python_env.PythonEnv, done: Upgraded) -> str:
     """my_init sets num_agents first."""
     place = _body(text, "my_init")
-    if not place or re.search(r"->\s*num_agents\s*=", text[place[0]:place[1]]):
+    names = re.search(r"void\s+my_init\s*\(\s*\w+\s*\*\s*(\w+)\s*,\s*Dict\s*\*\s*(\w+)", text)
+    if not place or not names or re.search(r"->\s*num_agents\s*=", text[place[0]:place[1]]):
         return text
-    env, kwargs = re.search(r"void\s+my_init\s*\(\s*\w+\s*\*\s*(\w+)\s*,\s*Dict\s*\*\s*(\w+)",
-                            text).groups()
+    env, kwargs = names.groups()
     agents = known.agents
     if agents is None:
         done.notes.append("binding.c: my_init sets num_agents to 1; change it if there are more")
@@ -313,8 +313,8 @@ def _header(texts: dict[str, str], name: str, program: str, struct: str | None,
 
 
 def _note_late_reset(text: str, name: str, done: Upgraded) -> None:
-    """PufferLib 4 clears terminals before each step, 3 did not: where c_step asks for the terminal
-    of the step before, as its first business with terminals, it finds 0 there."""
+    """PufferLib 4 clears terminals before each step, 3 did not: a c_step that first reads the
+    previous step's terminal finds 0 there."""
     hidden = hide(text)
     begin, end = _body(hidden, "c_step") or (0, 0)
     before, used, _ = hidden[begin:end].partition("terminals[")
@@ -325,7 +325,7 @@ def _note_late_reset(text: str, name: str, done: Upgraded) -> None:
         return
     line = text.count("\n", 0, begin + len(before)) + 1
     done.notes.append(
-        f"{name}:{line}: c_step looks for the terminal of the step before, and finds 0: 4.0 clears "
+        f"{name}:{line}: c_step reads the previous step's terminal, which is now 0: 4.0 clears "
         "terminals before each step; reset where the episode ends, or keep the ending in a field")
 
 

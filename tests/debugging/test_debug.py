@@ -224,7 +224,7 @@ def test_a_person_stands_at_the_failing_step(broken):
 def test_a_value_stops_where_it_is_written(broken):
     folder, _ = broken("nans")
     seen = converse(["debug"], ["continue", "print env->rewards[0]", "quit"], folder)
-    assert "The line before this one made it so." in seen
+    assert "The line before this one caused it." in seen
     assert re.search(r"env->terminals\[0\] = done", seen.partition("Continuing.")[2])
     assert re.search(r"\$\d+ = -?nan", seen)
 
@@ -233,7 +233,7 @@ def test_what_shows_after_the_call_says_so(broken):
     folder, _ = broken("forgets")
     seen = converse(["debug"], ["disable 1", "continue", "quit"], folder)
     assert "You stand at the beginning of that c_reset." in seen
-    assert "What is wrong was seen after c_reset had returned" in seen
+    assert "The fault was detected after c_reset had returned" in seen
 
 
 def test_lldb_opens_with_the_hint(broken):

@@ -326,7 +326,7 @@ def test_a_program_in_c_plays_them(tmp_path, kind):
 def test_a_binding_for_pufferlib_has_room_for_every_row(tmp_path, kind):
     folder = write_herd(tmp_path, kind)
     bound = ocean.bind(folder)
-    assert any("neither come nor go" in note for note in bound.notes)
+    assert any("fixed number of agents" in note for note in bound.notes)
     text = bound.path.read_text()
     assert ("env->alive = (unsigned char*)calloc" in text) == (kind is not MAX)
     assert ("env->num_agents = env->max_agents" in text) == (kind is not ALIVE)

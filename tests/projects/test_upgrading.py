@@ -209,7 +209,7 @@ def test_what_still_takes_actions_for_integers_is_named(old):
     header = old / "beads.h"
     header.write_text(header.read_text().replace("int* chosen = env->actions;",
                                                  "int* chosen;\n    chosen = (int*)env->actions;"))
-    assert upgrade(old).notes == ["beads.h:42: takes actions for int, and they are floats now"]
+    assert upgrade(old).notes == ["beads.h:42: casts actions to int*, but they are floats now"]
 
 
 def test_an_environment_of_an_early_4_plays_as_it_did(early):
@@ -256,7 +256,7 @@ def test_settings_that_python_holds_as_lists_are_those_of_one_env(old):
 def test_what_python_hands_to_c_otherwise_than_it_was_given_is_named(old):
     (old / "beads.py").write_text(PYTHON + "        binding.env_init(length=length, "
                                   "beads=beads * 2)\n")
-    assert upgrade(old).notes == ["binding.c: beads.py gives C another beads than [env] has: "
+    assert upgrade(old).notes == ["binding.c: beads.py passes another beads to C than [env] has: "
                                   "beads * 2 = 6; write that into my_init"]
 
 
@@ -266,8 +266,8 @@ def test_arithmetic_on_actions_is_named(old):
         self.actions[:] = small
 """
     (old / "beads.py").write_text(PYTHON + step)
-    assert upgrade(old).notes == ["beads.h: beads.py gives C (actions.astype(np.float32) - 2.0) / "
-                                  "4.0 for the actions: compute that in c_step"]
+    assert upgrade(old).notes == ["beads.h: beads.py passes (actions.astype(np.float32) - 2.0) / "
+                                  "4.0 to C as actions: compute that in c_step"]
     assert python_env.read(old / "beads.py").actions
     (old / "beads.py").write_text(PYTHON + step.replace("= small", "= actions"))
     assert python_env.read(old / "beads.py").actions is None
@@ -282,7 +282,7 @@ def test_what_does_not_follow_from_the_text_is_named(old):
     assert "OBS_SIZE does not follow from the C files (beads.py is not there)" in notes
     assert "length, beads: read by my_init" in notes and "sets num_agents to 1" in notes
     assert [(str(p.where), p.message) for p in done.problems] == [
-        ("binding.c:20", "1 lines still call Python")]
+        ("binding.c:20", "calls of Python remain in 1 line")]
 
 
 DEMO = """\
@@ -303,9 +303,9 @@ def test_sizes_and_settings_follow_from_the_demo_where_python_is_gone(old):
     (old / "beads.c").write_text(DEMO)
     done = upgrade(old)
     assert done.problems == [] and "num_agents to 1" in done.notes.pop()
-    assert done.notes == ["OBS_SIZE 1: beads.c makes room for so many; change it if an agent sees "
-                          "another number", "ACT_SIZES {3}: as beads.c uses actions; change it if "
-                          "there are others"]
+    assert done.notes == ["OBS_SIZE 1: beads.c allocates as many; change it if an observation "
+                          "has another size",
+                          "ACT_SIZES {3}: as beads.c uses actions; change it if there are others"]
     binding = old / "binding.c"
     binding.write_text(binding.read_text().replace("num_agents = 1", "num_agents = 3"))
     assert (old / "beads.ini").read_text() == "[env]\nlength = 9\nbeads = 3\n"
@@ -342,7 +342,7 @@ def test_a_reset_that_waits_for_the_next_step_is_named(line, said, old):
     header = (old / "beads.h").read_text()
     head, brace, body = header.partition(header[header.index("void c_step("):].partition("{")[0])
     (old / "beads.h").write_text(head + brace + body.replace("{", "{ " + line, 1))
-    notes = [note for note in upgrade(old).notes if "terminal of the step before" in note]
+    notes = [note for note in upgrade(old).notes if "previous step's terminal" in note]
     assert len(notes) == said and all(note.startswith("beads.h:") for note in notes)
 
 
