@@ -52,7 +52,7 @@ def raise_limit(ctx: click.Context, param: click.Parameter, value: str | None) -
               help="Show the version, Python and the compiler.")
 @click.option("--read-limit", metavar="SECONDS,GB", expose_value=False, callback=raise_limit,
               help="Limits for parsing a header: CPU time and memory.  [default: 30,2]")
-def cli():
+def cli() -> None:
     """Write a reinforcement-learning environment in C, find its bugs, train on it.
 
     ENV is a folder or a name. The default is the current folder.
@@ -80,8 +80,8 @@ def main(argv: list[str] | None = None) -> int:
         return error.exit_status
     except click.ClickException as error:
         message = error.format_message()
-        where = error.ctx.command_path if getattr(error, "ctx", None) else None
-        hint = f"{where} --help" if where else "puffer-sdk --help"
+        ctx = getattr(error, "ctx", None)
+        hint = f"{ctx.command_path if ctx else 'puffer-sdk'} --help"
         ui.print_error(errors.UsageError(message, hint=hint))
         return errors.USAGE
     except Stopped as stopped:
@@ -126,9 +126,10 @@ def stoppable(then: signal.Handlers | None = None) -> Iterator[None]:
     then    the handler after the block; None: the one before it. A process that only has to
             return its status ignores both signals: a late second Ctrl-C would replace the status
     """
-    received, hooked = [], []
+    received: list[int] = []
+    hooked: list[bool] = []
 
-    def stop(number: int, frame) -> None:
+    def stop(number: int, frame: object) -> None:
         if hooked:                      # what is raised here would be lost, too
             return ask_later(number)
         received.append(number)
@@ -137,10 +138,11 @@ def stoppable(then: signal.Handlers | None = None) -> Iterator[None]:
         if len(received) > 2:
             os._exit(128 + received[0])
 
-    def ask_again(lost) -> None:
+    def ask_again(lost: sys.UnraisableHookArgs) -> None:
         """ctypes only reports what a callback raises, such as libclang's: raise it again."""
         if not isinstance(lost.exc_value, Stopped):
-            return old_hook(lost)
+            old_hook(lost)
+            return
         hooked.append(True)
         received.clear()
         ask_later(lost.exc_value.number)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import click
 
@@ -19,7 +20,7 @@ from .pages import Page
 @click.option("--upgrade", is_flag=True,
               help="Convert an older environment (PufferLib 3, early 4.0) to 4.0.")
 @format_option
-def command(env, force, upgrade, format_):
+def command(env: str | None, force: bool, upgrade: bool, format_: str) -> None:
     """Write a binding.c next to the header, to edit by hand.
 
     PufferLib 4.0 requires this file; puffer-sdk generates its own in build/. If the file exists,
@@ -35,7 +36,7 @@ def command(env, force, upgrade, format_):
     (_upgrade if upgrade else _bind)(env, force, format_)
 
 
-def _bind(env, force: bool, format_: str) -> None:
+def _bind(env: str | None, force: bool, format_: str) -> None:
     from ..projects.ocean import bind
 
     done = bind(env, force=force)
@@ -46,7 +47,7 @@ def _bind(env, force: bool, format_: str) -> None:
     _notes(done.notes)
 
 
-def _upgrade(env, force: bool, format_: str) -> None:
+def _upgrade(env: str | None, force: bool, format_: str) -> None:
     from ..projects.upgrading import upgrade
 
     done = upgrade(env)
@@ -69,6 +70,6 @@ def _upgrade(env, force: bool, format_: str) -> None:
                                              f"{more} more" if more else None))
 
 
-def _notes(notes) -> None:
+def _notes(notes: Iterable[str]) -> None:
     for note in notes:
         ui.out(f"note   {note}", style="yellow")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import click
 
@@ -37,7 +38,9 @@ from .pages import Page
 @runs_dir_option
 @format_option
 @verbose_option
-def command(env, settings, ini, local, fast, web, cuda, arch, model, runs_dir, format_, verbose):
+def command(env: str | None, settings: dict[str, str], ini: Path | None, local: bool, fast: bool,
+            web: bool, cuda: bool, arch: str | None, model: str | None, runs_dir: Path | None,
+            format_: str, verbose: bool) -> None:
     """Compile ENV into the library that check, train and Python use, or into programs.
 
     Each is one compiler command; --verbose shows it. Unchanged targets are not recompiled.
@@ -56,7 +59,8 @@ def command(env, settings, ini, local, fast, web, cuda, arch, model, runs_dir, f
         _library(env, settings, ini, format_, verbose)
 
 
-def _library(env, settings, ini, format_, verbose):
+def _library(env: str | None, settings: dict[str, str], ini: Path | None, format_: str,
+             verbose: bool) -> None:
     from ..env.open_env import build
 
     built = build(env, settings, ini=ini)
@@ -69,7 +73,8 @@ def _library(env, settings, ini, format_, verbose):
     _tell(built.library, built.cached, built.seconds, built.warnings)
 
 
-def _programs(env, settings, ini, targets, model, runs_dir, format_, verbose):
+def _programs(env: str | None, settings: dict[str, str], ini: Path | None, targets: list[str],
+              model: str | None, runs_dir: Path | None, format_: str, verbose: bool) -> None:
     from ..programs.targets import build_programs
 
     bar = ui.Progress()
@@ -96,7 +101,8 @@ def _programs(env, settings, ini, targets, model, runs_dir, format_, verbose):
         ui.say(f"to open the page: python3 -m http.server -d {page}")
 
 
-def _for_gpu(env, settings, ini, arch, format_, verbose):
+def _for_gpu(env: str | None, settings: dict[str, str], ini: Path | None, arch: str | None,
+             format_: str, verbose: bool) -> None:
     from ..env import header
     from ..env.gpu import programs
     from ..settings import config
@@ -115,7 +121,7 @@ def _for_gpu(env, settings, ini, arch, format_, verbose):
           f", for sm_{arch}" if arch else ", for the emulated GPU")
 
 
-def _tell(path, cached, seconds, warnings, more=""):
+def _tell(path: Path, cached: bool, seconds: float, warnings: str, more: str = "") -> None:
     if warnings.strip():
         ui.say(warnings.strip())
     how = "unchanged" if cached else f"compiled in {seconds:.2f} s"

@@ -3,15 +3,22 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from ..base import files, ui
+from ..base import files, paths, ui
 from ..base.errors import FINDINGS, BuildError, RunError, UsageError
 from . import completing
 from .options import env_argument, takes_settings, verbose_option
 from .pages import Page
+
+if TYPE_CHECKING:
+    from ..checking.core.result import CheckResult
+    from ..checking.fix.edits import Fix
+    from ..checking.report.terminal import Line
 
 
 @click.command(cls=Page, examples=[
@@ -66,8 +73,11 @@ from .pages import Page
               show_default=True,
               help="With --learn: approximate training time; it sets the number of steps.")
 @verbose_option
-def command(env, settings, ini, fix, yes, watch, format_, stats, output, replay, mutate, mutants,
-            **options):
+def command(env: str | None, settings: dict[str, str], ini: Path | None, strict: bool, seed: int,
+            preview: bool, budget: float, memory: float, deep: bool, fix: bool, yes: bool,
+            watch: bool, format_: str, stats: bool, output: Path | None, replay: str | None,
+            mutate: bool, mutants: int, learn: bool, learn_seconds: float,
+            verbose: bool) -> int | None:
     """Find the bugs that silently ruin training.
 
     Plays ENV for some seconds: at full speed, with sanitizers, between guard pages, in identical
@@ -76,38 +86,36 @@ def command(env, settings, ini, fix, yes, watch, format_, stats, output, replay,
     FILE.py:NAME, MODULE:NAME) get the checks that need no C. `puffer-sdk explain CODE` explains a
     fault; `puffer-sdk debug ENV` opens a debugger there.
     """
-    from ..base import paths
     from ..checking import check as checking
     from ..checking.report import terminal, watching
     from ..interop.python_envs import makers
 
     _refuse_contradictions(fix=fix, yes=yes, watch=watch, mutate=mutate, replay=replay,
-                           format_=format_, output=output, learn=options["learn"])
+                           format_=format_, output=output, learn=learn)
     if replay is not None:
-        return _replay(replay, env, options["verbose"])
-    python = makers.is_name(env)
-    if python:
-        _refuse_for_python(env, fix=fix, watch=watch, mutate=mutate, deep=options["deep"],
-                           learn=options["learn"])
-    folder = env if python else paths.find_env(env)
+        return _replay(replay, env, verbose)
+    if makers.is_name(env):
+        _refuse_for_python(env, fix=fix, watch=watch, mutate=mutate, deep=deep, learn=learn)
     if mutate:
-        return _mutate(folder, settings, ini, format_, mutants, **options)
+        return _mutate(env, settings, ini, format_, mutants, strict, seed, budget)
 
-    def check():
+    def check() -> CheckResult:
         with ui.Progress() as progress:
-            return checking.check(folder, settings=settings, ini=ini,
-                                  on_progress=progress.update, **options)
+            return checking.check(env, settings=settings, ini=ini, strict=strict, seed=seed,
+                                  preview=preview, budget=budget, memory=memory, deep=deep,
+                                  learn=learn, learn_seconds=learn_seconds,
+                                  on_progress=progress.update, verbose=verbose)
 
-    def lines(result):
-        return terminal.lines(result, strict=options["strict"], stats=stats,
-                            width=0 if output else ui.width(),
-                            encoding="utf-8" if output else sys.stdout.encoding)
+    def lines(result: CheckResult) -> Iterator[Line]:
+        return terminal.lines(result, strict=strict, stats=stats,
+                              width=0 if output else ui.width(),
+                              encoding="utf-8" if output else sys.stdout.encoding)
 
-    def write(result):
+    def write(result: CheckResult) -> None:
         _write(result, lines, format_, output)
 
     if watch:
-        return watching.watch(folder, check, lines)
+        return watching.watch(paths.find_env(env), check, lines)
     result = check()
     if fix:
         return _fix(result, check, yes, write,
@@ -116,14 +124,15 @@ def command(env, settings, ini, fix, yes, watch, format_, stats, output, replay,
     return result.exit_status
 
 
-def _refuse_for_python(env, **modes) -> None:
+def _refuse_for_python(env: str | None, **modes: bool) -> None:
     for name, on in modes.items():
         if on:
             raise UsageError(f"--{name} supports only C environments", where=env,
                              hint=f"puffer-sdk check {env}")
 
 
-def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, learn) -> None:
+def _refuse_contradictions(*, fix: bool, yes: bool, watch: bool, mutate: bool, replay: str | None,
+                           format_: str, output: Path | None, learn: bool) -> None:
     modes = [name for name, on in (("--watch", watch), ("--fix", fix), ("--mutate", mutate),
                                    ("--replay", replay is not None)) if on]
     if len(modes) > 1:
@@ -144,7 +153,7 @@ def _refuse_contradictions(*, fix, yes, watch, mutate, replay, format_, output, 
                          hint="add --fix, or drop --yes")
 
 
-def _replay(file: str, env, verbose: bool) -> int:
+def _replay(file: str, env: str | None, verbose: bool) -> int:
     """Rerun one finding: 1 if it still fails, 0 if it is fixed."""
     from ..checking.prove import replaying
 
@@ -154,13 +163,14 @@ def _replay(file: str, env, verbose: bool) -> int:
     return replayed.exit_status
 
 
-def _mutate(folder, settings, ini, format_: str, count: int, *, strict, seed, budget, **_) -> int:
+def _mutate(env: str | None, settings: dict[str, str], ini: Path | None, format_: str, count: int,
+            strict: bool, seed: int, budget: float) -> int:
     """Plant faults: with --strict, 1 if one of them was missed."""
     from ..mutate import mutation_report, mutation_score
 
     with ui.Progress() as progress:
-        result = mutation_score.run(folder, settings=settings, ini=ini, count=count, seed=seed,
-                           budget=budget, on_progress=progress.update)
+        result = mutation_score.run(env, settings=settings, ini=ini, count=count, seed=seed,
+                                    budget=budget, on_progress=progress.update)
     if format_ == "json":
         ui.out(json.dumps(result.to_dict(), indent=2))
     else:
@@ -169,7 +179,8 @@ def _mutate(folder, settings, ini, format_: str, count: int, *, strict, seed, bu
     return result.exit_status(strict)
 
 
-def _fix(result, check, yes: bool, write, show) -> int:
+def _fix(result: CheckResult, check: Callable[[], CheckResult], yes: bool,
+         write: Callable[[CheckResult], None], show: Callable[..., None]) -> int:
     """Report, show the diff, ask, write, check again. 1 where a fix was left undone."""
     from ..checking.fix import fixing
 
@@ -201,7 +212,7 @@ def _fix(result, check, yes: bool, write, show) -> int:
     return again.exit_status
 
 
-def _confirmed(fixes) -> bool:
+def _confirmed(fixes: list[Fix]) -> bool:
     """Asks at a terminal; elsewhere nothing changes without --yes."""
     if not (sys.stdin and sys.stdin.isatty() and ui.is_interactive()):
         ui.say("nothing was changed: add --yes to write this")
@@ -212,7 +223,8 @@ def _confirmed(fixes) -> bool:
     return False
 
 
-def _write(result, lines, format_: str, output: Path | None) -> None:
+def _write(result: CheckResult, lines: Callable[[CheckResult], Iterable[Line]], format_: str,
+           output: Path | None) -> None:
     """The report in its format, to stdout or to a file. lines: the report as text."""
     if format_ == "text":
         printed = list(lines(result))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from ..base.errors import FINDINGS, OK, UsageError
 from ..training import runs
 from .options import env_argument, format_option, runs_dir_option
 from .pages import Page
+
+if TYPE_CHECKING:
+    from ..projects.clean import Part
 
 
 @click.command(cls=Page, examples=[
@@ -32,7 +36,8 @@ from .pages import Page
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @runs_dir_option
 @format_option
-def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, format_):
+def command(env: str | None, with_runs: bool, with_cache: bool, everything: bool, dry_run: bool,
+            yes: bool, runs_dir: Path | None, format_: str) -> int:
     """Delete the files that other commands generated in ENV's build/.
 
     The next command rebuilds what it needs. Files in build/ that puffer-sdk did not create stay,
@@ -41,7 +46,7 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
     from ..projects import clean as cleaning
 
     with_runs, with_cache = with_runs or everything, with_cache or everything
-    parts = _find(cleaning, env, with_runs, with_cache, runs_dir)
+    parts = _find(env, with_runs, with_cache, runs_dir)
     if with_runs and not dry_run:
         for run in cleaning.running(parts):
             runs.delete_run(run)       # raises, saying why; nothing is gone yet
@@ -60,9 +65,12 @@ def command(env, with_runs, with_cache, everything, dry_run, yes, runs_dir, form
     return OK
 
 
-def _find(cleaning, env, with_runs: bool, with_cache: bool, runs_dir) -> list:
+def _find(env: str | None, with_runs: bool, with_cache: bool,
+          runs_dir: Path | None) -> list[Part]:
     """Parts that can be deleted. Without ENV, --cache also works outside an environment."""
-    parts = []
+    from ..projects import clean as cleaning
+
+    parts: list[Part] = []
     if env is not None or with_runs or not with_cache or paths.is_env_folder(Path.cwd()):
         folder = _find_env(env, with_cache)
         parts += cleaning.find_build(folder)
@@ -70,7 +78,7 @@ def _find(cleaning, env, with_runs: bool, with_cache: bool, runs_dir) -> list:
     return parts + (cleaning.find_cache() if with_cache else [])
 
 
-def _find_env(env, with_cache: bool) -> Path:
+def _find_env(env: str | None, with_cache: bool) -> Path:
     try:
         return paths.find_env(env)
     except UsageError as error:
@@ -79,7 +87,7 @@ def _find_env(env, with_cache: bool) -> Path:
         raise
 
 
-def _agreed(parts: list, count: int) -> bool:
+def _agreed(parts: list[Part], count: int) -> bool:
     from .cmd_runs import agreed, summary
 
     for part in parts:
@@ -88,7 +96,7 @@ def _agreed(parts: list, count: int) -> bool:
     return agreed("this run" if count == 1 else f"these {count} runs")
 
 
-def _tell(parts: list, freed: int, dry_run: bool) -> None:
+def _tell(parts: list[Part], freed: int, dry_run: bool) -> None:
     for part in parts:
         if part.goes or part.runs:
             what = [f"{len(part.runs)} run{'s' * (len(part.runs) != 1)}"] if part.runs else []

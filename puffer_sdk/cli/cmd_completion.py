@@ -5,48 +5,44 @@ import os
 from pathlib import Path
 
 import click
+from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
 from ..base import files, paths, ui
-from ..base.errors import UsageError
 from .pages import Page
+
+
+class _Bash(BashComplete):
+    @staticmethod
+    def _check_version() -> None:
+        """click would start bash to ask for it."""
+
 
 MARK = "# puffer-sdk completion"
 VARIABLE = "_PUFFER_SDK_COMPLETE"
+SHELLS = {"bash": _Bash, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command(cls=Page, examples=[
     ("puffer-sdk completion bash --install", "for every new shell"),
     ('eval "$(puffer-sdk completion zsh)"', "only for this shell")])
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice([*SHELLS]))
 @click.option("--install", is_flag=True,
               help="Install it for SHELL and print the file's path. Repeating this changes "
                    "nothing.")
-def command(shell, install):
+def command(shell: str, install: bool) -> None:
     """Print the tab-completion script for SHELL.
 
     It completes commands, options, environments, runs, rule codes, settings such as
     --train.learning-rate, and their values.
     """
-    text = script(shell, click.get_current_context().find_root().command)
+    group = click.get_current_context().find_root().command
+    text = SHELLS[shell](group, {}, "puffer-sdk", VARIABLE).source()
     if not install:
         ui.out(text.rstrip("\n"))
         return
     for path in installed(shell, text):
         ui.out(f"wrote  {path}")
     ui.say("open a new shell to use it")
-
-
-def script(shell: str, group: click.Group) -> str:
-    """click's own script for this shell, which completes the commands of the group."""
-    from click.shell_completion import get_completion_class
-
-    maker = get_completion_class(shell)
-    try:
-        if shell == "bash":
-            maker._check_version = staticmethod(lambda: None)   # it would start bash to ask
-        return maker(group, {}, "puffer-sdk", VARIABLE).source()
-    except RuntimeError as error:
-        raise UsageError(f"{shell} does not support completion", detail=str(error)) from None
 
 
 def installed(shell: str, text: str) -> list[Path]:

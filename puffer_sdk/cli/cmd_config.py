@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..base import ui
 from ..base.errors import PufferError
-from ..base.spec import OBS_UNITS
+from ..base.spec import OBS_UNITS, Spec
+from ..env import obs_spec
 from ..interop.python_envs import env_source
 from ..settings import inifile
 from ..settings.config import sized_for_a_gpu
@@ -16,6 +20,11 @@ from ..settings.texts import show
 from ..settings.values import Config
 from .options import env_argument, format_option, takes_settings
 from .pages import Page
+
+if TYPE_CHECKING:
+    from ..env.obs_spec import ObsSpec
+
+Sizes = Mapping[str, tuple[object, object]]     # key -> value, our default
 
 
 @click.command(cls=Page, examples=[
@@ -26,36 +35,39 @@ from .pages import Page
 @takes_settings
 @click.option("--explain", is_flag=True, help="Print each setting's meaning.")
 @format_option
-def command(env, settings, ini, explain, format_):
+def command(env: str | None, settings: dict[str, str], ini: Path | None, explain: bool,
+            format_: str) -> None:
     """Show every setting of ENV and where it came from.
 
     Takes the same --section.key options and --config FILE as train, to preview their effect.
     """
     source = env_source.find(env, ini)
     files = [*source.own_inis(), *source.over]
-    if source.in_c:
-        folder, spec = source.folder, _spec(source.folder)
+    spec: Spec | env_source.PythonSpec | None = None
+    if isinstance(source, env_source.CompiledSource):
+        spec = _spec(source.folder)
         config = source.resolve(settings, spec)
         sizes = sized_for_a_gpu(config) if len(source.own_inis()) > 1 else {}
-        found = _row(spec, config)
+        found = obs_spec.read(spec, None, spec.act_widths or (), config.env) if spec else None
     else:
         prepared = source.prepare(settings)
-        folder, spec, config = None, prepared.spec, prepared.config
-        sizes, found = {}, spec.row()
+        config, sizes, found = prepared.config, {}, None
+        if isinstance(prepared.spec, env_source.PythonSpec):
+            spec, found = prepared.spec, prepared.spec.row()
     if format_ == "json":
-        ui.out(json.dumps(_document(folder, files, config, sizes, found, spec), indent=2))
+        ui.out(json.dumps(_document(source, files, config, sizes, found, spec), indent=2))
     else:
         _print_files(files)
         _print(config, explain)
         _print_sizes(config, sizes)
-        if found:
+        if spec and found:
             _print_row(spec, found)
         if spec and spec.has_truncations:
             ui.out("\nfinal observations of truncated episodes", style="bold")
             ui.out(f"  {spec.final_obs or f'none: {spec.no_final_obs}'}")
 
 
-def _spec(folder):
+def _spec(folder: Path) -> Spec | None:
     """The environment's Spec, or None if its header cannot be read: settings are shown anyway."""
     from ..env import header
     try:
@@ -66,22 +78,16 @@ def _spec(folder):
         return None
 
 
-def _row(spec, config: Config):
-    """The ObsSpec of an observation under these settings; None if the source does not tell
-    its size."""
-    from ..env import obs_spec
-
-    return obs_spec.read(spec, None, spec.act_widths or (), config.env) if spec else None
-
-
-def _document(folder, files, config: Config, sizes, row, spec) -> dict:
+def _document(source: env_source.CompiledSource | env_source.PythonSource,
+              files: Sequence[Path], config: Config, sizes: Sizes, row: ObsSpec | None,
+              spec: Spec | env_source.PythonSpec | None) -> dict[str, object]:
     rows = {}
     for full, value in config.items():
         key = KEYS.get(full)
         rows[full] = {"value": value, "origin": config.origin.get(full, "default"),
                       "help": key.help if key else None}
-    return {"env": folder.name if folder else spec.name,
-            "folder": str(folder) if folder else None, "inis": [str(file) for file in files],
+    return {"env": source.name, "folder": str(source.folder) if source.folder else None,
+            "inis": [str(file) for file in files],
             "settings": rows, "ignored": dict(config.skipped),
             "sized_for_a_gpu": {full: {"value": value, "ours": ours}
                                 for full, (value, ours) in sizes.items()},
@@ -89,7 +95,7 @@ def _document(folder, files, config: Config, sizes, row, spec) -> dict:
             "final_observations": str(spec.final_obs) if spec and spec.final_obs else None}
 
 
-def _print_files(files) -> None:
+def _print_files(files: Sequence[Path]) -> None:
     """The ini files, if one overrides another."""
     if len(files) > 1:
         shown = [inifile.where(file) for file in files]
@@ -119,7 +125,7 @@ def _print(config: Config, explain: bool) -> None:
             ui.out(f"  {name:<{wide}}  {place}", style="dim")
 
 
-def _print_sizes(config: Config, sizes) -> None:
+def _print_sizes(config: Config, sizes: Sizes) -> None:
     """Sizes that upstream's default.ini chooses for a GPU, and the options that restore our
     defaults."""
     if not sizes:
@@ -134,7 +140,7 @@ def _print_sizes(config: Config, sizes) -> None:
                                        for full, (_, ours) in sizes.items()), style="dim")
 
 
-def _print_row(spec, row) -> None:
+def _print_row(spec: Spec | env_source.PythonSpec, row: ObsSpec) -> None:
     """An agent's observations and actions, with the author's names."""
     kind = OBS_UNITS[spec.obs_dtype]
     ui.out("\nobservation", style="bold")

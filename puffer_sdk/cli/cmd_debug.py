@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import click
 
@@ -28,7 +29,8 @@ from .pages import Page
               help="The debugger to open.  [default: gdb, else lldb]")
 @format_option
 @verbose_option
-def command(env, file, batch, debugger_name, format_, verbose):
+def command(env: str | None, file: str | None, batch: bool, debugger_name: str | None, format_: str,
+            verbose: bool) -> int:
     """Open a debugger at the step where ENV fails.
 
     Compiles a repro program of check without optimization, and stops at the failing step of the
@@ -43,16 +45,17 @@ def command(env, file, batch, debugger_name, format_, verbose):
         raise UsageError("a debugger needs a terminal", where="standard input and output",
                          hint="add --batch to print the stack instead")
     tool = debugger.find(debugger_name)         # before anything is compiled
+    program: str | Path = file or ""
     if file is None:
-        file, others = debug.first(paths.find_env(env))
-        ui.say(f"repro  {paths.shown(file)}"
+        program, others = debug.first(paths.find_env(env))
+        ui.say(f"repro  {paths.shown(program)}"
                + (", of the first error" if others else ""))
         if others:
             ui.say(f"also   {', '.join(others)}; choose one with --repro FILE")
-    failure = debug.prepare(file, env, verbose=verbose)
+    failure = debug.prepare(program, env, verbose=verbose)
     if isinstance(failure, str):
         if format_ == "json":
-            ui.out(json.dumps({"repro": str(file), "fails": False, "said": failure}, indent=2))
+            ui.out(json.dumps({"repro": str(program), "fails": False, "said": failure}, indent=2))
         else:
             ui.out(failure, style="bold green")
             ui.say("it no longer fails: there is nothing to debug")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from .. import __version__
 from ..base import errors, ui
 from .options import format_option
 from .pages import Page
+
+if TYPE_CHECKING:
+    from ..projects.probe_program import Finding
 
 STYLES = {"ok": None, "missing": "bold red", "old": "bold yellow", "optional": "dim"}
 
@@ -20,7 +24,7 @@ STYLES = {"ok": None, "missing": "bold red", "old": "bold yellow", "optional": "
     ("puffer-sdk doctor --format json", "for a bug report")],
     statuses={0: "all required dependencies are installed", 1: "a dependency is missing"})
 @format_option
-def command(format_):
+def command(format_: str) -> int:
     """Show installed and missing dependencies, and how to install them.
 
     The status is 0 if all required dependencies are installed, and 1 if not.
@@ -37,7 +41,7 @@ def command(format_):
     return errors.OK if healthy else errors.FINDINGS
 
 
-def _print(findings, healthy: bool) -> None:
+def _print(findings: list[Finding], healthy: bool) -> None:
     system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     ui.out(f"puffer-sdk {__version__} on {system}\n")
     width = max(len(item.name) for item in findings)

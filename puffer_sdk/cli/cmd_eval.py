@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +12,7 @@ from ..base import files, paths, ui
 from ..base.errors import UsageError
 from ..interop.python_envs.makers import is_name
 from .options import (
+    Decorated,
     env_argument,
     format_option,
     model_option,
@@ -20,8 +23,12 @@ from .options import (
 )
 from .pages import Page
 
+if TYPE_CHECKING:
+    from ..pictures.record import Options, Recording
+    from ..policy.evaluate import Evaluation
 
-def recording_options(command):
+
+def recording_options(command: Decorated) -> Decorated:
     """--gif and its companions: the fields of record.Options, by name."""
     file = click.Path(path_type=Path)
     for option in reversed([
@@ -74,8 +81,9 @@ def recording_options(command):
 @format_option
 @trust_option
 @verbose_option
-def command(env, settings, model, baselines, greedy, output, ini, runs_dir, format_, verbose,
-            **recording):
+def command(env: str | None, settings: dict[str, str], model: str | None, baselines: bool,
+            greedy: bool, output: Path | None, ini: Path | None, runs_dir: Path | None,
+            format_: str, verbose: bool, **recording: Any) -> None:
     """Compare a policy of ENV with random and idle play, and record it.
 
     Envs start from fixed seeds ([eval] seed), so results are comparable. The table shows the
@@ -111,7 +119,7 @@ def command(env, settings, model, baselines, greedy, output, ini, runs_dir, form
     raise SystemExit(int(result.solved is False))
 
 
-def read_shot(recording: dict):
+def read_shot(recording: Mapping[str, Any]) -> Options | None:
     """The Options that the options ask for, checked; None if nothing is to be recorded."""
     recording = dict(recording)
     old = recording.pop("old_episodes")
@@ -152,7 +160,7 @@ def _without_a_recording(name: str, value: object, renamed: bool) -> UsageError:
                       hint=f"{other} sets the number of {what}")
 
 
-def print_result(result) -> None:
+def print_result(result: Evaluation) -> None:
     """The table, and where the episodes are."""
     from ..scoring.words import ZERO_SUM
 
@@ -173,7 +181,7 @@ def print_result(result) -> None:
         ui.out(f"note      {ZERO_SUM}")
 
 
-def print_recording(film, shot, *, text: bool) -> None:
+def print_recording(film: Recording, shot: Options, *, text: bool) -> None:
     """One line per file, and a sentence for each episode that the recording cuts off."""
     for path in film.paths if text else ():
         size = f", {size_of(path)}" if path.is_file() else ""
@@ -191,7 +199,7 @@ def size_of(path: Path) -> str:
     return f"{size / 1000:,.0f} KB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
 
 
-def print_table(result) -> None:
+def print_table(result: Evaluation) -> None:
     """One column per policy, one row per measure: the mean ± half of its 95 % interval."""
     from rich.table import Table
 

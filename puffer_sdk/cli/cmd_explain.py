@@ -18,7 +18,7 @@ WIDEST = 79             # columns of prose: what every terminal shows
     ("puffer-sdk explain", "list all rules")])
 @click.argument("code", required=False, metavar="[CODE]",
                 shell_complete=completing.rule_codes)
-def command(code):
+def command(code: str | None) -> None:
     """Explain a rule of check: what it means, why it ruins training, how to fix it.
 
     Without CODE, list all rules.

@@ -35,7 +35,8 @@ from .pages import Page
 @runs_dir_option
 @trust_option
 @format_option
-def command(run, to, ocean, demo, model, output, runs_dir, format_):
+def command(run: str | None, to: str | None, ocean: bool, demo: bool, model: str | None,
+            output: Path | None, runs_dir: Path | None, format_: str) -> None:
     """Write a trained policy for C, ONNX or PyTorch, or an environment for PufferLib.
 
     RUN is an environment (its newest run is exported), a run's folder, or a checkpoint file.
@@ -67,7 +68,8 @@ def command(run, to, ocean, demo, model, output, runs_dir, format_):
         ui.out(f"    {line}")
 
 
-def _export_demo(env, output, model, runs_dir, format_) -> None:
+def _export_demo(env: str | None, output: Path | None, model: str | None, runs_dir: Path | None,
+                 format_: str) -> None:
     from ..policy.ocean_demo import write_demo
 
     if output is not None:
@@ -85,7 +87,8 @@ def _export_demo(env, output, model, runs_dir, format_) -> None:
     ui.out(f"exported  {paths.shown(done.weights)} ({done.policy.chosen})")
 
 
-def _export_ocean(env, output, model, runs_dir, format_) -> None:
+def _export_ocean(env: str | None, output: Path | None, model: str | None, runs_dir: Path | None,
+                  format_: str) -> None:
     from ..projects.ocean import export_ocean
 
     done = export_ocean(env, output, model=model, runs_dir=runs_dir)

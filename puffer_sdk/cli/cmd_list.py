@@ -4,7 +4,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,7 +27,7 @@ _SETS_AGENTS = re.compile(r"\b(num|max)_agents\s*=(?!=)")
     ("puffer-sdk list", "names that other commands accept as ENV")])
 @format_option
 @runs_dir_option
-def command(format_, runs_dir):
+def command(format_: str, runs_dir: Path | None) -> None:
     """List the environments that commands find by name.
 
     It searches the current folder, examples/, ocean/, and the environments of puffer-sdk itself.
@@ -34,38 +36,50 @@ def command(format_, runs_dir):
     here = Path.cwd()
     if paths.is_env_folder(here):
         folders = [here, *(folder for folder in folders if folder != here)]
-    rows = []
+    rows: list[_Row] = []
     with ui.Progress() as bar:
         for folder in folders:
             bar.update("environments", len(rows), len(folders))
             rows.append(_describe(folder, runs_dir))
     if format_ == "json":
-        ui.out(json.dumps({"environments": rows}, indent=2))
+        ui.out(json.dumps({"environments": [asdict(row) for row in rows]}, indent=2))
     elif not rows:
         ui.say("no environments here; create one: puffer-sdk new my_env")
     else:
         _print(rows)
 
 
-def _describe(folder: Path, runs_dir: Path | None) -> dict:
-    """One row. What cannot be read is None, so broken environments are listed too."""
+@dataclass
+class _Row:
+    """An environment. What cannot be read is None, so broken environments are listed too."""
+
+    name: str
+    where: str
+    agents: int | None
+    obs: str | None
+    actions: str | None
+    runs: int
+    best: dict[str, Any] | None
+    problem: str | None
+
+
+def _describe(folder: Path, runs_dir: Path | None) -> _Row:
     runs = list_runs(paths.runs_dir(folder, runs_dir))
-    row = {"name": folder.name, "where": _relative(folder), "agents": None, "obs": None,
-           "actions": None, "runs": len(runs), "best": best_score(runs), "problem": None}
+    row = _Row(folder.name, _relative(folder), None, None, None, len(runs), best_score(runs), None)
     try:
         spec = header.read(folder)
     except PufferError as error:
-        row["problem"] = error.message
+        row.problem = error.message
         return row
     except Exception as error:  # noqa: BLE001 (one environment must not hide the others)
-        row["problem"] = f"{type(error).__name__}: {error}"
+        row.problem = f"{type(error).__name__}: {error}"
         return row
     size = _tidy(spec.obs_size) if spec.obs_count is None else spec.obs_count
-    row["obs"] = f"{size} {spec.obs_dtype}"
-    row["actions"] = spec.act_sizes
+    row.obs = f"{size} {spec.obs_dtype}"
+    row.actions = spec.act_sizes
     if spec.act_widths:
-        row["actions"] = "{" + ", ".join(map(str, spec.act_widths)) + "}"
-    row["agents"] = _agents(folder, spec)
+        row.actions = "{" + ", ".join(map(str, spec.act_widths)) + "}"
+    row.agents = _agents(folder, spec)
     return row
 
 
@@ -95,18 +109,18 @@ def _relative(folder: Path) -> str:
     return str(folder) if shown.startswith("..") else shown
 
 
-def _place(row: dict) -> str:
+def _place(row: _Row) -> str:
     """The place, for the table: a name is enough for what comes with the package."""
-    return "bundled" if Path(row["where"]).parent == paths.data_dir("examples") else row["where"]
+    return "bundled" if Path(row.where).parent == paths.data_dir("examples") else row.where
 
 
-def _obs(row: dict) -> str:
+def _obs(obs: str) -> str:
     """The observation, for the table: long expressions become a word."""
-    size, dtype = row["obs"].rsplit(" ", 1)
+    size, dtype = obs.rsplit(" ", 1)
     return f"{size if len(size) < 16 else 'by settings'} {dtype}"
 
 
-def _print(rows: list[dict]) -> None:
+def _print(rows: list[_Row]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -117,12 +131,12 @@ def _print(rows: list[dict]) -> None:
     table.add_column("actions")
     table.add_column("best", justify="right")
     for row in rows:
-        best = row["best"]
+        best = row.best
         shown = f"{best['metric']} {best['value']:.3g} (run {best['run']})" if best else "-"
-        cells = [row["name"], _place(row), "-" if row["agents"] is None else str(row["agents"])]
-        cells += ["does not build", "-"] if row["problem"] else [_obs(row), row["actions"] or "-"]
+        cells = [row.name, _place(row), "-" if row.agents is None else str(row.agents)]
+        cells += [_obs(row.obs), row.actions or "-"] if row.obs else ["does not build", "-"]
         table.add_row(*(ui.visible(cell, line=True) for cell in (*cells, shown)))
     ui.out_renderable(table)
     for row in rows:
-        if row["problem"]:
-            ui.say(f"{row['name']}: {row['problem']}\n  hint: puffer-sdk check {row['where']}")
+        if row.problem:
+            ui.say(f"{row.name}: {row.problem}\n  hint: puffer-sdk check {row.where}")

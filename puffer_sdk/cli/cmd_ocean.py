@@ -5,6 +5,7 @@ import json
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from ..base import paths, ui
 from ..base.errors import FINDINGS
 from .options import format_option
 from .pages import Page
+
+if TYPE_CHECKING:
+    from ..reporting.survey import Row
 
 HEAD = f"{'environment':<20} {'observation':>12} {'actions':>14} {'steps/s':>10}  verdict"
 
@@ -37,7 +41,8 @@ HEAD = f"{'environment':<20} {'observation':>12} {'actions':>14} {'steps/s':>10}
               help="Train each environment for STEPS agent steps; compare the policy with random "
                    "play, and eval with training.")
 @format_option
-def command(source, only, output, budget, programs, train, format_):
+def command(source: Path, only: tuple[str, ...], output: Path, budget: float, programs: bool,
+            train: int | None, format_: str) -> None:
     """Test every environment of a PufferLib 4.0 checkout.
 
     Builds each environment in FOLDER/ocean, or in FOLDER itself, takes a million random steps,
@@ -46,9 +51,9 @@ def command(source, only, output, budget, programs, train, format_):
     """
     from ..reporting import survey
 
-    shown = []
+    shown: list[Row] = []
 
-    def show(row) -> None:
+    def show(row: Row) -> None:
         if format_ == "text" and not shown:
             ui.out(HEAD)
         if format_ == "text":
@@ -68,7 +73,7 @@ def command(source, only, output, budget, programs, train, format_):
         sys.exit(FINDINGS)
 
 
-def _line(row) -> str:
+def _line(row: Row) -> str:
     if "build" in row.problems:
         line = f"{row.name:<20} not built: {row.problems['build']}"
         return textwrap.fill(line, ui.width() or len(line), subsequent_indent=" " * 21,

@@ -1,6 +1,8 @@
 """`puffer-sdk play`: parse, open the window, print what was played."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ..base import ui
@@ -33,8 +35,9 @@ from .pages import Page
 @runs_dir_option
 @trust_option
 @verbose_option
-def command(env, settings, ini, model, watch, seed, greedy, paused, seat, ticks, runs_dir,
-            verbose):
+def command(env: str | None, settings: dict[str, str], ini: Path | None, model: str | None,
+            watch: bool, seed: int | None, greedy: bool, paused: bool, seat: int, ticks: int | None,
+            runs_dir: Path | None, verbose: bool) -> None:
     """Open a window and play ENV. Hold SHIFT to play; otherwise the policy plays.
 
     \b

@@ -2,12 +2,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..base import ui
 from .options import env_argument, format_option, takes_settings, verbose_option
 from .pages import Page
+
+if TYPE_CHECKING:
+    from ..training.profiling import Profile
 
 BAR = 24                # columns of the longest bar
 
@@ -22,7 +28,8 @@ BAR = 24                # columns of the longest bar
               help="How long to train.")
 @format_option
 @verbose_option
-def command(env, settings, ini, seconds, format_, verbose):
+def command(env: str | None, settings: dict[str, str], ini: Path | None, seconds: float,
+            format_: str, verbose: bool) -> None:
     """Show where training time on ENV goes.
 
     Trains for some seconds with the given settings, in a separate process. Writes no run.
@@ -40,7 +47,7 @@ def command(env, settings, ini, seconds, format_, verbose):
     print_table(found)
 
 
-def print_table(found) -> None:
+def print_table(found: Profile) -> None:
     """One row per phase, with a bar on a terminal; below it, what the network costs."""
     from rich.table import Table
 
@@ -59,14 +66,14 @@ def print_table(found) -> None:
         table.add_row(phase.name, f"{phase.share:.1%}", f"{phase.ns_per_step:,.0f}", *bar,
                       style="dim" if phase.share < 0.01 else None)
     ui.out_renderable(table)
-    gpus = found.gpu["gpus"] if found.gpu else 1
-    most = gpus * found.matmul_gflops
-    who = named(found.gpu) if found.gpu else f"{found.threads} threads"
-    reach = "reaches" if found.gpu and gpus == 1 else "reach"
+    gpu: Mapping[str, Any] = found.gpu or {}
+    most = gpu.get("gpus", 1) * found.matmul_gflops
+    who = named(gpu) if gpu else f"{found.threads} threads"
+    reach = "reaches" if gpu.get("gpus") == 1 else "reach"
     ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {found.gflops / most:.0%} of the "
            f"{most:,.0f} that {who} {reach} in matrix products")
-    if found.gpu:
-        print_kernels(found)
+    if gpu:
+        print_kernels(found, gpu)
         return
     if found.ranks:
         print_ranks(found.ranks)
@@ -76,7 +83,7 @@ def print_table(found) -> None:
            f"{found.bytes / 2**20:,.0f} MiB")
 
 
-def print_ranks(ranks: list[dict]) -> None:
+def print_ranks(ranks: Sequence[Mapping[str, Any]]) -> None:
     """One line for each process of the run."""
     waits = [rank["exchange"] for rank in ranks]
     for number, rank in enumerate(ranks):
@@ -87,26 +94,26 @@ def print_ranks(ranks: list[dict]) -> None:
                f"{rank['exchange'] / total:.0%}{others}")
 
 
-def named(gpu: dict) -> str:
+def named(gpu: Mapping[str, Any]) -> str:
     return gpu["name"] if gpu["gpus"] == 1 else f"{gpu['gpus']} x {gpu['name']}"
 
 
-def print_kernels(found) -> None:
+def print_kernels(found: Profile, gpu: Mapping[str, Any]) -> None:
     """One row per kernel, slowest first; kernels below 1 % are left out."""
     from rich.table import Table
 
-    major, minor = found.gpu["compute_capability"]
-    who = "environments on the GPU too" if found.gpu["envs_on_gpu"] else \
+    major, minor = gpu["compute_capability"]
+    who = "environments on the GPU too" if gpu["envs_on_gpu"] else \
         f"{found.threads} threads step environments"
-    ui.out(f"trainer   {named(found.gpu)} (sm_{major}{minor}), {found.precision}, "
+    ui.out(f"trainer   {named(gpu)} (sm_{major}{minor}), {found.precision}, "
            f"{who}, {found.blocks} slices of "
            f"{found.block_agents} agents, {found.bytes / 2**20:,.0f} MiB")
-    if found.gpu["unpinned"]:
-        ui.out(f"memory    the environments' memory cannot be pinned ({found.gpu['unpinned']}): "
+    if gpu["unpinned"]:
+        ui.out(f"memory    the environments' memory cannot be pinned ({gpu['unpinned']}): "
                "rows are copied once more")
-    first = "of the first: " if found.gpu["gpus"] > 1 else ""
+    first = "of the first: " if gpu["gpus"] > 1 else ""
     ui.out(f"GPU       {first}kernels, one after another, take {found.busy:.0%} of an epoch's "
-           f"time; a copy reads and writes {found.copy_rate / 1e9:,.0f} GB/s\n")
+           f"time; a copy reads and writes {(found.copy_rate or 0) / 1e9:,.0f} GB/s\n")
     title = "each kernel timed by itself" + ", on the first GPU" * bool(first)
     table = Table(title=title, title_justify="left", title_style="bold", header_style="dim",
                   box=None, padding=(0, 0, 0, 3), pad_edge=False)

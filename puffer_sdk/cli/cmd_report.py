@@ -32,7 +32,9 @@ from .pages import Page
               help="Measure everything again, without results of earlier reports.")
 @format_option
 @verbose_option
-def command(env, settings, ini, seeds, compare, output, fresh, format_, verbose):
+def command(env: str | None, settings: dict[str, str], ini: Path | None, seeds: int,
+            compare: str | None, output: Path | None, fresh: bool, format_: str,
+            verbose: bool) -> int:
     """Measure ENV and write a report for reviewers.
 
     Checks, trains with several seeds, evaluates, records, compares speeds with the Squared

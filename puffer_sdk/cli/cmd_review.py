@@ -16,19 +16,13 @@ from .pages import Page
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
-class Size(click.ParamType):
+def size(text: str) -> int:
     """4G, 512M: bytes in powers of 1024."""
-
-    name = "SIZE"
-
-    def convert(self, value, param, ctx):
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", value.strip().lower())
-        size = int(float(match[1]) * UNITS[match[2]]) if match else 0
-        if size < 1 << 20:
-            self.fail(f"'{value}' is not a size: write 512M or 4G, at least 1M", param, ctx)
-        return size
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    count = int(float(match[1]) * UNITS[match[2]]) if match else 0
+    if count < 1 << 20:
+        raise click.BadParameter(f"'{text}' is not a size: write 512M or 4G, at least 1M")
+    return count
 
 
 @click.command(
@@ -50,9 +44,9 @@ class Size(click.ParamType):
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               default=Path("review"), show_default=True,
               help="With --report: the folder for reports.")
-@click.option("--memory", type=Size(), default="4G", show_default=True,
+@click.option("--memory", type=size, default="4G", show_default=True,
               help="Memory limit of all processes in the sandbox.")
-@click.option("--disk", type=Size(), default="1G", show_default=True,
+@click.option("--disk", type=size, default="1G", show_default=True,
               help="Size limit of written files, which are kept in memory.")
 @click.option("--seconds", type=click.FloatRange(1), default=600, show_default=True,
               help="Time limit for each environment.")
@@ -63,8 +57,9 @@ class Size(click.ParamType):
 @click.option("--no-sandbox", is_flag=True,
               help="Run the code without isolation, with your files and your network.")
 @format_option
-def command(source, base, strict, budget, build, train, report, output, memory, disk, seconds,
-            processes, wanted, no_sandbox, format_):
+def command(source: str, base: Path | None, strict: bool, budget: float, build: bool,
+            train: int | None, report: bool, output: Path, memory: int, disk: int, seconds: float,
+            processes: int, wanted: str, no_sandbox: bool, format_: str) -> int:
     """Check an environment that somebody else wrote, in a sandbox.
 
     FOLDER is an environment, or contains some. PATCH is a file of git format-patch or git diff, or
@@ -73,7 +68,8 @@ def command(source, base, strict, budget, build, train, report, output, memory, 
     small writable /tmp. The status is that of check, or 4 if a limit was exceeded.
     """
     from ..reviewing import sandbox, text
-    from ..reviewing.review import Limits, review
+    from ..reviewing.resource_meter import Limits
+    from ..reviewing.review import review
 
     if no_sandbox and wanted != "auto":
         raise UsageError("--no-sandbox and --sandbox cannot be combined", where="command line")

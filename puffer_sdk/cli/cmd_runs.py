@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +19,11 @@ from . import completing
 from .options import format_option, runs_dir_option
 from .pages import GroupPage, Page
 
+if TYPE_CHECKING:
+    from ..training import plotting
+
+Row = dict[str, Any]                # a run, as `runs --format json` prints it
+
 env_option = click.option("--env", "-e", metavar="ENV", shell_complete=completing.envs,
                           help="The environment of the runs.  [default: the current folder]")
 
@@ -24,7 +31,7 @@ env_option = click.option("--env", "-e", metavar="ENV", shell_complete=completin
 class _ListByDefault(GroupPage):
     """`runs`, `runs my_env` and `runs --format json` all list."""
 
-    def parse_args(self, ctx, args):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and not args:      # a shell asks what may follow
             return super().parse_args(ctx, args)
         if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
@@ -36,7 +43,7 @@ class _ListByDefault(GroupPage):
     ("puffer-sdk runs my_env", "all its runs, newest last"),
     ("puffer-sdk runs compare 3 7 --env my_env", "settings that differ, and the last metrics"),
     ("puffer-sdk runs plot 3 7 --env my_env", "their learning curves")])
-def command():
+def command() -> None:
     """List, compare, plot and delete runs.
 
     Without a command, it lists. Name a run by its number, by 'latest', as my_env/7, or by its
@@ -50,7 +57,7 @@ def command():
 @click.option("--sweep", metavar="N", help="The trials of a sweep of the environment, or 'latest'.")
 @format_option
 @runs_dir_option
-def list_command(env, sweep, format_, runs_dir):
+def list_command(env: str | None, sweep: str | None, format_: str, runs_dir: Path | None) -> None:
     """List runs: number, age, steps, speed, result, tag and status."""
     folders = [_trials(env, runs_dir, sweep)] if sweep else _all_folders(runs_dir) \
         if env is None and not _here(runs_dir) else [_folder(env, runs_dir)]
@@ -79,7 +86,8 @@ def list_command(env, sweep, format_, runs_dir):
 @format_option
 @runs_dir_option
 @click.pass_context
-def compare_command(ctx, first, second, env, format_, runs_dir):
+def compare_command(ctx: click.Context, first: str, second: str, env: str | None, format_: str,
+                    runs_dir: Path | None) -> None:
     """Show the settings that differ between runs A and B, and their last metrics."""
     if ctx.args:
         raise _not_two([first, second, *ctx.args])
@@ -133,7 +141,8 @@ def _not_two(words: list[str]) -> UsageError:
               help="Image file: FILE.svg, .png or .html.  [default: draw in the terminal]")
 @env_option
 @runs_dir_option
-def plot_command(names, metric, output, env, runs_dir):
+def plot_command(names: tuple[str, ...], metric: str | None, output: Path | None, env: str | None,
+                 runs_dir: Path | None) -> None:
     """Draw learning curves of runs; runs that differ only in their seed are one curve and a band.
 
     Without a name it draws the newest run. Files need matplotlib: the extra [plot].
@@ -141,14 +150,14 @@ def plot_command(names, metric, output, env, runs_dir):
     from ..training import plotting
 
     chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in names or ["latest"]))
-    metric, found = plotting.curves(chosen, metric)
+    plotted, found = plotting.curves(chosen, metric)
     if output:
-        ui.out(f"plotted  {paths.shown(plotting.save(metric, found, output))}")
+        ui.out(f"plotted  {paths.shown(plotting.save(plotted, found, output))}")
     else:
-        _draw(metric, found)
+        _draw(plotted, found)
 
 
-def _draw(metric: str, found: list) -> None:
+def _draw(metric: str, found: list[plotting.Curve]) -> None:
     from ..training import plotting
 
     fancy = ui.console().is_terminal
@@ -165,7 +174,8 @@ def _draw(metric: str, found: list) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @env_option
 @runs_dir_option
-def delete_command(numbers, yes, env, runs_dir):
+def delete_command(numbers: tuple[str, ...], yes: bool, env: str | None,
+                   runs_dir: Path | None) -> int:
     """Delete runs permanently. If one of them is running, none is deleted."""
     chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in numbers))
     for run in chosen:
@@ -228,7 +238,7 @@ def _folder(env: str | None, runs_dir: Path | None) -> Path:
         folders = _all_folders(runs_dir)
         if len(folders) == 1:
             return folders[0]
-        names = [runs.latest_run(folder).env for folder in folders]
+        names = [run.env for folder in folders if (run := runs.latest_run(folder))]
         raise UsageError("name the environment of the runs", where=Path.cwd(),
                          hint=f"--env {names[0]}, or {names[0]}/NUMBER" if names
                          else "there are no runs yet: puffer-sdk train")
@@ -240,7 +250,7 @@ def _folder(env: str | None, runs_dir: Path | None) -> Path:
         known = {folder.name: folder for folder in _all_folders(runs_dir)}
         if env in known:
             return known[env]
-        error.hint = did_you_mean(env, known) or error.hint
+        error.hint = did_you_mean(env or "", known) or error.hint
         raise
 
 
@@ -263,7 +273,7 @@ def _trials(env: str | None, runs_dir: Path | None, which: str) -> Path:
     return find_sweep(_folder(env, runs_dir) / "sweeps", which) / "trials"
 
 
-def _row(env: str, run: runs.Run) -> dict:
+def _row(env: str, run: runs.Run) -> Row:
     info, last, reached = run.info, run.last_metrics(), run.reached()
     group = info.get("group") or {}
     seconds, steps = last.get("seconds"), last.get("step")
@@ -281,7 +291,7 @@ _COLOURS = {"running": "cyan", "finished": "green", "interrupted": "yellow", "fa
             "killed": "red", "damaged": "red"}
 
 
-def _print_list(rows: list[dict], several: bool) -> None:
+def _print_list(rows: list[Row], several: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -300,13 +310,13 @@ def _print_list(rows: list[dict], several: bool) -> None:
         cells = ([row["env"]] if several else []) + [str(row["number"]), age(row["started"])]
         cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
                   number(row["score"]), *(number(row["episode_return"]) for _ in returns)]
-        cells += [where(row) for _ in shared]
+        cells += [_where(row) for _ in shared]
         table.add_row(*cells, Text(row["status"], _COLOURS[row["status"]]),
                       ui.visible(row["tag"], line=True))
     ui.out_renderable(table)
 
 
-def where(row: dict) -> str:
+def _where(row: Row) -> str:
     """"4 on a, b": how many processes share the run, and where."""
     if row["processes"] == 1:
         return "1"
@@ -314,7 +324,8 @@ def where(row: dict) -> str:
     return f"{row['processes']} on {', '.join(row['hosts'][:2])}{more}"
 
 
-def _print_pairs(title: str, pairs: dict, names: list[str], nothing: str) -> None:
+def _print_pairs(title: str, pairs: Mapping[str, Sequence[object]], names: list[str],
+                 nothing: str) -> None:
     from rich.table import Table
 
     if not pairs:
@@ -340,7 +351,8 @@ def summary(run: runs.Run) -> str:
 def age(started: str | None) -> str:
     """'3 min': the time since then, in its largest unit."""
     try:
-        seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(started)).total_seconds()
+        then = datetime.fromisoformat(started or "")
+        seconds = (datetime.now(timezone.utc) - then).total_seconds()
     except (TypeError, ValueError, OverflowError):
         return "-"
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):

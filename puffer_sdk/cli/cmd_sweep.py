@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,10 @@ from ..base import paths, processes, ui
 from ..base.errors import UsageError
 from .options import env_argument, format_option, runs_dir_option, takes_settings, trust_option
 from .pages import Page
+
+if TYPE_CHECKING:
+    from ..interop.python_envs.env_source import CompiledSource, PythonSource
+    from ..sweeping.results import SweepResult
 
 MAP = "sweeps.html"
 OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only": "only",
@@ -67,8 +72,11 @@ OPTIONS = {"seconds": "seconds", "runs": "max_runs", "workers": "workers", "only
 @runs_dir_option
 @format_option
 @click.pass_context
-def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name, serve, show,
-            best, tag, wandb, tensorboard, minimize, ini, runs_dir, format_, **options):
+def command(ctx: click.Context, /, env: str | None, settings: dict[str, str], seeds: int | None,
+            map_: bool, output: Path | None, resume: str | None, storage: str | None,
+            join: str | None, name: str | None, serve: int | None, show: str | None,
+            best: str | None, tag: str, wandb: bool, tensorboard: bool, minimize: bool,
+            ini: Path | None, runs_dir: Path | None, format_: str, **options: str | None) -> None:
     """Tune the hyperparameters of ENV for score per compute.
 
     ENV is a folder, a name, or a Python environment.
@@ -88,19 +96,20 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
         return
     if ctx.args:
         raise UsageError("one environment at a time", where="command line",
-                         actual=" ".join([env, *ctx.args]), hint="--map draws several sweeps")
+                         actual=" ".join([env or "", *ctx.args]), hint="--map draws several sweeps")
     source = env_source.find(env)
     home = sweeping.sweeps_dir(source, runs_dir)
     asked = dict(settings)
     for option, key in OPTIONS.items():
-        if options[option] is not None:
-            asked[f"sweep.{key}"] = options[option]
+        value = options[option]
+        if value is not None:
+            asked[f"sweep.{key}"] = value
     if "sweep.max_runs" in asked and "sweep.seconds" not in asked and not resume:
         asked["sweep.seconds"] = "0"
     if minimize:
         asked["sweep.goal"] = "minimize"
-    if show or best:
-        _print(sweeping.find_sweep(home, show or best), format_, ini=bool(best))
+    if shown := show or best:
+        _print(sweeping.find_sweep(home, shown), format_, ini=bool(best))
     elif serve:
         from ..sweeping.serving import serve as run_server
         run_server(sweeping.find_sweep(home, resume or "latest"), serve)
@@ -117,7 +126,9 @@ def command(ctx, env, settings, seeds, map_, output, resume, storage, join, name
         _report(result, format_, env, runs_dir)
 
 
-def _join(target, source, runs_dir, name, tag, wandb, tensorboard, asked) -> None:
+def _join(target: str, source: CompiledSource | PythonSource, runs_dir: Path | None,
+          name: str | None, tag: str, wandb: bool, tensorboard: bool,
+          asked: dict[str, str]) -> None:
     from ..sweeping.joining import join as work
 
     if asked:
@@ -130,7 +141,7 @@ def _join(target, source, runs_dir, name, tag, wandb, tensorboard, asked) -> Non
     ui.say(f"the sweep has {ui.plural(count, 'trial')} now")
 
 
-def _draw_map(names: list[str], runs_dir, output: Path | None) -> None:
+def _draw_map(names: list[str], runs_dir: Path | None, output: Path | None) -> None:
     from ..base import files
     from ..interop.python_envs import env_source
     from ..sweeping import results
@@ -138,11 +149,11 @@ def _draw_map(names: list[str], runs_dir, output: Path | None) -> None:
     from ..sweeping.sweep import find_sweep, open_sweep, sweeps_dir
 
     found = []
-    for name in names or [None]:
+    for name in names or [""]:
         if name and (Path(name) / "sweep.json").is_file():
             place = find_sweep(Path(name).parent, name)
         else:
-            env, slash, number = (name or "").rpartition("/")
+            env, slash, number = name.rpartition("/")
             if not slash or not number.isdecimal():
                 env, number = name, "latest"
             place = find_sweep(sweeps_dir(env_source.find(env or None), runs_dir), number)
@@ -170,7 +181,7 @@ def _print(place: Path, format_: str, ini: bool) -> None:
         _say_verdict(found)
 
 
-def _report(result, format_: str, env, runs_dir) -> None:
+def _report(result: SweepResult, format_: str, env: str | None, runs_dir: Path | None) -> None:
     from ..sweeping import results
 
     if format_ == "json":
@@ -190,7 +201,7 @@ def _report(result, format_: str, env, runs_dir) -> None:
     ui.out(f"next     {shlex.join(words)}")
 
 
-def _say_verdict(result) -> None:
+def _say_verdict(result: SweepResult) -> None:
     """The verdict, or why there is none; and what the best says nothing of."""
     ui.out(f"verdict  {result.verdict.sentence}" if result.verdict else
            f"verdict  none: {result.unjudged}")

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
@@ -41,8 +43,9 @@ from .pages import Page
 @format_option
 @trust_option
 @verbose_option
-def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir, format_,
-            verbose):
+def command(env: str | None, settings: dict[str, str], tag: str | None, resume: str | None,
+            model: str | None, wandb: bool, tensorboard: bool, ini: Path | None,
+            runs_dir: Path | None, format_: str, verbose: bool) -> int | None:
     """Train a policy on ENV: a folder, a name, or a Python environment.
 
     Runs recurrent PPO in C, compiled on first use. Writes settings, metrics and checkpoints to a
@@ -73,7 +76,7 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
             "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
             "missed": result.missed, "lost": result.lost, "claim": result.claim,
             "metrics": result.metrics})))
-        return
+        return None
     rate = result.steps / max(result.seconds, 1e-9)
     ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
     if result.claim:
@@ -92,16 +95,18 @@ def command(env, settings, tag, resume, model, wandb, tensorboard, ini, runs_dir
     # which run, and what the environment is made with, besides its own ini
     place = ["--load-model-path", resume] if resume not in (None, "latest") else []
     place += ["--config", str(ini)] if ini else []
-    place += [word for name, value in (settings or {}).items() if name.startswith("env.")
+    place += [word for name, value in settings.items() if name.startswith("env.")
              for word in (f"--{name.replace('_', '-')}", str(value))]
     place += ["--runs-dir", str(runs_dir)] if runs_dir else []
     ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")
+    return None
 
 
-def words(env, settings, options: dict) -> list[str]:
+def words(env: str | None, settings: Mapping[str, object],
+          options: Mapping[str, object]) -> list[str]:
     """This command once more, for each of its processes."""
     found = ["train", *([str(env)] if env else [])]
-    for name, value in {**(settings or {}), **options}.items():
+    for name, value in {**settings, **options}.items():
         if value is True:
             found.append(f"--{name}")
         elif value not in (None, False):

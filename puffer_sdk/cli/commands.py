@@ -10,6 +10,7 @@ import os
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..base import data, errors
 
@@ -67,22 +68,24 @@ MEANT = {"init": "new", "create": "new", "resume": "train --resume", "test": "ch
 class LazyGroup(click.Group):
     """Imports a command's module only when that command runs: --help stays fast."""
 
-    def list_commands(self, ctx):
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS]           # list() may be the command here
 
-    def get_command(self, ctx, name):
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return import_module(f".cmd_{name.replace('-', '_')}", __package__).command
+        command: click.Command = import_module(f".cmd_{name}", __package__).command
+        return command
 
-    def parse_args(self, ctx, args):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without a word, the page that --help prints; but nothing was done, so status 2."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(errors.USAGE)
         return super().parse_args(ctx, args)
 
-    def resolve_command(self, ctx, args):
+    def resolve_command(self, ctx: click.Context,
+                        args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and name not in COMMANDS and not name.startswith("-"):
             hint = f"did you mean 'puffer-sdk {MEANT[name]}'?" if name in MEANT \
@@ -91,23 +94,21 @@ class LazyGroup(click.Group):
                                     hint=hint or "puffer-sdk --help lists them")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx, formatter):
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
         for title, entries in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:{width}}", line) for name, line in entries.items()])
 
-    def format_options(self, ctx, formatter):
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands come before the two options that hardly anybody needs."""
         self.format_commands(ctx, formatter)
         with formatter.section(f"Pages, in {data.shown(os.path.dirname(data.folder('docs')))}"):
             formatter.write_dl([(data.page(name), line) for name, line in PAGES.items()])
         click.Command.format_options(self, ctx, formatter)
 
-    def shell_complete(self, ctx, incomplete):
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands by their names: importing all of them takes too long for a TAB."""
-        from click.shell_completion import CompletionItem
-
         found = [CompletionItem(name, help=line) for name, line in COMMANDS.items()
                  if name.startswith(incomplete)]
         return found + click.Command.shell_complete(self, ctx, incomplete)

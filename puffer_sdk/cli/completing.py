@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 
+import click
 from click.shell_completion import CompletionItem
 
 from ..base import paths, ui
@@ -20,11 +21,14 @@ from ..settings import inifile
 from ..settings.table import KEYS, USED
 from ..training import runs
 
+Offer = Iterator[str | CompletionItem]
 
-def _quiet(complete: Callable) -> Callable:
+
+def _quiet(complete: Callable[[click.Context, click.Parameter, str], Offer]
+           ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """A list of those that begin with what was typed; [] if an environment cannot be read."""
     @wraps(complete)
-    def offer(ctx, param, incomplete: str) -> list[CompletionItem]:
+    def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         with suppress(PufferError, OSError):
             return [item if isinstance(item, CompletionItem) else CompletionItem(item)
                     for item in complete(ctx, param, incomplete)
@@ -34,7 +38,7 @@ def _quiet(complete: Callable) -> Callable:
 
 
 @_quiet
-def envs(ctx, param, incomplete: str) -> Iterator:
+def envs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     """Environments by name; folders, once it looks like a path."""
     if "/" in incomplete or incomplete.startswith((".", "~")):
         yield CompletionItem(incomplete, type="dir")
@@ -42,7 +46,7 @@ def envs(ctx, param, incomplete: str) -> Iterator:
     yield from (folder.name for folder in paths.known_envs())
 
 
-def _runs(ctx, env: str | None = None) -> Iterator[runs.Run]:
+def _runs(ctx: click.Context, env: str | None = None) -> Iterator[runs.Run]:
     env, root = env or ctx.params.get("env"), ctx.params.get("runs_dir")
     try:
         from ..interop.python_envs import env_source
@@ -59,7 +63,7 @@ def _described(run: runs.Run, before: str = "") -> CompletionItem:
 
 
 @_quiet
-def run_numbers(ctx, param, incomplete: str) -> Iterator:
+def run_numbers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     """Runs of the environment on the line, newest first; also NAME/NUMBER."""
     name, slash, number = incomplete.rpartition("/")
     for run in _runs(ctx, name or None):
@@ -67,7 +71,7 @@ def run_numbers(ctx, param, incomplete: str) -> Iterator:
             yield _described(run, f"{name}{slash}")
 
 
-def _models(ctx, incomplete: str, words: tuple[str, ...]) -> Iterator:
+def _models(ctx: click.Context, incomplete: str, words: tuple[str, ...]) -> Offer:
     """Words and runs; files, once it looks like a path."""
     if "/" in incomplete or incomplete.startswith((".", "~")):
         yield CompletionItem(incomplete, type="file")
@@ -79,19 +83,19 @@ def _models(ctx, incomplete: str, words: tuple[str, ...]) -> Iterator:
 
 
 @_quiet
-def models(ctx, param, incomplete: str) -> Iterator:
+def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     """What --load-model-path takes."""
     yield from _models(ctx, incomplete, ("best", "latest"))
 
 
 @_quiet
-def models_or_none(ctx, param, incomplete: str) -> Iterator:
+def models_or_none(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     """What --load-model-path takes where no policy is needed."""
     yield from _models(ctx, incomplete, ("best", "latest", "none"))
 
 
 @_quiet
-def repros(ctx, param, incomplete: str) -> Iterator:
+def repros(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     """Repro programs that check wrote for this environment; else files."""
     env = ctx.params.get("env")
     if not incomplete and (env is None or paths.is_env(env)):
@@ -112,7 +116,7 @@ def rules() -> dict[str, str]:
 
 
 @_quiet
-def rule_codes(ctx, param, incomplete: str) -> Iterator:
+def rule_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     """PUF312, with the rule's name where the shell shows descriptions."""
     typed = incomplete.upper()
     for code, name in sorted(rules().items()):
@@ -121,7 +125,7 @@ def rule_codes(ctx, param, incomplete: str) -> Iterator:
 
 
 @_quiet
-def templates(ctx, param, incomplete: str) -> Iterator:
+def templates(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     yield from ("squared", "target")
     if "/" in incomplete:
         yield CompletionItem(incomplete, type="dir")
@@ -130,7 +134,7 @@ def templates(ctx, param, incomplete: str) -> Iterator:
 # -- settings
 
 
-def _env_keys(ctx) -> list[str]:
+def _env_keys(ctx: click.Context) -> list[str]:
     """The [env] keys in this environment's ini."""
     with suppress(PufferError, OSError):
         folder = paths.find_env(ctx.params.get("env"))
@@ -139,7 +143,7 @@ def _env_keys(ctx) -> list[str]:
     return []
 
 
-def setting_names(ctx, incomplete: str) -> list[CompletionItem]:
+def setting_names(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """--train.learning-rate and so on; only sections until one is chosen."""
     keys = [key for key in KEYS.values() if key.status == USED and key.section != "sweep"]
     names = {key.flag: key.help for key in keys}

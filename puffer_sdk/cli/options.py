@@ -13,15 +13,23 @@ Order does not matter: `train my_env --tag x --train.seed 3` is `train --train.s
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..base import trust, ui
 from ..base.errors import UsageError, nearest
 from ..settings.key_hints import RENAMED, meant
 from ..settings.table import KEYS, used_keys
 from . import completing
+
+if TYPE_CHECKING:
+    from click.parser import _OptionParser
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any] | click.Command)
 
 env_argument = click.argument("env", required=False, metavar="[ENV]",
                               shell_complete=completing.envs)
@@ -61,7 +69,7 @@ _SETTING = re.compile(r"--([A-Za-z_][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
 
-def takes_settings(command):
+def takes_settings(command: Decorated) -> Decorated:
     """Decorator: the command accepts --section.key options and gets them as `settings`, and the
     file of --config as `ini`."""
     file = click.Option(["--config", "ini"], metavar="FILE", help="Settings that override the "
@@ -77,42 +85,45 @@ def takes_settings(command):
     return command
 
 
-class _AnySetting(list):
+class _AnySetting(list[str]):
     """The option's names, for shell completion: every --section.key is one of them."""
 
     asked = ""          # the name that was looked up last
 
-    def __contains__(self, name) -> bool:
-        self.asked = name if _SETTING.fullmatch(str(name)) else self.asked
+    def __contains__(self, name: object) -> bool:
+        self.asked = str(name) if _SETTING.fullmatch(str(name)) else self.asked
         return self.asked == name or super().__contains__(name)
 
 
 class _Settings(click.Option):
     """Takes the --section.key options out of the arguments before click sees the rest."""
 
-    def shell_complete(self, ctx, incomplete):
-        """Values of the setting that click has just found among our names."""
-        return completing.setting_values(self.opts.asked, incomplete)
+    any_setting = _AnySetting()
 
-    def add_to_parser(self, parser, ctx):
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Values of the setting that click has just found among our names."""
+        return completing.setting_values(self.any_setting.asked, incomplete)
+
+    def add_to_parser(self, parser: _OptionParser, ctx: click.Context) -> None:
         parse_args = parser.parse_args
 
-        def parse(args):
+        def parse(args: list[str]) -> tuple[dict[str, object], list[str], list[click.Parameter]]:
             if ctx.resilient_parsing:               # completion: half a line is no error
-                self.opts = _AnySetting(self.opts)
-                gathered, rest = {}, drop_settings(args)
+                self.opts = self.any_setting = _AnySetting(self.opts)
+                gathered: dict[str, str] = {}
+                rest = drop_settings(args)
             else:
                 gathered, rest = gather_settings(args)
             try:
                 values, left, order = parse_args(args=rest)
             except click.NoSuchOption as error:
                 raise _unknown_option(error) from None
-            values[self.name] = gathered
+            values["settings"] = gathered
             return values, left, order
 
-        parser.parse_args = parse
+        vars(parser)["parse_args"] = parse
 
-    def value_from_envvar(self, ctx):
+    def value_from_envvar(self, ctx: click.Context) -> None:
         return None
 
 

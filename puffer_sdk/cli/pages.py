@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from . import completing
 
@@ -25,9 +27,9 @@ SHARED_TITLE = "Shared options"
 class Page(click.Command):
     """A click command whose help answers in the order in which a newcomer asks."""
 
-    def __init__(self, *args, examples: Sequence[tuple[str, str]] = (),
+    def __init__(self, *args: Any, examples: Sequence[tuple[str, str]] = (),
                  groups: Mapping[str, Sequence[str]] | None = None,
-                 statuses: Mapping[int, str] | None = None, **kwargs):
+                 statuses: Mapping[int, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = list(examples)
         self.groups = dict(groups or {})
@@ -42,16 +44,16 @@ class Page(click.Command):
         with _with_context(ctx):
             return super().parse_args(ctx, args)
 
-    def grouped(self, ctx: click.Context) -> list[tuple[str, list[click.Parameter]]]:
+    def grouped(self, ctx: click.Context) -> list[tuple[str, list[click.Option]]]:
         """The options under their titles, in the page's order."""
         options = [param for param in self.get_params(ctx)
                    if isinstance(param, click.Option) and param.get_help_record(ctx)]
         named = {name for names in self.groups.values() for name in names}
         parts = [("Options", [param for param in options
-                              if param.name not in named and _shared(param) is None])]
+                              if param.name not in named and _shared(param) < 0])]
         parts += [(title, [param for name in names for param in options if param.name == name])
                   for title, names in self.groups.items()]
-        shared = sorted((param for param in options if _shared(param) is not None), key=_shared)
+        shared = sorted((param for param in options if _shared(param) >= 0), key=_shared)
         parts = [part for part in parts if part[1]]
         if not parts or len(shared) == 1:
             return [("Options", [*(parts[0][1] if parts else []), *shared]), *parts[1:]]
@@ -62,13 +64,14 @@ class Page(click.Command):
         write_examples(formatter, self.examples)
         for title, members in self.grouped(ctx):
             with formatter.section(title):
-                formatter.write_dl([param.get_help_record(ctx) for param in members])
+                formatter.write_dl([record for param in members
+                                    if (record := param.get_help_record(ctx))])
         if self.statuses:
             with formatter.section("Exit status"):
                 formatter.write_dl([(str(status), text) for status, text
                                     in self.statuses.items()])
 
-    def shell_complete(self, ctx: click.Context, incomplete: str):
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Options, and settings: --train.learning-rate."""
         found = super().shell_complete(ctx, incomplete)
         if any(param.name == "settings" for param in self.params):
@@ -88,16 +91,16 @@ def _with_context(ctx: click.Context) -> Iterator[None]:
         raise
 
 
-def _shared(param: click.Parameter) -> int | None:
-    """The place among the shared options."""
+def _shared(param: click.Parameter) -> int:
+    """The place among the shared options; -1 for any other."""
     name = "help" if "--help" in param.opts else param.name
-    return SHARED.index(name) if name in SHARED else None
+    return SHARED.index(name) if name in SHARED else -1
 
 
 class GroupPage(click.Group):
     """A group of commands with examples."""
 
-    def __init__(self, *args, examples: Sequence[tuple[str, str]] = (), **kwargs):
+    def __init__(self, *args: Any, examples: Sequence[tuple[str, str]] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = list(examples)
 
