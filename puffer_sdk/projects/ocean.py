@@ -360,7 +360,7 @@ def play_work(job: EnvJob, link: Link) -> dict[str, object]:
     library, settings = job.open(), job.config.env
     draw, digest = np.random.default_rng(0), hashlib.sha256()
     with make_copies(library, 4, link.watches(), env_settings=settings, seed=1) as vec:
-        digest.update(vec.reset())
+        digest.update(vec.reset().data)
         for _ in range(STEPS):
             vec.actions[:] = random_actions(vec, draw)
             observations, rewards, terminals, _ = vec.step()
