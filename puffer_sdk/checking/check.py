@@ -180,7 +180,7 @@ def _coverage(facts: Facts) -> dict:
     actions = [{"head": f.head, "width": f.width, "seen": f.seen}
                for f in facts.all("run", ActionsFact)]
     return {"env_steps": steps, "envs": run.envs if run else 0,
-            "agents_per_env": facts.shape.env_agents if facts.shape else None,
+            "agents_per_env": facts.probed.env_agents if facts.probed else None,
             "terminals": run.terminals if run else 0,
             "truncations": run.truncations if run else 0,
             "logged": run.logged if run else 0, "nonzero_rewards": run.rewards if run else 0,

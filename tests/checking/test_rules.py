@@ -22,6 +22,7 @@ from puffer_sdk.checking.core.finding import Finding, span
 from puffer_sdk.checking.rules.episodes import episodes
 from puffer_sdk.checking.rules.logs.mismatch import assigned, episode_sums
 from puffer_sdk.checking.rules.memory import memory, origins
+from puffer_sdk.checking.rules.memory.memory import Undefined
 from puffer_sdk.checking.rules.observations import groups
 from puffer_sdk.checking.rules.observations.stale import behind_the_state, half_cleared
 from puffer_sdk.checking.rules.observations.stores import Stores
@@ -227,7 +228,7 @@ def test_what_one_division_makes_nan_is_one_finding(lines, told, monkeypatch):
     facts = facts_of(run=[fact("obs_not_finite", element=each, value="nan") for each in (1, 3, 5)])
     facts.shape.dtype, facts.spec = "f32", SimpleNamespace(functions={})
     monkeypatch.setattr(origins, "undefined", lambda facts, kind: [
-        ({"file": "dock.h", "line": line}, "c_step", "") for line in lines])
+        Undefined("dock.h", line, {}, "c_step", "") for line in lines])
     findings = found(facts, "PUF303")
     if len(lines) == 2:                 # any of these lines
         assert all("dock.h:7, dock.h:9" in finding.hint for finding in findings)

@@ -20,7 +20,7 @@ from ..collect.c.source.model import Function, Source
 from ..collect.c.source.sites import Site
 from .fact_kinds import ShapeFact, SiteFact
 from .finding import Elements, FileLine, limits, span
-from .kinds import Fact
+from .kinds import Fact, FactError
 from .memory_bound import MEMORY
 from .statistics import Statistics
 
@@ -88,7 +88,7 @@ class Facts:
     problems: list[PufferError]
     source: Source
     seed: int
-    shape: ShapeFact | None = None                               # of the probe
+    probed: ShapeFact | None = None                         # None: nothing was run
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
     differences: dict[str, Difference] = field(default_factory=dict)    # from trace-base
@@ -109,6 +109,17 @@ class Facts:
     sites: list[Site] = field(default_factory=list)         # whose numbers `audit` counts
     beginnings: list[str] = field(default_factory=list)     # functions that begin an episode, too
     memory: int = MEMORY                                    # bytes that all experiments may use
+
+    @property
+    def shape(self) -> ShapeFact:
+        """What the probe found. Raises FactError where nothing was run."""
+        if self.probed is None:
+            raise FactError("the environment was not run: its shape is not known")
+        return self.probed
+
+    @shape.setter
+    def shape(self, found: ShapeFact) -> None:
+        self.probed = found
 
     @property
     def exceeded(self) -> bool:
@@ -134,7 +145,7 @@ class Facts:
     @property
     def agents(self) -> int:
         """The smallest total that the env accepts; 1 until the probe has told."""
-        return self.shape.agents if self.shape else 1
+        return self.probed.agents if self.probed else 1
 
     @property
     def told_agents(self) -> int:

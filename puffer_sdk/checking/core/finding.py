@@ -41,6 +41,16 @@ class FileLine(TypedDict, total=False):
     line: int | None
 
 
+class Seen(FileLine):
+    """Arguments of a Finding: likewise, and when it was seen, in which experiment."""
+
+    env: int | None
+    step: int | None
+    seed: int | None
+    stack: list[str]
+    seen_in: str
+
+
 class Details(FileLine, total=False):
     """All other arguments of a Finding, for functions that hand them on."""
 

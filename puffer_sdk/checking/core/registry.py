@@ -37,6 +37,7 @@ from ..fix.edits import Fix
 from .fact_kinds import CrashFact
 from .facts import Facts
 from .finding import Finding
+from .kinds import Fact
 from .repro_spec import Proof
 
 FixFunction = Callable[[list[Finding], Mapping[str, str]], Iterator[Fix]]
@@ -48,6 +49,7 @@ _detectors: dict[str, dict[str, Detector]] = {}     # code -> by name
 PREVIEW = "--preview"       # the option, and the level of detectors that need it
 STABLE = "stable"
 Found = TypeVar("Found")
+K = TypeVar("K", bound=Fact)
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,21 @@ def present(value: Found | None) -> Found:
     if value is None:
         raise NotTested("the environment did not survive")
     return value
+
+
+def finds(detector: Look, facts: Facts) -> bool:
+    """Whether a detector has a finding; not where it could not look."""
+    try:
+        return any(True for _ in detector(facts))
+    except NotTested:
+        return False
+
+
+def needed(facts: Facts, experiment: str, kind: type[K]) -> K:
+    """The fact that an experiment always writes. Raises NotTested where it did not come to its
+    end."""
+    need(facts, experiment)
+    return present(facts.fact(experiment, kind))
 
 
 DEADLY = ("PUF201", "PUF203", "PUF204", "PUF208", "PUF405")   # they end a process

@@ -6,7 +6,7 @@ and its finding stays.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...env.source import hide
@@ -54,7 +54,7 @@ def matching(plain: str, begin: int) -> int | None:
 # -- clear what each step has to write --------------------------------------------------
 
 
-def clear_arrays(texts: dict[str, str], file: str, line: int, arrays: Iterable[str]
+def clear_arrays(texts: Mapping[str, str], file: str, line: int, arrays: Iterable[str]
                  ) -> list[Edit]:
     """Begin c_step with zeros in these arrays, for every agent."""
     text = texts.get(file, "")
@@ -92,7 +92,7 @@ def begin_with(file: str, text: str, body: Body, code: list[str], newline: str, 
     return Edit(file, body.open + 1, body.close, f"{lines}{newline}{outer}")
 
 
-def has_one_agent(texts: dict[str, str]) -> bool:
+def has_one_agent(texts: Mapping[str, str]) -> bool:
     """True where num_agents is declared and never anything but 1."""
     for name, text in texts.items():
         plain = hide(text) if not name.endswith(".ini") else text
@@ -105,7 +105,7 @@ def has_one_agent(texts: dict[str, str]) -> bool:
 # -- clear a one-hot before it is set ---------------------------------------------------
 
 
-def clear_one_hot(texts: dict[str, str], first: int, last: int) -> list[Edit]:
+def clear_one_hot(texts: Mapping[str, str], first: int, last: int) -> list[Edit]:
     """Zeros in the block of `observations[BASE + kind] = 1`, just before that statement.
 
     Only where one such statement, unconditional in its function, covers elements first to last,
@@ -216,7 +216,8 @@ def evaluate(text: str, values: dict[str, int]) -> int | None:
 # -- one line of the ini, or of the header ----------------------------------------------
 
 
-def rename_key(texts: dict[str, str], file: str, line: int, key: str, name: str) -> list[Edit]:
+def rename_key(texts: Mapping[str, str], file: str, line: int, key: str, name: str
+               ) -> list[Edit]:
     """Another name for the ini's key on this line, unless the section has that one already."""
     text = texts.get(file, "")
     section = re.search(r"(?ms)^\[env\][^\n]*\n(.*?)(?=^\[|\Z)", text)
@@ -227,7 +228,7 @@ def rename_key(texts: dict[str, str], file: str, line: int, key: str, name: str)
     return [Edit(file, match.start(), match.end(), name)] if match else []
 
 
-def drop_num_atns(texts: dict[str, str], file: str, line: int, count: int) -> list[Edit]:
+def drop_num_atns(texts: Mapping[str, str], file: str, line: int, count: int) -> list[Edit]:
     """Without NUM_ATNS, which is counted; where code uses it, with the right number."""
     text = texts.get(file, "")
     start = start_of_line(text, line)

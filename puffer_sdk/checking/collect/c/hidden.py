@@ -52,7 +52,7 @@ def declared(facts: Facts) -> dict[str, tuple[str, int]]:
 def places(facts: Facts) -> list[Place]:
     """Where each agent's private fields lie: in an array of num_agents, or in a block."""
     wanted, layout = declared(facts), facts.layout
-    agents = facts.shape.env_agents if facts.shape else 1
+    agents = facts.probed.env_agents if facts.probed else 1
     if not wanted or layout is None or agents < 2:
         return []
     found = _in_arrays(layout, wanted, agents)

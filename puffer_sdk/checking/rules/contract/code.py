@@ -1,6 +1,7 @@
 """PUF107-111: what the source shows without being run."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -38,12 +39,12 @@ _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_t
 
 
 @rule("PUF107", "demo-drift", "warning", static=True)
-def demo_drift(facts: Facts):
+def demo_drift(facts: Facts) -> Iterator[Finding]:
     """NAME.c, the standalone program, gives an env field another value than the ini's [env].
 
-    Why it misleads: you watch the policy in NAME.c, and it was trained in the ini's game. On a
-    board of another size, or with another paddle, it looks as if training had failed. With
-    OBS_SIZE over a setting it reads its observations at the wrong places.
+    Why it misleads: NAME.c shows a policy in another game than the one that it was trained in. On a
+    board of another size, or with another paddle, it looks as if training had failed. Where
+    OBS_SIZE depends on the setting, the policy reads its observations at the wrong places.
 
     Bad (the ini says `size = 11`):
 
@@ -55,16 +56,17 @@ def demo_drift(facts: Facts):
         Squared env = {0};
         squared_configure(&env);
 
-    Left alone: a frame skip, if NAME.c acts on each k-th turn of its loop itself.
+    Not reported: a frame skip, if NAME.c itself acts on every k-th pass of its loop.
 
-    Fix: call NAME_configure, or state the ini's value. Where it is meant, allow it on that line,
-    and say why.
+    Fix: call NAME_configure, or state the ini's value. If the difference is meant, allow it on that
+    line, with the reason.
     """
     if facts.spec is None or facts.config is None:
         return
     types = {field.name: field.type for field in facts.spec.settable}
     wanted = {key: value for key, value in _ini_values(facts).items() if key in types}
-    seen, repeated = set(), counters.repeated(facts.source)
+    seen: set[tuple[str, int]] = set()
+    repeated = counters.repeated(facts.source)
     for given in demo.settings(facts.spec) if wanted else ():
         want = wanted.get(given.field)
         if want is None or (given.field, given.line) in seen:
@@ -100,7 +102,7 @@ def _ini_values(facts: Facts) -> dict[str, float]:
 
 def _plainly_bound(facts: Facts) -> set[str]:
     """Keys that a hand-written binding stores, as they are, in the field of the same name."""
-    found = set()
+    found: set[str] = set()
     for function in facts.source.reach("my_init"):
         for node in function.nodes:
             if node.op == "=" and node.children[0].kind == "member":
@@ -112,7 +114,7 @@ def _plainly_bound(facts: Facts) -> set[str]:
 
 
 @rule("PUF108", "mutable-global", static=True)
-def mutable_global(facts: Facts):
+def mutable_global(facts: Facts) -> Iterator[Finding]:
     """State outside the env struct, at file scope or `static` in a function, changes while
     envs are made, reset or stepped.
 
@@ -130,7 +132,7 @@ def mutable_global(facts: Facts):
         typedef struct Game { ...; int spawn_timer; } Game;
         void c_step(Game* env) { env->spawn_timer++; ... }
 
-    Left alone: constants, tables that nothing stores to, what only c_render, c_close or main
+    Not reported: constants, tables that nothing stores to, what only c_render, c_close or main
     use, what MY_VEC_INIT makes once for all envs, and a table that init fills with values that
     do not depend on the env (envs are made one after the other). The same table filled on
     demand in c_reset or c_step is reported: there threads race to fill it, unless an atomic flag,
@@ -148,7 +150,7 @@ def mutable_global(facts: Facts):
                                 f"{sets}", **variable.at,
                       severity="warning" if shared.of_settings else "",
                       expected="state in the env struct", actual=f"written at {places}",
-                      hint=facts.spec and f"move {variable.name} into {facts.spec.struct}")
+                      hint=f"move {variable.name} into {facts.spec.struct}" if facts.spec else None)
 
 
 def _starts(facts: Facts) -> tuple[str, ...]:
@@ -161,7 +163,7 @@ def _dice_calls(facts: Facts) -> list[Call]:
 
 
 @rule("PUF109", "shared-rng", static=True)
-def shared_rng(facts: Facts):
+def shared_rng(facts: Facts) -> Iterator[Finding]:
     """Chance, or the clock, drives the simulation from a source that the whole process shares:
     rand(), random(), drand48(), time(), getrandom(), raylib's GetRandomValue or GetFrameTime.
 
@@ -180,8 +182,8 @@ def shared_rng(facts: Facts):
         env->food = (int)((env->rng >> 16) % CELLS);
         env->x += env->speed * TICK;
 
-    Left alone: a clock that changes nothing: a play in which it runs is the same as one in which it
-    stands still. Where no play reached the call, the finding is a warning.
+    Not reported: a clock that changes nothing: a play is the same whether it runs or stands still.
+    Where no play reached the call, the finding is a warning.
 
     Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() by itself
     is a warning: library builds give it the running env's generator, PufferLib's do not.
@@ -236,12 +238,12 @@ def _is_static_seed(facts: Facts, call: Call) -> bool:
 
 
 @rule("PUF110", "alloc-in-step", "warning", static=True)
-def alloc_in_step(facts: Facts):
+def alloc_in_step(facts: Facts) -> Iterator[Finding]:
     """c_step, or a c_reset that it runs, allocates or frees memory.
 
     Why it is slow: a step of a small game takes 50 nanoseconds, a malloc as much again, and
-    with many threads they wait for one another inside it. What is not freed on every path
-    grows for hours until the machine is out of memory.
+    threads wait for one another inside malloc. Memory that some path does not free grows for hours,
+    until the machine has none left.
 
     Bad:
 
@@ -251,7 +253,7 @@ def alloc_in_step(facts: Facts):
 
         void init(Maze* env) { env->queue = malloc(CELLS * sizeof(int)); }      // once
 
-    Left alone: memory that is made once, on first use (`if (!env->queue) env->queue = ...`).
+    Not reported: memory that is made once, on first use (`if (!env->queue) env->queue = ...`).
 
     Fix: allocate in init for the largest case, free in c_close; small arrays can be local.
     """
@@ -263,7 +265,7 @@ def alloc_in_step(facts: Facts):
 
 
 @rule("PUF111", "io-in-step", "warning", static=True)
-def io_in_step(facts: Facts):
+def io_in_step(facts: Facts) -> Iterator[Finding]:
     """c_step, or a c_reset that it runs, prints, reads or writes a file, runs a program, or sleeps.
 
     Why it is slow: one printf costs as much as a hundred steps of a small game, and thousands
@@ -278,8 +280,8 @@ def io_in_step(facts: Facts):
 
         void init(Race* env) { FILE* map = fopen("resources/map.txt", "r"); ... }   // once
 
-    Left alone: a message just before abort(), what a field that is 0 in [env] and that nothing else
-    sets guards (`if (env->debug)`), what #ifdef leaves out.
+    Not reported: a message just before abort(), what #ifdef leaves out, and what a switch guards
+    that is off: `if (env->debug)`, where [env] gives debug = 0 and nothing else sets it.
 
     Fix: read files in init; report through Log; drop the print.
     """
@@ -355,13 +357,13 @@ def _stored(branch: Node) -> set[str]:
 
 
 def _tested(condition: Node, path: str, any_test: bool) -> bool:
-    """Whether the condition asks if `path` is null (or, any_test, compares it at all)."""
+    """Whether the condition asks if `path` is null; any_test: or compares it with anything."""
     for node in condition.walk():
         if _path(node) != path:
             continue
         above = node.parent
-        if any_test or above.op == "!" or (
-                above.op == "==" and any(c.bare().value == 0 for c in above.children)):
+        if any_test or above is not None and (above.op == "!" or (
+                above.op == "==" and any(c.bare().value == 0 for c in above.children))):
             return True
     return False
 
@@ -381,7 +383,7 @@ def _path(node: Node) -> str:
 
 
 def _is_excused(facts: Facts, node: Node) -> bool:
-    """A last word before the end, or output that a switch is off for."""
+    """A message just before the process ends, or output behind a switch that is off."""
     inner, settings = node, facts.config.env if facts.config else {}
     for up in node.up():
         if up.kind == "if" and inner is not up.children[0]:

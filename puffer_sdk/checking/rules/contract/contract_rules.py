@@ -1,28 +1,32 @@
-"""PUF101-106, 112, 116: what header.py and the ini already say. Nothing runs for these."""
+"""PUF101-106, 112, 116, 117: what the header, the ini and the compiler say. Nothing is run."""
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from ....base import paths
-from ....base.errors import nearest
+from ....base.errors import PufferError, nearest
+from ....base.spec import Remark
 from ....env.contract import UNSET, WARNINGS
 from ....env.source import hide
+from ....settings import inifile
 from ....settings.config import find_ini
 from ...collect.c.source.fields import COPIES
 from ...collect.c.source.model import Source
 from ...core.facts import Facts
-from ...core.finding import Finding
+from ...core.finding import FileLine, Finding
 from ...core.registry import rule
 from ...fix import remedies
 from ...fix.edits import Fix
 
 
-def _reported(facts: Facts, code: str):
-    """header.py's problems and remarks of one code, as findings."""
+def _reported(facts: Facts, code: str) -> Iterator[Finding]:
+    """The header's problems and remarks of one code, as findings."""
     remarks = facts.spec.remarks if facts.spec else ()
-    for problem in (*facts.problems, *remarks):
+    found: list[PufferError | Remark] = [*facts.problems, *remarks]
+    for problem in found:
         if problem.code != code:
             continue
         file, _, line = (problem.where or "").partition(":")
@@ -33,7 +37,7 @@ def _reported(facts: Facts, code: str):
 
 
 @rule("PUF101", "missing-function", static=True)
-def missing_function(facts: Facts):
+def missing_function(facts: Facts) -> Iterator[Finding]:
     """An environment is four functions: `c_reset`, `c_step`, `c_render` and `c_close`, all
     taking a pointer to the same struct. One is missing, or takes something else.
 
@@ -60,7 +64,7 @@ def missing_function(facts: Facts):
 
 
 @rule("PUF102", "missing-field", static=True)
-def missing_field(facts: Facts):
+def missing_field(facts: Facts) -> Iterator[Finding]:
     """The env struct lacks one of `log`, `observations`, `actions`, `rewards`, `terminals`,
     `num_agents`, `rng`, or gives it another type.
 
@@ -85,7 +89,7 @@ def missing_field(facts: Facts):
 
 
 @rule("PUF103", "obs-type-mismatch", static=True)
-def obs_type_mismatch(facts: Facts):
+def obs_type_mismatch(facts: Facts) -> Iterator[Finding]:
     """The observation type that is declared is not the type that `observations` points to.
 
     Why it ruins training: the trainer allocates and reads rows of the declared type. Floats
@@ -106,7 +110,7 @@ def obs_type_mismatch(facts: Facts):
 
 
 @rule("PUF104", "log-layout", static=True)
-def log_layout(facts: Facts):
+def log_layout(facts: Facts) -> Iterator[Finding]:
     """`Log` may hold floats and arrays of floats, and its last field is `n`, the number of
     episodes that were summed.
 
@@ -130,13 +134,14 @@ def log_layout(facts: Facts):
 
 def rename_keys(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
     for finding in findings:
-        key, name = finding.remedy
-        yield Fix.of([finding], f"rename {key} to {name}",
-                     remedies.rename_key(texts, finding.file, finding.line, key, name))
+        match finding:
+            case Finding(file=str(file), line=int(line), remedy=(str(key), str(name))):
+                yield Fix.of([finding], f"rename {key} to {name}",
+                             remedies.rename_key(texts, file, line, key, name))
 
 
 @rule("PUF105", "config-key-unused", "warning", static=True, fix=rename_keys)
-def config_key_unused(facts: Facts):
+def config_key_unused(facts: Facts) -> Iterator[Finding]:
     """The ini's [env] section gives a key that nothing reads: no numeric field of the env
     struct has that name, and no hand-written binding asks for it.
 
@@ -155,18 +160,8 @@ def config_key_unused(facts: Facts):
 
     Fix: correct the spelling, add the field, or delete the key.
     """
-    if not facts.config or not facts.spec:
-        return
-    ini = find_ini(facts.folder)
-    lines = key_lines(ini) if ini else {}
-    read = _binding_keys(facts)
-    known = set(read) if facts.handwritten else {f.name for f in facts.spec.settable}
-    for key in facts.config.env:
-        if key in known or key not in lines:
-            continue
-        close = nearest(key, known)
-        yield Finding("PUF105", f"nothing reads [env] {key}",
-                      file=os.path.relpath(ini, facts.folder), line=lines[key],
+    for key, close in _unread(facts).items():
+        yield Finding("PUF105", f"nothing reads [env] {key}", **ini_place(facts, key),
                       expected="a numeric field of the env struct" if not facts.handwritten
                       else "a key that binding.c reads", actual=f"'{key}'",
                       hint=f"did you mean '{close}'?" if close else
@@ -174,8 +169,20 @@ def config_key_unused(facts: Facts):
                       remedy=(key, close) if close else None)
 
 
+def _unread(facts: Facts) -> dict[str, str | None]:
+    """Keys of the ini's [env] that nothing reads -> the nearest one that something does."""
+    if not facts.config or not facts.spec:
+        return {}
+    ini = find_ini(facts.folder)
+    lines = key_lines(ini) if ini else {}
+    known = set(_binding_keys(facts)) if facts.handwritten else {
+        field.name for field in facts.spec.settable}
+    return {key: nearest(key, known) for key in facts.config.env
+            if key not in known and key in lines}
+
+
 @rule("PUF106", "config-key-missing", static=True)
-def config_key_missing(facts: Facts):
+def config_key_missing(facts: Facts) -> Iterator[Finding]:
     """A hand-written binding.c reads a key that the ini's [env] section does not give.
 
     Why it matters: PufferLib's `dict_get` returns NULL for a key that is not there, and the
@@ -211,12 +218,14 @@ def config_key_missing(facts: Facts):
 
 def drop_num_atns(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
     for finding in findings:
-        yield Fix.of([finding], "take NUM_ATNS from ACT_SIZES", remedies.drop_num_atns(
-            texts, finding.file, finding.line, finding.remedy))
+        match finding:
+            case Finding(file=str(file), line=int(line), remedy=int(count)):
+                yield Fix.of([finding], "take NUM_ATNS from ACT_SIZES",
+                             remedies.drop_num_atns(texts, file, line, count))
 
 
 @rule("PUF112", "space-mismatch", static=True, fix=drop_num_atns)
-def space_mismatch(facts: Facts):
+def space_mismatch(facts: Facts) -> Iterator[Finding]:
     """`OBS_SIZE`, `ACT_SIZES` and `NUM_ATNS` are missing or contradict each other.
 
     Why it matters: they are the only statement of how large an observation is and what an
@@ -241,9 +250,9 @@ def space_mismatch(facts: Facts):
 
 
 @rule("PUF116", "setting-missing", "warning", static=True)
-def setting_missing(facts: Facts):
-    """A step, c_reset or init reads a number of the env struct that nothing ever sets: no key of
-    [env] has its name, and no line of code stores to it. It is 0 for ever.
+def setting_missing(facts: Facts) -> Iterator[Finding]:
+    """c_step, c_reset or init reads a number of the env struct that nothing ever sets: no key of
+    [env] has its name, and no line of code stores to it. It is always 0.
 
     Why it ruins training: a reward, a speed or a chance of 0 is a valid number, so everything runs.
     What the field is for does not exist: the goal pays nothing, the action does nothing.
@@ -257,12 +266,13 @@ def setting_missing(facts: Facts):
         [env]
         reward_goal = 1.0
 
-    Fix: add the key to [env], or set the field in init. Fields that only drawing reads are left in
-    peace.
+    Not reported: fields that only drawing reads.
+
+    Fix: add the key to [env], or set the field in init.
     """
     if not facts.config or not facts.spec:
         return
-    source, program = facts.source, _program(facts)
+    source, program = facts.source, _program(facts.folder / f"{facts.spec.name}.c")
     read = {node.name: (function.file, node.line)
             for function in reversed(source.reach("init", "c_reset", "c_step"))
             for node in function.nodes if source.is_field(node, node.name)}
@@ -270,10 +280,9 @@ def setting_missing(facts: Facts):
         return
     ini, binding = find_ini(facts.folder), hide(source.files.get("binding.c", ""))
     tags = ("tag",) if "MY_USES_TAGS" in binding else ()        # set by whoever plays against whom
-    misspelt = {finding.remedy[1] for finding in config_key_unused(facts) if finding.remedy}
+    given = {"num_agents", *tags, *facts.config.env, *_unread(facts).values()}
     for field in facts.spec.settable:
-        given = field.name in {"num_agents", *tags, *facts.config.env, *misspelt}
-        if given or field.name not in read or source.sets(field.name) or \
+        if field.name in given or field.name not in read or source.sets(field.name) or \
                 re.search(_STORED.format(name=re.escape(field.name)), program):
             continue
         file, line = read[field.name]
@@ -284,7 +293,7 @@ def setting_missing(facts: Facts):
 
 
 @rule("PUF117", "compiler-warning", "warning", static=True)
-def compiler_warning(facts: Facts):
+def compiler_warning(facts: Facts) -> Iterator[Finding]:
     """The compiler itself warns: abs() is given a float, or a variable is read before it is set.
 
     Why it ruins training: abs() is for ints. A distance of 0.7 becomes 0, so the agent stands on
@@ -328,9 +337,8 @@ def _stores_whole(source: Source) -> bool:
         for function in source.functions.values() for node in function.nodes)
 
 
-def _program(facts: Facts) -> str:
+def _program(path: Path) -> str:
     """The code of NAME.c, the standalone program."""
-    path = facts.folder / f"{facts.spec.name}.c"
     return hide(paths.text(path)) if path.is_file() else ""
 
 
@@ -340,7 +348,8 @@ def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
     needed      only those that dict_get itself is handed; else all that a function of the author's
                 may ask for, too: any text but what dict_set writes
     """
-    source, keys = facts.source, {}
+    source = facts.source
+    keys: dict[str, int] = {}
     of_vec = _vec_settings(source)
     trees = [function.tree for function in source.functions.values()
              if function.file == "binding.c"]
@@ -353,7 +362,7 @@ def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
         if call and (call.name == "dict_set" or any(
                 inner.key in of_vec for other in others for inner in other.walk())):
             continue
-        if not needed or (call and call.name == "dict_get"):
+        if node.more and (not needed or (call and call.name == "dict_get")):
             keys.setdefault(node.more.strip('"'), node.line)
     return dict(sorted(keys.items(), key=lambda item: item[1]))
 
@@ -365,9 +374,14 @@ def _vec_settings(source: Source) -> set[int]:
     return set(dicts[:1] if len(dicts) > 1 else ())
 
 
-def key_lines(ini) -> dict[str, int]:
+def key_lines(ini: Path) -> dict[str, int]:
     """[env] keys of an ini and their lines."""
-    from ....settings import inifile
+    return {entry.key: entry.line for entry in inifile.read(ini)[0] if entry.section == "env"}
 
-    entries, _, _ = inifile.read(ini)
-    return {entry.key: entry.line for entry in entries if entry.section == "env"}
+
+def ini_place(facts: Facts, key: str) -> FileLine:
+    """Where the ini gives a key of [env]."""
+    ini = find_ini(facts.folder)
+    if ini is None:
+        return {}
+    return {"file": os.path.relpath(ini, facts.folder), "line": key_lines(ini).get(key)}

@@ -1,4 +1,4 @@
-"""PUF115: code that acts outside the game: on the machine, or before anybody calls it."""
+"""PUF115: code that acts on the machine outside the game, or before anybody calls it."""
 from __future__ import annotations
 
 import os
@@ -10,8 +10,9 @@ from ....base import paths
 from ....env.source import hide
 from ...collect.c.source.model import Call
 from ...core.fact_kinds import OutsideFact
-from ...core.facts import Fact, Facts
+from ...core.facts import Facts
 from ...core.finding import Finding
+from ...core.kinds import Fact
 from ...core.registry import rule
 from ..memory.memory import call_of, place_of
 
@@ -45,7 +46,7 @@ _HARMLESS = {"/proc/self/statm"}        # of puffer_os.h
 
 
 @rule("PUF115", "acts-outside", "warning")
-def acts_outside(facts: Facts):
+def acts_outside(facts: Facts) -> Iterator[Finding]:
     """The environment acts outside its game: it starts programs or processes, uses the network,
     loads code, handles signals, reads or writes files that are not its own, holds inline
     assembly, or runs before anybody calls it (a constructor).
@@ -63,9 +64,9 @@ def acts_outside(facts: Facts):
 
         void init(Maze* env) { FILE* map = fopen("resources/maze.txt", "r"); ... }
 
-    Left alone: NAME.c, which is a program of its own; reading files below the environment's folder
-    or its resources. Calls that were met while the game was played are listed with what the system
-    answered, whoever made them; `puffer-sdk review` shows them, too.
+    Not reported: NAME.c, which is a program of its own; reading files below the environment's
+    folder or its resources. Calls that happened while the game was played are listed with the
+    system's answer, whoever made them; `puffer-sdk review` shows them, too.
 
     Fix: leave it out, or do it in a script beside the environment.
     """

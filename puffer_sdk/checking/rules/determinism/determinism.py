@@ -1,6 +1,7 @@
-"""PUF501, 503-505: the same bytes from the same seed, wherever and however envs are stepped."""
+"""PUF501, 503-505: same seed, same bytes; independent of batch, process, thread and build."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from ....env.contract import UNSET
@@ -34,7 +35,7 @@ def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -
 
 
 @rule("PUF501", "nondeterministic", proof=Proof("same-in-another-process"))
-def nondeterministic(facts: Facts):
+def nondeterministic(facts: Facts) -> Iterator[Finding]:
     """The same seed and the same actions give two different runs.
 
     Why it ruins training: no result can be repeated and no bug can be chased. What differs is
@@ -56,7 +57,7 @@ def nondeterministic(facts: Facts):
     yield from unless(unsound(facts), _two_runs(facts))
 
 
-def _two_runs(facts: Facts):
+def _two_runs(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base")
     moved, again = (facts.differences.get(n) for n in ("trace-moved", "trace-again"))
     if moved:
@@ -84,7 +85,7 @@ def _cause(facts: Facts) -> str:
 
 
 @rule("PUF503", "env-crosstalk", proof=Proof("same-alone", envs=2))
-def env_crosstalk(facts: Facts):
+def env_crosstalk(facts: Facts) -> Iterator[Finding]:
     """Stepping one env changes another: env i behaves differently alone, in a batch, or in
     another position of it.
 
@@ -104,7 +105,7 @@ def env_crosstalk(facts: Facts):
     yield from unless(unsound(facts) or unrepeatable(facts, "trace-moved"), _among_others(facts))
 
 
-def _among_others(facts: Facts):
+def _among_others(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base")
     if "trace-reversed" not in facts.traces:
         raise NotTested(facts.skipped.get("trace-reversed", "the environment did not survive"))
@@ -123,12 +124,12 @@ def _among_others(facts: Facts):
 
 
 @rule("PUF504", "thread-unsafe", proof=Proof("same-on-threads", envs=4, statuses=(FAILED, RACE)))
-def thread_unsafe(facts: Facts):
+def thread_unsafe(facts: Facts) -> Iterator[Finding]:
     """Two threads that step different envs at the same time change each other's games.
 
     Why it ruins training: the trainer steps envs on all cores at once. A static scratch
-    array is filled by one env and read by another; observations mix, rarely and never twice
-    in the same way, so that no run can be repeated and no bug be chased.
+    array is filled by one env and read by another. Observations mix, rarely and never twice
+    in the same way, so no run can be repeated and no bug can be chased.
 
     Bad:
 
@@ -139,17 +140,18 @@ def thread_unsafe(facts: Facts):
 
         float distance[8];
 
-    Fix: make scratch a local variable or a field of the env struct, and guard nothing with
-    locks: there should be nothing to share.
+    Fix: make scratch a local variable or a field of the env struct. Locks are no fix: there should
+    be nothing to share.
 
     How it is seen: two threads step an env each and take turns wherever one touches a word
-    of memory that the other touches, too. The bytes must be those of one thread. Where both share
-    no word, and the compiler sees variables that are read before they are set, PUF117 says it.
+    of memory that the other touches, too. The bytes must be those of a single thread. Where the
+    threads share no word, and the compiler sees variables that are read before they are set, only
+    PUF117 is reported.
     """
     yield from unless(unsound(facts) or unrepeatable(facts), _on_threads(facts))
 
 
-def _on_threads(facts: Facts):
+def _on_threads(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-debug", "trace-threads")
     found = facts.build_differences.get("trace-threads")
     if found is None:
@@ -175,7 +177,7 @@ def _reads_unset(facts: Facts) -> bool:
 
 
 @rule("PUF505", "build-dependent", "warning")
-def build_dependent(facts: Facts):
+def build_dependent(facts: Facts) -> Iterator[Finding]:
     """The env plays another game when the compiler optimises more, or less.
 
     Why it ruins training: what you debug is not what is trained, and another compiler gives
@@ -208,7 +210,7 @@ def _undefined(facts: Facts) -> NotTested | None:
     return None
 
 
-def _other_builds(facts: Facts):
+def _other_builds(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base")
     for name, builds in (("trace-debug", "-O2 and -O0"), ("trace-trained", "-O2 and -O3")):
         if name in facts.build_differences:

@@ -1,6 +1,8 @@
 """PUF506: does an agent see what another one hides?"""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...collect.c import hidden
 from ...core.fact_kinds import SecretFact
 from ...core.facts import Facts
@@ -12,9 +14,9 @@ ENOUGH = 12             # moments at which a secret must have been exchanged
 
 
 @rule("PUF506", "agent-leak", "warning")
-def agent_leak(facts: Facts):
-    """An agent's observation reveals what another agent was meant to hide. Only fields that are
-    declared so are looked at: write `// puffer: private` after a field of the agents' struct.
+def agent_leak(facts: Facts) -> Iterator[Finding]:
+    """An agent's observation reveals what another agent should hide. Only declared fields are
+    checked: write `// puffer: private` after a field of the agents' struct.
 
     Why it ruins training: agents learn to read each other's cards. The scores are superb, and
     worth nothing as soon as the game is played by its rules.
@@ -31,8 +33,8 @@ def agent_leak(facts: Facts):
 
     Fix: write only what this agent may see into its row.
 
-    How it is seen: at many moments one agent's field gets the value that it has in another env.
-    Where one step later the others' observations differ, and nothing else does, they show it.
+    How it is seen: at many moments, one agent's field gets the value that it has in another env.
+    If only the others' observations differ one step later, they show the field.
     """
     if not hidden.declared(facts):
         return

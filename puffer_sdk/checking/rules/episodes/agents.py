@@ -1,15 +1,17 @@
 """PUF407: as many agents as the env has rows for."""
 from __future__ import annotations
 
-from ...core.fact_kinds import AgentsCountFact, RowsCountFact
+from collections.abc import Iterator
+
+from ...core.fact_kinds import AgentsCountFact, RowsCountFact, SeenAtFact
 from ...core.facts import Facts
 from ...core.finding import Finding
-from ...core.registry import need, rule
+from ...core.registry import need, present, rule
 from ...core.repro_spec import Proof
 
 
 @rule("PUF407", "agent-count", proof=Proof("count"))
-def agent_count(facts: Facts):
+def agent_count(facts: Facts) -> Iterator[Finding]:
     """`num_agents` changes in an env without `max_agents`, or leaves 0 to `max_agents`, or
     `max_agents` changes after init.
 
@@ -35,21 +37,22 @@ def agent_count(facts: Facts):
     the number, add `unsigned char* alive`, and write 0 there for an agent that has gone.
     """
     need(facts, "run")
-    rows, field = facts.shape.env_agents, facts.spec.rows_field
+    rows, field = facts.shape.env_agents, present(facts.spec).rows_field
     grows = field == "max_agents"
-    fact = facts.fact("run", RowsCountFact)
-    if fact:
-        yield _finding(facts, fact, f"max_agents became {fact.value:g}", f"{rows}, as after init",
+    made = facts.fact("run", RowsCountFact)
+    if made:
+        yield _finding(facts, made, f"max_agents became {float(made.value):g}",
+                       f"{rows}, as after init",
                        "set max_agents in init only: the rows are laid out once")
     fact = facts.fact("run", AgentsCountFact)
     if fact:
-        yield _finding(facts, fact, f"num_agents became {fact.value:g}",
+        yield _finding(facts, fact, f"num_agents became {float(fact.value):g}",
                        f"0 to {rows} (max_agents)" if grows else f"{rows}, as after init",
                        "an agent without a row has to wait until one is free" if grows else
                        "add a field `int max_agents`, the number of rows, and set it in init")
 
 
-def _finding(facts: Facts, fact, message: str, expected: str, hint: str) -> Finding:
+def _finding(facts: Facts, fact: SeenAtFact, message: str, expected: str, hint: str) -> Finding:
     return Finding("PUF407", message, **facts.at("c_step" if fact.step else "c_reset"),
                    env=fact.env, step=fact.step, expected=expected, actual=fact.value,
                    seed=facts.seed, seen_in="run", hint=hint)

@@ -8,6 +8,7 @@ from ....env import obs_spec
 from ....env.syntax import Node
 from ...collect.c.source.beginnings import counted_on
 from ...collect.c.source.fields import FILLS
+from ...collect.c.source.model import Function
 from ...core.fact_kinds import (
     AgainFact,
     EndingsFact,
@@ -21,7 +22,7 @@ from ...core.fact_kinds import (
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.often import enough
-from ...core.registry import NotTested, need, rule, unless
+from ...core.registry import NotTested, need, needed, present, rule, unless
 from ...core.repro_spec import Proof, Shows
 from ..determinism.seeds.seed_ignored import seeded_from
 from ..memory.memory import unrepeatable, unsound
@@ -32,13 +33,12 @@ HORIZONS = 2            # of an episode, up to which a batch shows enough of it
 
 
 @rule("PUF402", "never-ends", "warning")
-def never_ends(facts: Facts):
-    """For a very long time some agent has seen neither a reward nor a terminal, and nothing
-    that anybody does will change that: it is stuck.
+def never_ends(facts: Facts) -> Iterator[Finding]:
+    """An agent is stuck: for a very long time it gets neither a reward nor a terminal, whatever
+    anybody does.
 
-    Why it ruins training: a stuck agent goes on filling the batch with steps from which there
-    is nothing to learn. With every hour more envs are stuck, and the score sinks without a
-    visible cause.
+    Why it ruins training: a stuck agent fills the batch with steps that teach nothing. Every hour
+    more envs are stuck, and the score sinks without a visible cause.
 
     Bad:
 
@@ -56,16 +56,15 @@ def never_ends(facts: Facts):
     Fix: end the episode when the agent is lost, or after a time limit; without episodes, put
     the agent back.
 
-    How it is seen: the silence lasts to the end of the run, through a thousand steps and more
-    of random play, and is 8 times as long as the longest that ever came to an end, of any
-    agent; or nothing ever ends, and rewards all but cease in the second half of the run.
-    Agents whose last event was a terminal wait for the others, which is fine. With a
-    variable number of agents, an env without any active agent is an error.
+    How it is seen: the silence lasts until the end of the run, for a thousand steps of random play
+    or more, and 8 times as long as the longest earlier one of any agent; or nothing ever ends, and
+    rewards all but cease in the second half of the run. Agents whose last event was a terminal may
+    wait for the others. With a variable number of agents, an env without any active agent is an
+    error.
     """
-    need(facts, "run")
+    run, fact = needed(facts, "run", RunFact), needed(facts, "run", SilenceFact)
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")
-    run, fact = facts.fact("run", RunFact), facts.fact("run", SilenceFact)
     if run.lived == 0:
         yield Finding("PUF402", "no row ever has an agent", **facts.at("c_reset"), env=0,
                       expected="somebody who lives", actual=f"none in {run.steps:,} steps",
@@ -90,9 +89,8 @@ def never_ends(facts: Facts):
 
 
 @rule("PUF403", "lockstep", "warning")
-def lockstep(facts: Facts):
-    """Every episode of every env has the same length, so that all envs end on the same steps,
-    for ever.
+def lockstep(facts: Facts) -> Iterator[Finding]:
+    """Every episode of every env has the same length, so all envs always end on the same steps.
 
     Why it ruins training: a batch is made of all envs over one horizon. Where they run in
     lockstep and an episode is much longer than that, one batch holds nothing but openings,
@@ -110,15 +108,14 @@ def lockstep(facts: Facts):
     Fix: stagger the envs: let each episode, or the first of each env, begin at a tick of its
     own or end a little early. Log the steps that were made, not the tick.
 
-    It is found where every ending of a long run was one of all agents of all envs, and an
-    episode is longer than two horizons ([train] horizon): of shorter ones a batch holds half or
-    more, and they do little harm.
+    How it is seen: in a long run, all agents of all envs always ended together. Episodes of up to
+    two horizons ([train] horizon) are not reported: a batch holds half of one or more, which does
+    little harm.
     """
-    need(facts, "run")
+    fact = needed(facts, "run", LockstepFact)
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")
-    fact = facts.fact("run", LockstepFact)
-    horizon = facts.config.train.horizon
+    horizon = present(facts.config).train.horizon
     if not fact.locked or fact.length <= HORIZONS * horizon:
         return
     if not enough(fact.ends):
@@ -133,7 +130,7 @@ def lockstep(facts: Facts):
 
 
 @rule("PUF404", "reset-leaks-state", "warning")
-def reset_leaks_state(facts: Facts):
+def reset_leaks_state(facts: Facts) -> Iterator[Finding]:
     """The next episode depends on the previous one: c_reset forgets a field.
 
     Why it ruins training: an agent cannot know what the previous episode left behind, so the
@@ -152,8 +149,8 @@ def reset_leaks_state(facts: Facts):
     say so: `[check] allow = PUF404 levels rise with skill`.
 
     How it is seen: an env that has been played and a new one get the same seed, c_reset and the
-    same actions; their rows must be the same. Those fields are named that, put back before
-    c_reset, take the difference away: as few as that takes.
+    same actions; their rows must be the same. The message names the fields that remove the
+    difference if they are restored before c_reset.
     """
     need(facts, "fresh")
     yield from unless(unsound(facts) or unrepeatable(facts) or _same_game(facts), _leaks(facts))
@@ -162,7 +159,7 @@ def reset_leaks_state(facts: Facts):
 def _same_game(facts: Facts) -> NotTested | None:
     """A seed that is put back is what every episode keeps."""
     again = facts.fact("again", AgainFact)
-    kept = again is not None and again.kept == again.envs and again.others
+    kept = again and again.kept == again.envs and again.others
     return NotTested("a seed that c_reset puts back explains it", "PUF502") if kept else None
 
 
@@ -175,7 +172,7 @@ def _leaks(facts: Facts) -> Iterator[Finding]:
         raise NotTested("no episode ended: c_reset is called once, and forgets nothing")
     old = facts.fact("fresh", OldWordsFact)
     words = old.words if old else []
-    outside = old is not None and old.known and not words
+    outside = bool(old and old.known and not words)
     fields = [field for field in dict.fromkeys(facts.field_at(word) for word in words)
               if field and not facts.is_address(field)]
     if fields and set(fields) <= set(seeded_from(facts.source)):
@@ -205,7 +202,7 @@ def _to_forget(facts: Facts, fields: list[str], kept: str, outside: bool) -> str
 
 
 @rule("PUF406", "hidden-reset", proof=Proof("terminal"))
-def hidden_reset(facts: Facts):
+def hidden_reset(facts: Facts) -> Iterator[Finding]:
     """The episode starts over without a terminal: c_step called c_reset, or the whole state
     went back to its start, while some agent's terminal stayed 0. A function that does all the
     work of c_reset counts as well.
@@ -225,8 +222,7 @@ def hidden_reset(facts: Facts):
     earlier in the episode had its terminal then. Where c_reset itself clears terminals, the one
     that was just set is lost: clear them at the head of c_step instead.
     """
-    need(facts, "audit")
-    fact, where = facts.fact("audit", RestartsFact), "audit"
+    fact, where = needed(facts, "audit", RestartsFact), "audit"
     if fact.restarts == 0:          # in the few steps that it looks at
         fact, where = facts.fact("hidden", RestartsFact) or fact, ""
     if fact.hidden == 0:
@@ -261,7 +257,7 @@ def _no_restart(facts: Facts) -> str:
 
 def _is_cleared_by_reset(facts: Facts) -> bool:
     """Whether c_step sets terminals to something but 0, and c_reset clears them."""
-    def stores(functions) -> Iterator[Node]:
+    def stores(functions: list[Function]) -> Iterator[Node]:
         for function in functions:
             yield from (value.bare() for _, value in source.stores(function, "terminals"))
             for call in function.library_calls:
@@ -270,7 +266,7 @@ def _is_cleared_by_reset(facts: Facts) -> bool:
                     yield call.node.arguments[1].bare()
 
     source = facts.source
-    resetting = facts.source.reach("c_reset")
-    stepping = [each for each in facts.source.stepping() if each not in resetting]
+    resetting = source.reach("c_reset")
+    stepping = [each for each in source.stepping() if each not in resetting]
     return any(value.value == 0 for value in stores(resetting)) and any(
         value.value != 0 for value in stores(stepping))

@@ -1,6 +1,8 @@
 """PUF421: does the log have entries?"""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.often import enough
@@ -10,7 +12,7 @@ from .mismatch.log_mismatch import of_episodes
 
 
 @rule("PUF421", "log-empty", proof=Proof("logged"))
-def log_empty(facts: Facts):
+def log_empty(facts: Facts) -> Iterator[Finding]:
     """Episodes end, and `log.n` never grows.
 
     Why it matters: the dashboard, sweeps and `puffer-sdk eval` know an environment only by its

@@ -1,4 +1,4 @@
-"""What an action changes, and what the mask says of it.
+"""Effects of actions, and whether the mask fits them.
 
     actions     PUF412: masks that allow nothing
     ignored/    PUF411: actions without effect

@@ -1,6 +1,8 @@
 """PUF412: can an agent choose at all?"""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...core.fact_kinds import HeadFact, MaskEmptyFact
 from ...core.facts import Facts
 from ...core.finding import Finding, span
@@ -9,7 +11,7 @@ from ...core.repro_spec import Proof
 
 
 @rule("PUF412", "mask-forbids-all", proof=Proof("one-legal", "action_mask"))
-def mask_forbids_all(facts: Facts):
+def mask_forbids_all(facts: Facts) -> Iterator[Finding]:
     """The action mask forbids every action of a head.
 
     Why it ruins training: there is nothing to sample. Training, evaluation and exported policies

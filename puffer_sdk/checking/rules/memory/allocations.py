@@ -1,6 +1,8 @@
 """PUF205-207: the env writes into its actions, keeps memory, or frees what is not its own."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....env.syntax import Node
 from ...core.fact_kinds import (
     ActionsWriteFact,
@@ -9,7 +11,7 @@ from ...core.fact_kinds import (
     LeakFact,
     SharedFreeFact,
 )
-from ...core.facts import Fact, Facts
+from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.memory_bound import GIB
 from ...core.registry import NotTested, need, rule
@@ -20,7 +22,7 @@ BOUND = ("observations", "actions", "rewards", "terminals")     # in the order o
 
 
 @rule("PUF205", "actions-written", "warning")
-def actions_written(facts: Facts):
+def actions_written(facts: Facts) -> Iterator[Finding]:
     """A step changes the actions that it was given.
 
     Why it matters: the trainer stores the actions that the policy chose and learns from
@@ -45,8 +47,9 @@ def actions_written(facts: Facts):
     if fact is None:
         return
     caught = facts.fact("packed", ActionsWriteFact)
-    frame = caught.frame if caught else None
-    place = {"file": frame.file, "line": frame.line} if frame else facts.at("c_step")
+    place = facts.at("c_step")
+    if caught and caught.frame:
+        place = {"file": caught.frame.file, "line": caught.frame.line}
     resets = caught and any(frame.function == "c_reset" for frame in caught.frames)
     yield Finding("PUF205", f"{'c_reset' if resets else 'c_step'} writes into the actions", **place,
                   env=fact.env, agent=fact.agent, step=fact.step, element=fact.head,
@@ -57,7 +60,7 @@ def actions_written(facts: Facts):
 
 
 @rule("PUF206", "memory-leak", proof=Proof("freed"))
-def memory_leak(facts: Facts):
+def memory_leak(facts: Facts) -> Iterator[Finding]:
     """Memory that init, c_reset or c_step allocates is not freed by c_close, or grows with
     every reset.
 
@@ -106,7 +109,8 @@ def memory_leak(facts: Facts):
         seen.add(key)
         if fact.how == "close":
             message = f"memory that {call_of(fact)} allocates is not freed by c_close"
-            actual = f"{_per_env(fact)} of one env left behind"
+            amount = _amount(fact.blocks / fact.envs, fact.bytes / fact.envs)
+            actual = f"{amount} of one env left behind"
         else:
             message = f"memory that {call_of(fact)} allocates grows with every reset"
             actual = f"{fact.bytes} bytes more after {fact.resets} resets"
@@ -120,7 +124,7 @@ def memory_leak(facts: Facts):
         raise NotTested("more than 65536 blocks of memory were in use")
 
 
-def _own_arrays(facts: Facts, leaks: list[Fact]):
+def _own_arrays(facts: Facts, leaks: list[LeakFact]) -> Iterator[Finding]:
     """Arrays that init makes and the trainer's replace: to free those in c_close is wrong, and
     where it does, PUF207 says so."""
     names = [name for bit, name in enumerate(BOUND) if any(f.replaced >> bit & 1 for f in leaks)]
@@ -135,37 +139,41 @@ def _own_arrays(facts: Facts, leaks: list[Fact]):
                       hint="leave this out of init: a standalone program allocates them in main")
 
 
-def _overwritten(facts: Facts, leaks: list[Fact]) -> tuple[list[Finding], list[Fact]]:
+def _overwritten(facts: Facts, leaks: list[LeakFact]
+                 ) -> tuple[list[Finding], list[LeakFact]]:
     """Blocks of init that c_close would free, if their pointer were not set to others: a finding
     for each such field, and the leaks that these tell of."""
     kept = {id(fact): _kept_in(facts, fact) for fact in leaks if fact.how == "close"}
     freed = {node.key for function in facts.source.reach("c_close") for call in function.nodes
              if call.kind == "call" and call.name == "free" for node in call.walk()
              if node.kind == "member"}
-    findings, together = [], []
+    findings: list[Finding] = []
+    together: list[LeakFact] = []
     for fact in leaks:
         field = kept.get(id(fact))
         if fact.phase != "init" or not field or field.key not in freed or fact in together:
             continue
-        line = next(({"file": function.file, "line": node.line}
-                     for function in facts.source.reach("c_reset", "c_step")
-                     for node in function.nodes
-                     if node.op == "=" and node.children[0].key == field.key), None)
-        if line is None:
+        place = next(((function.file, node.line)
+                      for function in facts.source.reach("c_reset", "c_step")
+                      for node in function.nodes
+                      if node.op == "=" and node.children[0].key == field.key), None)
+        if place is None:
             continue
-        mine = [one for one in leaks if kept.get(id(one)) and kept[id(one)].key == field.key]
+        mine = [one for one in leaks if (other := kept.get(id(one))) and other.key == field.key]
         together += mine
-        blocks, size = (sum(getattr(one, what) / one.envs for one in mine)
-                        for what in ("blocks", "bytes"))
+        blocks, size = (sum(each) for each in zip(
+            *((one.blocks / one.envs, one.bytes / one.envs) for one in mine)))
+        where = place_of(facts, fact)
+        where["file"], where["line"], where["stack"] = *place, []
         findings.append(Finding(
             "PUF206", f"'{field.name}' is set to another block, and the one before is lost",
-            **{**place_of(facts, fact), **line, "stack": []}, shows=Shows("freed"),
+            **where, shows=Shows("freed"),
             expected="every block freed", actual=_amount(blocks, size) + " of one env left behind",
             hint="free the old block before its pointer is overwritten"))
     return findings, together
 
 
-def _kept_in(facts: Facts, leak: Fact) -> Node | None:
+def _kept_in(facts: Facts, leak: LeakFact) -> Node | None:
     """The field that a leaked block's pointer is stored to, as the source tells."""
     place = place_of(facts, leak)
     for function in facts.source.functions.values():
@@ -188,17 +196,12 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
 
 
-def _per_env(fact: Fact) -> str:
-    """How many blocks and bytes each env leaves."""
-    return _amount(fact.blocks / fact.envs, fact.bytes / fact.envs)
-
-
 def _amount(blocks: float, size: float) -> str:
     return f"{blocks:g} block{'' if blocks == 1 else 's'} ({size:g} bytes)"
 
 
 @rule("PUF207", "frees-shared-buffer", proof=dies(ASAN, SIGNAL))
-def frees_shared_buffer(facts: Facts):
+def frees_shared_buffer(facts: Facts) -> Iterator[Finding]:
     """The env frees or reallocates memory that it does not own: its observations, actions,
     rewards or terminals, or the env struct itself.
 
@@ -219,12 +222,12 @@ def frees_shared_buffer(facts: Facts):
     and in c_close only what the env allocated.
     """
     # by function: c_close often frees them all
-    found: dict[tuple, list[tuple[str, Fact]]] = {}
+    found: dict[tuple[str | None, str], list[tuple[str, SharedFreeFact]]] = {}
     for name, outcome in sorted(facts.outcomes.items(), key=lambda item: _order(item[0])):
         for fact in outcome.all(SharedFreeFact):
             frame = fact.frame          # a call at its end may have left the function
-            key = (frame.file, frame.function) if frame else (
-                place_of(facts, fact).get("file"), call_of(fact))
+            key = (frame.file if frame else place_of(facts, fact).get("file"),
+                   frame.function if frame else call_of(fact))
             facts_there = found.setdefault(key, [])
             if fact.array not in [other.array for _, other in facts_there]:
                 facts_there.append((name, fact))
@@ -234,8 +237,9 @@ def frees_shared_buffer(facts: Facts):
         arrays = [other.array for _, other in there]
         whose = "the env struct" if arrays == ["env struct"] else \
             f"the trainer's {_listed(arrays)}"
-        yield Finding("PUF207", f"{call_of(fact)} {verb} {whose}",
-                      **{**place_of(facts, fact), "seen_in": name},
+        where = place_of(facts, fact)
+        where["seen_in"] = name
+        yield Finding("PUF207", f"{call_of(fact)} {verb} {whose}", **where,
                       expected="only memory that the env allocated", actual=", ".join(arrays),
                       hint="leave out both these and what init allocates for them: the trainer "
                            "has arrays of its own"
@@ -245,6 +249,6 @@ def frees_shared_buffer(facts: Facts):
         need(facts, "guard-low")
 
 
-def _order(name: str) -> tuple:
+def _order(name: str) -> tuple[bool, str]:
     """Plain runs first: their stacks have the fewest frames that are inlined away."""
     return name.startswith("sanitized"), name

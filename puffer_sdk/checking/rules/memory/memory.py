@@ -1,15 +1,17 @@
-"""PUF201-204: what sanitizers, guards and fences said; long, as four rules share the reading."""
+"""PUF201-204: what sanitizers, guards and fences report; long, as four rules share its reading."""
 from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from ...collect.c.deep import findings as deep_findings
 from ...collect.c.source.actions import impossible
-from ...core.fact_kinds import AbortFact, AsanFact, CrashFact, OverrunFact, UbsanFact
-from ...core.facts import STRANGE, Fact, Facts, Outcome
-from ...core.finding import Finding
-from ...core.registry import NotTested, need, rule
+from ...core.fact_kinds import AbortFact, AsanFact, CrashFact, InsideFact, OverrunFact, UbsanFact
+from ...core.facts import STRANGE, Facts, Outcome
+from ...core.finding import FileLine, Finding, Seen
+from ...core.registry import NotTested, need, present, rule
 from ...core.repro_spec import ASAN, ROWS, SIGNAL, UNDEFINED, dies
 
 # what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()
@@ -38,9 +40,9 @@ _WORDS = {
 
 def damaged(facts: Facts) -> bool:
     """A stray write or a sanitizer's report: what follows in other processes is its echo."""
-    return any(fact.kind in ("asan", "overrun") or
-               (fact.kind == "crash" and (fact.array or (fact.heap and fact.heap_write)))
-               for outcome in facts.outcomes.values() for fact in outcome.facts)
+    return any(outcome.all(AsanFact) or outcome.all(OverrunFact) or any(
+        fact.array or (fact.heap and fact.heap_write) for fact in outcome.all(CrashFact))
+        for outcome in facts.outcomes.values())
 
 
 ERRORS = ("PUF201", "PUF203", "PUF204")
@@ -52,7 +54,7 @@ def unsound(facts: Facts) -> NotTested | None:
 
 
 def unrepeatable(facts: Facts, *ways: str) -> NotTested | None:
-    """So does a run that its own seed does not repeat. ways: in which it was repeated; all"""
+    """So does a run that its own seed does not repeat. ways: of repeating it; () = all"""
     differs = set(ways or facts.differences) & facts.differences.keys()
     return NotTested("the environment is not deterministic to begin with", "PUF501", "PUF503") \
         if differs else None
@@ -71,23 +73,24 @@ def _own(facts: Facts, file: str) -> str | None:
     return file[len(prefix):] if file.startswith(prefix) else None
 
 
-def call_of(fact: Fact | None) -> str:
+def call_of(fact: InsideFact | OverrunFact | None) -> str:
     """What the env was doing: c_step, c_reset, ..."""
     phase = fact.phase if fact else "step"
     return {"step": "c_step", "reset": "c_reset", "init": "init", "close": "c_close",
             "idle": "a c_ function"}.get(phase, phase)
 
 
-def place_of(facts: Facts, fact: Fact) -> dict:
-    """file, line, env, step and stack of a fact that carries a stack."""
+def place_of(facts: Facts, fact: InsideFact) -> Seen:
+    """The author's line of a stack, or the function that was called."""
     frame = fact.frame
-    place = {"file": frame.file, "line": frame.line} if frame else facts.at(call_of(fact))
+    place: FileLine = {"file": frame.file, "line": frame.line} if frame else \
+        facts.at(call_of(fact))
     stack = _stack((f.function, f.file, f.line) for f in fact.frames)
     return {**place, "env": fact.env, "step": fact.step, "seed": facts.seed, "stack": stack,
             "seen_in": facts.experiment_of(fact)}
 
 
-def _stack(frames) -> list[str]:
+def _stack(frames: Iterable[tuple[str, str, int]]) -> list[str]:
     """(function, file, line) as lines for people, down to the function that we called."""
     shown = []
     for function, file, line in frames:
@@ -97,16 +100,15 @@ def _stack(frames) -> list[str]:
     return shown
 
 
-def by_place(facts: Facts):
-    """(name, outcome) of the experiments that judge a death, sanitized builds first: their line
-    numbers are the truest."""
+def by_place(facts: Facts) -> Iterator[tuple[str, Outcome]]:
+    """The experiments that may die, by name; sanitized builds first: their lines are the truest."""
     for name in sorted(facts.outcomes, key=lambda n: (not n.startswith("sanitized"), n)):
         if name not in STRANGE:
             yield name, facts.outcomes[name]
 
 
-def _crashes(facts: Facts):
-    """(outcome, fact) of each signal that we caught. Rows that the env left do not end a process;
+def _crashes(facts: Facts) -> Iterator[tuple[Outcome, CrashFact]]:
+    """Each signal that we caught. Rows that the env left do not end a process;
     a crash after a sanitizer's report is its echo."""
     for _, outcome in by_place(facts):
         for fact in outcome.all(CrashFact):
@@ -114,8 +116,8 @@ def _crashes(facts: Facts):
                 yield outcome, fact
 
 
-def _asan_reports(facts: Facts):
-    """(outcome, fact, kind, text) of each report: the run goes on after one."""
+def _asan_reports(facts: Facts) -> Iterator[tuple[Outcome, AsanFact | None, re.Match[str], str]]:
+    """Each report, its first line matched, and its text; the run goes on after one."""
     for outcome in _sanitized(facts):
         found, told = list(_KIND.finditer(outcome.sanitizer)), outcome.all(AsanFact)
         for at, kind in enumerate(found):
@@ -124,9 +126,10 @@ def _asan_reports(facts: Facts):
                    outcome.sanitizer[kind.start():end])
 
 
-def _asan(facts: Facts):
+def _asan(facts: Facts) -> Iterator[Finding]:
     """Findings from AddressSanitizer's reports, one a line of the author's."""
-    seen, damaged_in = set(), []
+    seen: set[tuple[str | None, int | None]] = set()
+    damaged_in: list[Outcome] = []
     for outcome, fact, found, report in _asan_reports(facts):
         if found["kind"] == "attempting" and outcome in damaged_in:
             continue                    # free() stumbles over a heap that is damaged already
@@ -136,9 +139,10 @@ def _asan(facts: Facts):
         access = re.search(r"(READ|WRITE) of size (\d+)", report)
         region = re.search(r"is located (\d+) bytes (?:after|before|to the right of|to the left "
                            r"of|inside of) ([^\n\[]*)", report)
-        if tuple(place.items()) in seen:
+        at = (place.get("file"), place.get("line"))
+        if at in seen:
             continue
-        seen.add(tuple(place.items()))
+        seen.add(at)
         detail = ", ".join(filter(None, [
             f"{access[1].lower()} of {access[2]} bytes" if access else None,
             f"{region[1]} bytes from {region[2].strip()}" if region else None]))
@@ -153,18 +157,17 @@ def _asan(facts: Facts):
                       stack=_stack(frames))
 
 
-def _of_heap(fact: Fact) -> tuple[str, dict]:
-    """What an access beside a block of the heap did, and what a finding says of it (fences.c)."""
-    verb = {1: "write", 0: "read"}.get(fact.heap_write, "read or write")
-    past, block = fact.heap_past, f"a block of {fact.heap_size} bytes"
+def _of_heap(fact: CrashFact) -> tuple[str, str]:
+    """What an access beside a block of the heap did, in short and in full (fences.c)."""
+    verb = "write" if fact.heap_write == 1 else "read" if fact.heap_write == 0 else "read or write"
+    past, block = fact.heap_past or 0, f"a block of {fact.heap_size} bytes"
+    if fact.heap == "freed":
+        return "uses memory that was freed", f"a {verb} in {block} that was freed"
     where = f"{past} bytes after" if past >= 0 else f"{-past} bytes before"
-    freed = fact.heap == "freed"
-    return "uses memory that was freed" if freed else f"{verb}s beyond a block of the heap", {
-        "expected": "only memory of its own",
-        "actual": f"a {verb} in {block} that was freed" if freed else f"a {verb} {where} {block}"}
+    return f"{verb}s beyond a block of the heap", f"a {verb} {where} {block}"
 
 
-def asan_place(facts: Facts, text: str) -> dict | None:
+def asan_place(facts: Facts, text: str) -> FileLine | None:
     """The author's line of an AddressSanitizer report, if there is one."""
     found = _KIND.search(text)
     return _place(_own_frames(facts, text[found.start():])) if found else None
@@ -176,7 +179,7 @@ def _own_frames(facts: Facts, report: str) -> list[tuple[str, str, int]]:
             if (file := _own(facts, match["file"]))]
 
 
-def _place(frames: list[tuple[str, str, int]]) -> dict | None:
+def _place(frames: list[tuple[str, str, int]]) -> FileLine | None:
     return {"file": frames[0][1], "line": frames[0][2]} if frames else None
 
 
@@ -187,12 +190,13 @@ def array_size(text: str) -> str:
     return f"a block of {region[1]} bytes" if region else "an array of its own"
 
 
-def ubsan_places(facts: Facts, text: str):
-    """(place, text) of each line that UndefinedBehaviorSanitizer wrote about the author's code."""
+def ubsan_places(facts: Facts, text: str) -> Iterator[tuple[str, int, str]]:
+    """(file, line, text) of each line that UndefinedBehaviorSanitizer wrote about the author's
+    code."""
     for match in _UB.finditer(text):
         file = _own(facts, match["file"])
         if file:
-            yield {"file": file, "line": int(match["line"])}, match["text"]
+            yield file, int(match["line"]), match["text"]
 
 
 FIRST_PAGES = 1 << 16       # addresses that no memory is given
@@ -200,34 +204,45 @@ NULL, CAST, OTHER = "a null pointer", "a float that does not fit into a byte", "
 DIVISION = "a float divided by zero"        # defined, and where infinities and NaNs come from
 
 
-def _is_of_floats(facts: Facts, report: re.Match, place: tuple) -> bool:
-    """Whether this is a division by zero of floats; of integers it ends the process."""
-    return report["text"].strip() == "division by zero" and place[:2] in \
-        facts.source.float_divisions
+class Undefined(NamedTuple):
+    """What UndefinedBehaviorSanitizer wrote about a line of the author's."""
+
+    file: str
+    line: int
+    where: Seen
+    call: str
+    text: str
 
 
-def undefined(facts: Facts, kind: str):
-    """UBSan's lines of one kind, once each: (place and more of a finding, the call, the text)."""
+def _kind_of(facts: Facts, file: str, line: int, text: str) -> str:
+    if "null pointer" in text:
+        return NULL
+    if _CAST in text and facts.shape.dtype == "u8":
+        return CAST
+    if text.strip() == "division by zero" and (file, line) in facts.source.float_divisions:
+        return DIVISION             # of integers it ends the process
+    return OTHER
+
+
+def undefined(facts: Facts, kind: str) -> Iterator[Undefined]:
+    """UBSan's lines of one kind, once each."""
     seen = set()
     for outcome in _sanitized(facts):
-        for match in _UB.finditer(outcome.sanitizer):
-            file = _own(facts, match["file"])
-            place = (file, int(match["line"]), match["text"].split(" ")[0])
-            is_cast = _CAST in match["text"] and facts.shape.dtype == "u8"
-            found = NULL if "null pointer" in match["text"] else CAST if is_cast else \
-                DIVISION if _is_of_floats(facts, match, place) else OTHER
-            if file is None or place in seen or found != kind:
+        for file, line, text in ubsan_places(facts, outcome.sanitizer):
+            key = (file, line, text.split(" ")[0])
+            if key in seen or _kind_of(facts, file, line, text) != kind:
                 continue
-            seen.add(place)
+            seen.add(key)
             fact = next((f for f in outcome.all(UbsanFact) if f.frame and
-                         (f.frame.file, f.frame.line) == place[:2]), None)
-            where = place_of(facts, fact) if fact else {"file": file, "line": place[1],
-                                                      "seed": facts.seed, "seen_in": outcome.name}
-            yield where, call_of(fact), match["text"].strip()
+                         (f.frame.file, f.frame.line) == (file, line)), None)
+            where: Seen = place_of(facts, fact) if fact else {
+                "file": file, "line": line, "env": None, "step": None, "seed": facts.seed,
+                "stack": [], "seen_in": outcome.name}
+            yield Undefined(file, line, where, call_of(fact), text.strip())
 
 
 @rule("PUF201", "memory-error", proof=dies(UNDEFINED, ASAN, SIGNAL, at_line=True))
-def memory_error(facts: Facts):
+def memory_error(facts: Facts) -> Iterator[Finding]:
     """AddressSanitizer, or the processor itself, caught an access to memory that is not
     there: beyond an array, after a free, through a null pointer.
 
@@ -247,10 +262,10 @@ def memory_error(facts: Facts):
 
     How it is seen: by the sanitizers, and in a longer play without them in which blocks of the
     heap touch unmapped pages. That play is uneven: for a while one action is held or some are left
-    out, so that it comes to what one of them keeps from happening.
+    out, so that it reaches what one of them usually prevents.
     """
-    found = list(_asan(facts)) + [Finding("PUF201", f"{call} follows a null pointer", **where)
-                                  for where, call, _ in undefined(facts, NULL)]
+    found = [*_asan(facts), *(Finding("PUF201", f"{one.call} follows a null pointer", **one.where)
+                              for one in undefined(facts, NULL))]
     lines = {(finding.file, finding.line) for finding in found}
     for outcome, fact in _crashes(facts):
         beside = fact.array
@@ -262,27 +277,29 @@ def memory_error(facts: Facts):
                 not outcome.name.startswith("sanitized") and (found or damaged(facts))):
             continue                    # the sanitizers or the guards said it better
         lines.add((place.get("file"), place.get("line")))
-        what = "touches memory that is not there"
-        more = {"actual": signal_name(fact.signal)}
+        what, expected = "touches memory that is not there", None
+        actual = signal_name(fact.signal)
         if beside:
             what = f"reads outside this env's own rows of {beside}"
         elif fact.heap:
-            what, more = _of_heap(fact)
+            what, actual = _of_heap(fact)
+            expected = "only memory of its own"
         elif fact.address < FIRST_PAGES:
             what = "follows a null pointer"
-        found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place, **more))
-    for outcome, fact in aborts(facts):
-        said = GLIBC.search(outcome.stderr)
-        if said and not found and not damaged(facts):
-            line = next((t for t in outcome.stderr.splitlines() if GLIBC.search(t)), "")
-            found.append(Finding("PUF201", f"{call_of(fact)} damages the heap or the stack",
-                                 **place_of(facts, fact), actual=line.strip()))
+        found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place, expected=expected,
+                             actual=actual))
+    for _, outcome in sorted(facts.outcomes.items()):
+        line = next((t for t in outcome.stderr.splitlines() if GLIBC.search(t)), None)
+        for abort in outcome.all(AbortFact) if outcome.name not in STRANGE and line else ():
+            if not found and not damaged(facts):
+                found.append(Finding("PUF201", f"{call_of(abort)} damages the heap or the stack",
+                                     **place_of(facts, abort), actual=(line or "").strip()))
     yield from found
     yield from deep_findings(facts, "PUF201", found)
 
 
 @rule("PUF202", "undefined-behaviour", proof=dies(UNDEFINED, SIGNAL, at_line=True))
-def undefined_behaviour(facts: Facts):
+def undefined_behaviour(facts: Facts) -> Iterator[Finding]:
     """UndefinedBehaviorSanitizer caught something that C leaves undefined: an index beyond
     an array inside a struct, a signed overflow, a shift by too much, a division by zero.
 
@@ -301,10 +318,10 @@ def undefined_behaviour(facts: Facts):
     Fix: look at the line; bound the value before it is used. `check --deep` also finds
     decisions and observations that depend on memory which nobody ever wrote.
     """
-    found = [Finding("PUF202", f"{call} relies on undefined behaviour: {text}", **where,
+    found = [Finding("PUF202", f"{one.call} relies on undefined behaviour: {one.text}", **one.where,
                      hint="copy it with memcpy: on a GPU this ends the run"
-                     if "misaligned" in text else None)
-             for where, call, text in undefined(facts, OTHER)]
+                     if "misaligned" in one.text else None)
+             for one in undefined(facts, OTHER)]
     asan = {(f.file, f.line) for f in _asan(facts)}
     found = [f for f in found if (f.file, f.line) not in asan]
     lines = {(finding.file, finding.line) for finding in found}
@@ -319,13 +336,26 @@ def undefined_behaviour(facts: Facts):
     yield from deep_findings(facts, "PUF202", found)
 
 
-def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
-    """A write `past` bytes after the end of an env's rows, or (negative) before them."""
-    array, past = fact.array, fact.past
-    shape = facts.shape
+class Beside(NamedTuple):
+    """An access outside an env's rows of an array."""
+
+    array: str
+    past: int               # bytes after their end, or (negative) before them
+    bytes: int              # of the rows
+    write: int
+
+    @classmethod
+    def of(cls, fact: CrashFact) -> Beside | None:
+        if fact.array is None or fact.past is None or fact.bytes is None:
+            return None
+        return cls(fact.array, fact.past, fact.bytes, fact.write or 0)
+
+
+def _overrun(facts: Facts, found: Beside, call: str, where: Seen) -> Finding:
+    array, past, shape = found.array, found.past, facts.shape
     width = 1 if array in ("action_mask", "alive") or (
         array == "observations" and shape.dtype == "u8") else 4
-    agents = fact.bytes // width
+    agents = found.bytes // width
     unit = "bytes" if width == 1 else "ints" if (array, shape.dtype) == ("observations", "i32") \
         else "floats"
     if past >= 0:
@@ -339,16 +369,16 @@ def _overrun(facts: Facts, fact: Fact, where: dict) -> Finding:
     owned = f"{agents} {unit} ({size}{' per agent' if size == 'one' else ''})"
     if shape.env_agents > 1:
         owned = f"{agents} {unit} ({shape.env_agents} agents x {size})"
-    return Finding("PUF203", f"{call_of(fact)} wrote {message} of this env's {array}", **where,
+    return Finding("PUF203", f"{call} wrote {message} of this env's {array}", **where,
                    expected=owned, actual=actual, element=agents + past // width
                    if past >= 0 else -distance,
                    hint="correct OBS_SIZE, or the index" if array == "observations" else
                    "the arrays have one element for each of "
-                   f"{facts.spec.rows_field}")
+                   f"{present(facts.spec).rows_field}")
 
 
 @rule("PUF203", "row-overrun", proof=dies(ASAN, SIGNAL, outside=ROWS))
-def row_overrun(facts: Facts):
+def row_overrun(facts: Facts) -> Iterator[Finding]:
     """The env wrote outside its own rows of observations, rewards, terminals or truncations.
 
     Why it ruins training: the rows of all envs lie one after another, so this env writes
@@ -367,26 +397,28 @@ def row_overrun(facts: Facts):
 
     Fix: count what is written; an enum whose last entry is OBS_SIZE counts for you.
     """
-    seen: dict[tuple, Finding] = {}
-    for outcome, fact in _crashes(facts):
-        if fact.array and fact.array != "actions" and fact.write:
-            where = place_of(facts, fact)
-            key = (fact.array, fact.past >= 0, where.get("file"), where.get("line"))
+    seen: dict[tuple[str, bool, str | None, int | None], Finding] = {}
+    for outcome, crash in _crashes(facts):
+        beside = Beside.of(crash)
+        if beside and beside.array != "actions" and beside.write:
+            where = place_of(facts, crash)
+            key = (beside.array, beside.past >= 0, where.get("file"), where.get("line"))
             known = any(other[:2] == key[:2] for other in seen)
             if key not in seen and (outcome.name.startswith("sanitized") or not known):
-                seen[key] = _overrun(facts, fact, where)
+                seen[key] = _overrun(facts, beside, call_of(crash), where)
     for fact in facts.all("packed", OverrunFact):
         if not any(key[0] == fact.array for key in seen):
             where = {**facts.at(f"c_{fact.phase}"), "env": fact.env, "step": fact.step,
-                     "seed": facts.seed, "seen_in": "packed"}
-            seen[fact.array, True, None, None] = _overrun(facts, fact, where)
+                     "seed": facts.seed, "stack": [], "seen_in": "packed"}
+            seen[fact.array, True, None, None] = _overrun(
+                facts, Beside(fact.array, fact.past, fact.bytes, 1), call_of(fact), where)
     yield from seen.values()
     if not seen and not any(facts.outcome(n) for n in ("guard-high", "sanitized-high")):
         need(facts, "guard-high")
 
 
 @rule("PUF204", "action-overread", proof=dies(ASAN, SIGNAL, outside=("actions",)))
-def action_overread(facts: Facts):
+def action_overread(facts: Facts) -> Iterator[Finding]:
     """The env read outside its own row of actions, or asks for an action that no agent can
     choose: ids of a head of width 5 are 0 to 4.
 
@@ -407,31 +439,25 @@ def action_overread(facts: Facts):
     Fix: add the head to ACT_SIZES, widen it, or correct the index. With several agents, agent
     i's actions begin at `i * number of heads`.
     """
-    for one in impossible(facts.source, facts.spec):
+    for one in impossible(facts.source, present(facts.spec)):
         yield Finding("PUF204", f"no agent can choose the action of '{one.text}'", file=one.file,
                       line=one.line, expected=f"an id from 0 to {one.width - 1} (head {one.head} "
                       f"of ACT_SIZES)", actual=one.id,
                       hint="ids count from 0; or is the head one action too narrow?")
     seen = set()
     for _, fact in _crashes(facts):
-        if fact.array == "actions":
+        beside = Beside.of(fact)
+        if beside and beside.array == "actions":
             where = place_of(facts, fact)
             key = (where.get("file"), where.get("line"))
             if key not in seen:
                 seen.add(key)
-                owned = fact.bytes // 4
-                index = owned + fact.past // 4 if fact.past >= 0 else fact.past // 4
-                verb = "wrote" if fact.write == 1 else "read"
+                owned = beside.bytes // 4
+                index = owned + beside.past // 4 if beside.past >= 0 else beside.past // 4
+                verb = "wrote" if beside.write == 1 else "read"
                 yield Finding("PUF204", f"{call_of(fact)} {verb} outside this env's own actions",
                               **where, element=index, expected=f"{owned} actions",
                               actual=f"index {index}")
-
-
-def aborts(facts: Facts):
-    for name, outcome in sorted(facts.outcomes.items()):
-        if name not in STRANGE:
-            for fact in outcome.all(AbortFact):
-                yield outcome, fact
 
 
 def signal_name(number: int) -> str:

@@ -2,20 +2,26 @@
 from __future__ import annotations
 
 from ...core.facts import Facts
+from ...core.finding import FileLine
 from ...core.registry import NotTested
 from .memory import DIVISION, undefined
 
 
-def origin(facts: Facts, value: float | str, place: dict) -> dict:
-    """file=, line= and hint= of a finding about a value that is not finite: where floats were
-    divided by zero, if that happened at one line; else `place`."""
+class Origin(FileLine):
+    """Arguments of a Finding: where it came from."""
+
+    hint: str | None
+
+
+def origin(facts: Facts, value: float | str, place: FileLine) -> Origin:
+    """Of a finding about a value that is not finite: the line where floats were divided by zero, if
+    there is just one; else `place`."""
     try:
-        lines = sorted({(where["file"], where["line"])
-                        for where, _, _ in undefined(facts, DIVISION)})
+        lines = sorted({(one.file, one.line) for one in undefined(facts, DIVISION)})
     except NotTested:
         lines = []
     if not lines or not isinstance(value, str):
-        return place
+        return {**place, "hint": None}
     shown = ", ".join(f"{file}:{line}" for file, line in lines[:4])
     if len(lines) == 1:
         return {"file": lines[0][0], "line": lines[0][1],

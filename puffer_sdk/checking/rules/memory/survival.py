@@ -1,10 +1,12 @@
 """PUF208, 405: processes that ended, and calls that did not."""
 from __future__ import annotations
 
-from ...core.fact_kinds import AbortFact, ExitFact, HangFact
+from collections.abc import Iterator
+
+from ...core.fact_kinds import AbortFact, ExitFact, HangFact, InsideFact
 from ...core.facts import Facts
 from ...core.finding import Finding
-from ...core.registry import NotTested, rule
+from ...core.registry import NotTested, present, rule
 from ...core.repro_spec import EXIT, HANG, SIGNAL, dies
 from .memory import GLIBC, by_place, call_of, damaged, place_of, signal_name
 
@@ -12,7 +14,7 @@ INIT = 2        # times as much time as for a step: play/guard.c
 
 
 @rule("PUF208", "process-exit", proof=dies(EXIT, SIGNAL))
-def process_exit(facts: Facts):
+def process_exit(facts: Facts) -> Iterator[Finding]:
     """The env ended the process: exit(), abort(), a failed assert(), or a deadly signal.
 
     Why it ruins training: an env runs inside the trainer's process, beside thousands of
@@ -30,7 +32,8 @@ def process_exit(facts: Facts):
     """
     seen = set()
     for name, outcome in by_place(facts):
-        for fact in outcome.all(ExitFact) + outcome.all(AbortFact):
+        ends: list[InsideFact] = [*outcome.all(ExitFact), *outcome.all(AbortFact)]
+        for fact in ends:
             if fact.kind == "abort" and GLIBC.search(outcome.stderr):
                 continue
             where = place_of(facts, fact)
@@ -47,7 +50,7 @@ def process_exit(facts: Facts):
             fact.kind in ("exit", "abort", "crash", "hang", "asan", "failed")
             for fact in outcome.facts)
         if silent and not seen and not damaged(facts):
-            seen.add("silent")
+            seen.add(("silent", None, None))
             how = signal_name(outcome.signal) if outcome.signal else "_exit()"
             yield Finding("PUF208", f"the process ended during '{name}' without a return",
                           **facts.at("c_step"), seed=facts.seed, seen_in=name,
@@ -64,7 +67,7 @@ def _is_piled_up(facts: Facts) -> bool:
 
 
 @rule("PUF405", "hang", proof=dies(HANG, patience=2.0))
-def hang(facts: Facts):
+def hang(facts: Facts) -> Iterator[Finding]:
     """One c_step, c_reset, init or c_close did not return.
 
     Why it ruins training: all agents wait for the slowest env, so the run stands still
@@ -85,7 +88,7 @@ def hang(facts: Facts):
     """
     if facts.exceeded:
         raise NotTested("experiments were ended because of their memory", "PUF206")
-    seen = set()
+    timeout, seen = present(facts.config).vec.step_timeout, set()
     for name, outcome in by_place(facts):
         for fact in outcome.all(HangFact):
             where = place_of(facts, fact)
@@ -93,14 +96,14 @@ def hang(facts: Facts):
                 yield Finding("PUF405", "c_reset piles up what it makes: after many, "
                               f"{call_of(fact)} does not return", **where, severity="warning",
                               expected="the same env after every c_reset",
-                              actual=f"no return within {facts.config.vec.step_timeout:g} s",
+                              actual=f"no return within {timeout:g} s",
                               hint="clear in c_reset what an earlier one left; c_step never calls "
                                    "it, so that training does not get there")
                 return
             key = call_of(fact)
             if key not in seen:
                 seen.add(key)
-                patience = facts.config.vec.step_timeout * (INIT if key == "init" else 1)
+                patience = timeout * (INIT if key == "init" else 1)
                 yield Finding("PUF405", f"{key} does not return", **where,
                               expected=f"a return within {patience:g} s of computing",
                               actual="no return")

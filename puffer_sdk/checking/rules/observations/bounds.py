@@ -1,6 +1,8 @@
 """PUF306: elements that leave their bounds."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...core.fact_kinds import ObsBoundsFact
 from ...core.facts import Facts
 from ...core.finding import Finding, span
@@ -9,13 +11,13 @@ from ...core.repro_spec import Proof, Shows
 
 
 @rule("PUF306", "obs-bounds", proof=Proof("within", "observations"))
-def obs_bounds(facts: Facts):
+def obs_bounds(facts: Facts) -> Iterator[Finding]:
     """An observation leaves the bounds declared for it, `[low, high]` or `5 ids` in the
-    comment of its OBS_ enumerator, or has not the shape that is declared there.
+    comment of its OBS_ enumerator, or does not have the shape that is declared there.
 
-    Why it ruins training: the bounds are what everybody who reads the header believes, and
-    what quantised and clipped inputs rely on. Something outside them was computed from a state
-    that should not exist, or was divided by the wrong size.
+    Why it ruins training: readers of the header believe the bounds, and quantised and clipped
+    inputs rely on them. A value outside them was computed from a state that should not exist, or
+    was divided by the wrong size.
 
     Bad:
 
@@ -61,7 +63,7 @@ def obs_bounds(facts: Facts):
                       shows=Shows(low=low, high=high))
 
 
-def _misdescribed(parts):
+def _misdescribed(parts) -> Iterator[Finding]:
     """Parts of which the comment cannot be true, or cannot be read."""
     for part in parts:
         name, place = part.name or "the observation", {"file": part.file, "line": part.line}

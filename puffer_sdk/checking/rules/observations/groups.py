@@ -7,8 +7,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ....env.obs_spec import named
-from ...core.facts import REPEATS, Fact, Facts, as_one, blocks, ranges
+from ...core.facts import REPEATS, Facts, as_one, blocks, ranges
 from ...core.finding import Elements, span
+from ...core.kinds import Fact
 
 
 class Group(NamedTuple):

@@ -20,7 +20,7 @@ TINY = 1.2e-38          # what is smaller has lost bits, and is 0 for a network
 
 
 @rule("PUF301", "obs-never-written", proof=Proof("determined", "observations"))
-def obs_never_written(facts: Facts):
+def obs_never_written(facts: Facts) -> Iterator[Finding]:
     """Some elements of the observation are written by neither c_reset nor any step.
 
     Why it ruins training: the network reads whatever lay in that memory. At best the inputs
@@ -63,7 +63,7 @@ def _sightings(facts: Facts, kind: type[SeenAtFact], without: Collection[int] = 
 
 
 @rule("PUF303", "obs-not-finite", proof=Proof("finite", "observations"))
-def obs_not_finite(facts: Facts):
+def obs_not_finite(facts: Facts) -> Iterator[Finding]:
     """An observation is NaN or infinite.
 
     Why it ruins training: one NaN in one observation makes the whole network NaN with the
@@ -100,7 +100,7 @@ def obs_not_finite(facts: Facts):
 
 
 @rule("PUF304", "obs-scale", "warning", proof=Proof("within", "observations"))
-def obs_scale(facts: Facts):
+def obs_scale(facts: Facts) -> Iterator[Finding]:
     """A float observation lies outside [-5, 5]; beyond 1000 it is an error. An int lies outside
     [-255, 255]; beyond 2^24 it is an error: as a float it becomes one of its neighbours. Or an
     element is never larger than 1e-38: the bits of an int, read as a float or as bf16.
@@ -138,7 +138,7 @@ def obs_scale(facts: Facts):
     yield from _tiny(facts)
 
 
-def _tiny(facts: Facts):
+def _tiny(facts: Facts) -> Iterator[Finding]:
     """Elements without a number that a network can tell from 0."""
     if facts.statistics is None:
         return

@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 from ...core.fact_kinds import LeftFact
-from ...core.facts import Fact, Facts, repeated
+from ...core.facts import Facts, repeated
+from ...core.kinds import Fact
 
 
 def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
     """Cells that c_reset leaves: those that nothing ever writes, and those that some step writes.
 
-    What a step writes for one agent, or in another place of the pattern, it would write here as
-    well: nobody stood there. But a row of which nothing was written is forgotten.
+    An element that a step writes for another agent, or elsewhere in the pattern, counts as written:
+    nobody stood here. But a row of which nothing was written was forgotten.
     """
     left = [c for c in facts.all("poison", LeftFact) if not c.derived]
     touched = {c.element for c in left if c.touched}

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ....settings import inifile
 from ....settings.config import find_ini
 from ...core.fact_kinds import CrashFact
 from ...core.facts import Facts, Variant
-from ...core.finding import Finding
-from ...core.registry import rule, unless
+from ...core.finding import FileLine, Finding, Seen
+from ...core.registry import present, rule, unless
 from ...core.repro_spec import Shows, dies
 from ..memory.memory import array_size, asan_place, place_of, ubsan_places, unsound
 from .variants import played
@@ -17,11 +18,11 @@ _INDEX = re.compile(r"index (-?\d+) out of bounds for type '([^']+)'")
 
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())
-def size_depends_on_setting(facts: Facts):
+def size_depends_on_setting(facts: Facts) -> Iterator[Finding]:
     """With another value of an [env] key the env writes past its arrays or its rows.
 
     Why it ruins training: a setting is there to be changed. The next sweep doubles it, and
-    the env writes into its neighbours, or into its own next field, without a word.
+    the env silently writes into its neighbours, or into its own next field.
 
     Bad:
 
@@ -35,39 +36,39 @@ def size_depends_on_setting(facts: Facts):
     Fix: derive the size from the setting (OBS_SIZE may be an expression over `env`, arrays
     may be allocated in init), or refuse what does not fit: in init, set `num_agents` to 0,
     or clamp the value. Where a binding is written by hand this is a warning, unless
-    [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants. So it is of
-    num_agents: a game for two is no game for one.
+    [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants. The same holds
+    for num_agents: one agent cannot play a game for two.
     """
     yield from unless(unsound(facts), _past_its_arrays(facts, played(facts)))
 
 
-def _past_its_arrays(facts: Facts, others: list[Variant]):
+def _past_its_arrays(facts: Facts, others: list[Variant]) -> Iterator[Finding]:
     own = _own_faults(facts)
-    told = set()
+    told: set[str] = set()
     for variant in others:
-        if variant.key in told:
+        key, found = variant.key, _past_the_end(facts, variant)
+        if key is None or key in told or found is None:
             continue
-        found = _past_the_end(facts, variant)
-        if found and (found[1].get("file"), found[1].get("line")) not in own:
-            told.add(variant.key)
-            what, where = found
-            was = facts.config.env[variant.key]
-            lent = (facts.handwritten or variant.key == "num_agents") and not _is_swept(
-                facts, variant)
+        what, where = found
+        if (where.get("file"), where.get("line")) not in own:
+            told.add(key)
+            where["seen_in"] = "setting"
+            was = float(present(facts.config).env[key])
+            lent = (facts.handwritten or key == "num_agents") and not _is_swept(facts, variant)
             maker = "my_init" if facts.handwritten else "init"
-            yield Finding("PUF114", f"with {variant.key} = {variant.value:g} {what}",
-                          **{**where, "seen_in": "setting"}, severity="warning" if lent else "",
-                          shows=Shows(settings={variant.key: variant.value}),
-                          expected=f"a game for {variant.key} = {variant.value:g}, or a refusal",
-                          actual=f"sizes that are right for {variant.key} = {float(was):g}",
-                          hint=f"derive the size from env->{variant.key}, or bound it in {maker}")
+            yield Finding("PUF114", f"with {key} = {variant.value:g} {what}", **where,
+                          severity="warning" if lent else "",
+                          shows=Shows(settings={key: variant.value}),
+                          expected=f"a game for {key} = {variant.value:g}, or a refusal",
+                          actual=f"sizes that are right for {key} = {was:g}",
+                          hint=f"derive the size from env->{key}, or bound it in {maker}")
 
 
-def _own_faults(facts: Facts) -> set[tuple]:
+def _own_faults(facts: Facts) -> set[tuple[str, int]]:
     """(file, line) of faults under the ini's own values: no other value is to blame for them."""
     plays = [*facts.outcomes.values(), *(v.outcome for v in facts.variants if v.key is None)]
-    return {(place["file"], place["line"]) for outcome in plays
-            for place, _ in ubsan_places(facts, outcome.sanitizer)}
+    return {(file, line) for outcome in plays
+            for file, line, _ in ubsan_places(facts, outcome.sanitizer)}
 
 
 def _is_swept(facts: Facts, variant: Variant) -> bool:
@@ -84,7 +85,7 @@ def _is_swept(facts: Facts, variant: Variant) -> bool:
         return False
 
 
-def _past_the_end(facts: Facts, variant: Variant) -> tuple[str, dict] | None:
+def _past_the_end(facts: Facts, variant: Variant) -> tuple[str, Seen] | None:
     """A write beyond rows or arrays in this play: in words, and where."""
     outcome = variant.outcome
     for fact in outcome.all(CrashFact):
@@ -93,10 +94,14 @@ def _past_the_end(facts: Facts, variant: Variant) -> tuple[str, dict] | None:
     text = outcome.sanitizer
     place = asan_place(facts, text)
     if place and re.search(r"WRITE of size", text):
-        return f"the env writes past {array_size(text)}", {**place, "seed": facts.seed}
-    for place, said in ubsan_places(facts, text):
+        return f"the env writes past {array_size(text)}", _seen(facts, place)
+    for file, line, said in ubsan_places(facts, text):
         index = _INDEX.search(said)
         if index and "const" not in index[2]:       # a table that is read is another matter
-            return f"the env uses index {index[1]} of an array of type {index[2]}", {
-                **place, "seed": facts.seed}
+            return (f"the env uses index {index[1]} of an array of type {index[2]}",
+                    _seen(facts, {"file": file, "line": line}))
     return None
+
+
+def _seen(facts: Facts, place: FileLine) -> Seen:
+    return {**place, "env": None, "step": None, "seed": facts.seed, "stack": [], "seen_in": ""}

@@ -1,6 +1,8 @@
 """PUF701, 702: training that breaks, and training that finds nothing. Asked for by --learn."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...collect.c.learning_probe import BLIND, IDLE, RANDOM, TRAINED, best_constant, verdict
 from ...core.fact_kinds import ObsNotFiniteFact, RewardNotFiniteFact, RunFact
 from ...core.facts import Facts
@@ -18,7 +20,7 @@ def _probed(facts: Facts) -> dict:
 
 
 @rule("PUF701", "nan-loss", option="--learn")
-def nan_loss(facts: Facts):
+def nan_loss(facts: Facts) -> Iterator[Finding]:
     """Training runs into a number that is not finite: NaN, or an infinity. Tested by --learn.
 
     Why it ruins training: one NaN in an observation, a reward or the loss is in every weight
@@ -59,7 +61,7 @@ def nan_loss(facts: Facts):
 
 
 @rule("PUF702", "not-learning", "warning", option="--learn")
-def not_learning(facts: Facts):
+def not_learning(facts: Facts) -> Iterator[Finding]:
     """After a short training the policy is no better than a baseline. Tested by --learn.
 
     Compared over the same episodes, by a t test over environments at 95 %: random play, each

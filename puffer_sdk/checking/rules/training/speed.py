@@ -1,6 +1,8 @@
 """PUF601: is a step far slower than this environment's size explains?"""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts
 from ...core.finding import Finding
@@ -13,7 +15,7 @@ MILLISECOND = 1e-3
 
 
 @rule("PUF601", "slow-step", "warning", timed=True)
-def slow_step(facts: Facts):
+def slow_step(facts: Facts) -> Iterator[Finding]:
     """A step takes more than a hundred times as long as a plain environment of this size, and
     more than 20 microseconds for each agent.
 

@@ -1,6 +1,8 @@
 """PUF502: generators that begin anew each time."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source import generators
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -8,7 +10,7 @@ from ....core.registry import detector
 
 
 @detector("PUF502", "begun-anew")
-def begun_anew(facts: Facts):
+def begun_anew(facts: Facts) -> Iterator[Finding]:
     """A generator is a local variable that begins with a constant."""
     for function, name, line in generators.begun_anew(facts.source):
         yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",

@@ -1,6 +1,8 @@
 """PUF502: copies of the generator that are not stored back."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -10,7 +12,7 @@ SHARE = 4           # one of so many copies begins with the state of the one bef
 
 
 @detector("PUF502", "copied")
-def copied(facts: Facts):
+def copied(facts: Facts) -> Iterator[Finding]:
     """A copy of the generator begins with the same state again and again."""
     for copy, fact in facts.counted("copy", "generator"):
         if not enough(fact.again) or SHARE * fact.again < fact.count:

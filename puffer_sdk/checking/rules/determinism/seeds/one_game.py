@@ -1,6 +1,8 @@
 """PUF502: episodes that are one game."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import AgainFact, EndingsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -10,12 +12,12 @@ from .seed_ignored import SEEDING, begins_without_reset, explained
 
 
 @detector("PUF502", "one-game")
-def one_game(facts: Facts):
+def one_game(facts: Facts) -> Iterator[Finding]:
     """Every episode of an env is the same game, and other envs play others."""
     yield from unless(explained(facts) or begins_without_reset(facts), _one_game(facts))
 
 
-def _one_game(facts: Facts):
+def _one_game(facts: Facts) -> Iterator[Finding]:
     again = facts.fact("again", AgainFact)
     place, seed = _put_back(facts)
     endings = facts.fact("audit", EndingsFact)

@@ -16,12 +16,12 @@ _DICE = {"rand", "random", "GetRandomValue", "puffer_rand", "puffer_random_value
 
 
 @detector("PUF502", "one-run", unless=("one-game",))
-def one_run(facts: Facts):
+def one_run(facts: Facts) -> Iterator[Finding]:
     """Another seed gives the same run, although random numbers are drawn."""
     yield from unless(explained(facts), _one_run(facts))
 
 
-def _one_run(facts: Facts):
+def _one_run(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base", "trace-seeded")
     base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
     if base.shape != other.shape or (base != other).any():

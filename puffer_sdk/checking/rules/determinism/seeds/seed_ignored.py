@@ -11,7 +11,7 @@ SEEDING = {"srand", "srandom", "puffer_srand"}
 
 
 @family("PUF502", "seed-ignored", "warning")
-def seed_ignored():
+def seed_ignored() -> None:
     """The env draws random numbers, but every seed gives the same ones.
 
     Why it ruins training: thousands of envs play one and the same game. The agent learns

@@ -1,24 +1,29 @@
 """The page of PUF410, and what its detectors share."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ....collect.c import alike
 from ....core.fact_kinds import PlaceFact
-from ....core.facts import Fact, Facts
-from ....core.finding import Finding
+from ....core.facts import Facts
+from ....core.finding import Details, Finding
 from ....core.registry import NotTested, family, need
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 LEVEL = 6.0             # errors between two means: none of thousands of elements by chance
 SHARE = 0.25            # of the quantity's own size: who moves first may gain a little
 
 
 @family("PUF410", "not-alike", "warning")
-def not_alike():
-    """The author declares that agents are alike, and what happens to an agent depends on its row.
-    Only games that say so are looked at: write `// puffer: players 2 alike` in the header.
+def not_alike() -> None:
+    """Agents that are declared to be alike have different rewards or observations. Only games that
+    declare it are checked: write `// puffer: players 2 alike` in the header.
 
     Why it ruins training: one policy plays all rows. What it learns in one row is wrong in another
-    that is paid otherwise or sees another picture, and a game of a policy against itself is won by
-    the better place, which looks like progress and is none.
+    with other rewards or another view. In self-play the agent in the better row wins, which looks
+    like progress and is not.
 
     Bad:
 
@@ -33,12 +38,12 @@ def not_alike():
 
     Fix: compute everything that agent i sees and earns from i, as seen from its own side.
 
-    How it is seen: many envs play at random. What an agent is paid, how often it gains and pays,
-    and each element of its row have the same mean in all rows, up to chance and a quarter of their
-    own size. An element that never changes, such as a number of the agent, may differ. Where one
-    agent alone wins the same, others pay alike. Where two see the same and act alike, it is not
-    always the same one that is paid more. Two rows that are always equal do not tell which of
-    the two did what.
+    How it is seen: many envs play at random. An agent's reward, how often it is positive and
+    negative, and each element of its row must have the same mean in all rows, up to chance and a
+    quarter of their own size. An element that never changes, such as the agent's number, may
+    differ. Wins of the same size must cost the others the same. Of two agents that see the same and
+    act alike, not always the same one may be paid more. Two rows that are always equal must not
+    depend on which of the two agents did what.
     """
 
 
@@ -54,14 +59,15 @@ def tested(facts: Facts) -> alike.Alike | None:
     return said
 
 
-def places(facts: Facts) -> list[Fact]:
+def places(facts: Facts) -> list[PlaceFact]:
     """Quantities that depend on the row, the clearest first."""
     found = [fact for fact in facts.all("places", PlaceFact) if abs(fact.t) >= LEVEL
              and abs(fact.mean - fact.others) >= SHARE * fact.scale]
     return sorted(found, key=lambda fact: -abs(fact.t))
 
 
-def finding(facts: Facts, said: alike.Alike, message: str, **more) -> Finding:
-    """At the declaration, unless told otherwise."""
-    return Finding("PUF410", message, **{"file": said.file, "line": said.line,
-                                         "seed": facts.seed, "seen_in": "places", **more})
+def finding(facts: Facts, said: alike.Alike, message: str, **more: Unpack[Details]) -> Finding:
+    """At the declaration, unless `more` has another place."""
+    told: Details = {"file": said.file, "line": said.line, "seed": facts.seed, "seen_in": "places",
+                     **more}
+    return Finding("PUF410", message, **told)

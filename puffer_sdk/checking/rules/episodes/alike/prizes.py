@@ -1,8 +1,11 @@
 """PUF410: the loser pays at some endings only."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import PrizeFact
 from ....core.facts import Facts
+from ....core.finding import Finding
 from ....core.registry import detector
 from .not_alike import finding, tested
 
@@ -10,10 +13,12 @@ ENDINGS = 12            # of each kind
 
 
 @detector("PUF410", "prizes", unless=("rewards",))
-def prizes(facts: Facts):
+def prizes(facts: Facts) -> Iterator[Finding]:
     """The same win of one agent is a loss for others at some endings, and for nobody at others."""
     said = tested(facts)
-    for fact in facts.all("places", PrizeFact) if said else []:
+    if said is None:
+        return
+    for fact in facts.all("places", PrizeFact):
         if min(fact.both, fact.alone) >= ENDINGS:
             yield finding(facts, said, f"a win of {fact.won:g} is not always a loss for the others",
                           **facts.at("c_step"), expected="a loss for each such win",

@@ -1,7 +1,11 @@
 """PUF410: what an agent is paid depends on its row."""
 from __future__ import annotations
 
-from ....core.facts import Fact, Facts
+from collections.abc import Iterator
+
+from ....core.fact_kinds import PlaceFact
+from ....core.facts import Facts
+from ....core.finding import Finding
 from ....core.registry import detector
 from .not_alike import finding, places, tested
 
@@ -11,11 +15,13 @@ SAID = {"negative": "has a negative reward on {mean:.2%} of steps, others on {ot
 
 
 @detector("PUF410", "rewards")
-def rewards(facts: Facts):
+def rewards(facts: Facts) -> Iterator[Finding]:
     """One agent is paid more, or is rewarded or punished more often, than the others."""
     said = tested(facts)
-    found: dict[str, Fact] = {}
-    for fact in places(facts) if said else []:
+    if said is None:
+        return
+    found: dict[str, PlaceFact] = {}
+    for fact in places(facts):
         found.setdefault(fact.what, fact)
     for what in SAID:
         if what in found:               # one says what there is to say

@@ -1,8 +1,11 @@
 """PUF410: two agents are shown one and the same view."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import SameViewFact
 from ....core.facts import Facts
+from ....core.finding import Finding
 from ....core.registry import detector
 from .not_alike import finding, tested
 
@@ -10,10 +13,12 @@ MOMENTS = 12            # at which the view tells which of the two did what
 
 
 @detector("PUF410", "same-view")
-def same_view(facts: Facts):
+def same_view(facts: Facts) -> Iterator[Finding]:
     """Two agents are always shown the same row, although it depends on which of them did what."""
     said = tested(facts)
-    for fact in facts.all("places", SameViewFact) if said else []:
+    if said is None:
+        return
+    for fact in facts.all("places", SameViewFact):
         if fact.told >= MOMENTS:
             yield finding(facts, said, f"agents {fact.agent} and {fact.other} are always shown the "
                           "same", agent=fact.other, expected="each its own view",

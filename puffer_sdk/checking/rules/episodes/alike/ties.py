@@ -1,8 +1,11 @@
 """PUF410: of two that do the same at the same moment, one is always paid more."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import TieFact
 from ....core.facts import Facts
+from ....core.finding import Finding
 from ....core.registry import detector
 from .not_alike import finding, tested
 
@@ -10,10 +13,12 @@ TIES = 12           # envs in which one was paid more: all of them favour the sa
 
 
 @detector("PUF410", "ties", unless=("rewards",))
-def ties(facts: Facts):
+def ties(facts: Facts) -> Iterator[Finding]:
     """Where two agents see the same and act alike, the same one of them is paid more."""
     said = tested(facts)
-    for fact in facts.all("places", TieFact) if said else []:
+    if said is None:
+        return
+    for fact in facts.all("places", TieFact):
         if max(fact.first, fact.second) >= TIES and not min(fact.first, fact.second):
             best, other = (fact.agent, fact.other) if fact.first else (fact.other, fact.agent)
             yield finding(facts, said, f"agent {best} is paid more than agent {other} wherever "

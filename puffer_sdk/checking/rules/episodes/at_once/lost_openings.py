@@ -1,11 +1,13 @@
 """PUF408: openings that are over after one step, whatever is done."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import OpeningsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
-from ....core.registry import NotTested, detector, need
+from ....core.registry import NotTested, detector, needed
 from ..no_reset.known import is_not_reset
 from .over_at_once import have_one_step
 
@@ -13,10 +15,9 @@ SHARE = 0.1         # of openings that are drawn, and may be lost by bad luck
 
 
 @detector("PUF408", "lost-openings")
-def lost_openings(facts: Facts):
+def lost_openings(facts: Facts) -> Iterator[Finding]:
     """Some openings end after one step with the same rewards, whatever the action."""
-    need(facts, "openings")
-    fact = facts.fact("openings", OpeningsFact)
+    fact = needed(facts, "openings", OpeningsFact)
     if fact.lost == fact.tests or have_one_step(facts):
         return                                  # every episode has one step: that is one-step's
     if not enough(fact.fixed) and not (enough(fact.lost) and fact.lost >= SHARE * fact.tests):

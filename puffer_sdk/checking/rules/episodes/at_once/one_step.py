@@ -1,6 +1,8 @@
 """PUF408: episodes that all have one step."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source.beginnings import are_tested
 from ....core.facts import Facts
 from ....core.finding import BANDIT, Finding
@@ -11,7 +13,7 @@ from .over_at_once import episodes_seen, have_one_step
 
 
 @detector("PUF408", "one-step")
-def one_step(facts: Facts):
+def one_step(facts: Facts) -> Iterator[Finding]:
     """Every episode has one step, and a test decides about the terminal, or about c_reset."""
     need(facts, "run")
     lengths = episodes_seen(facts)
@@ -22,13 +24,12 @@ def one_step(facts: Facts):
         return
     if is_not_reset(facts):
         raise NotTested("episodes do not begin anew", "PUF401")
-    step = facts.at("c_step")
-    ending = next(({"file": function.file, "line": target.line}
-                   for function in facts.source.stepping()
-                   for target, value in facts.source.stores(function, "terminals")
-                   if value.bare().value != 0), step)
+    step = facts.spec.functions.get("c_step") if facts.spec else None
+    file, line = next(((function.file, target.line) for function in facts.source.stepping()
+                       for target, value in facts.source.stores(function, "terminals")
+                       if value.bare().value != 0), step or (None, None))
     yield Finding("PUF408", f"each of {lengths.seen:,} episodes has one step",
-                  **ending, expected="episodes of several steps",
+                  file=file, line=line, expected="episodes of several steps",
                   actual="an ending on every step", seed=facts.seed, word=BANDIT,
-                  beside=(tuple(step.values()),) if step else (),
+                  beside=(step,) if step else (),
                   hint="look at the test before the terminal, and before c_reset")

@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from ....core.fact_kinds import SampleFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
 from ....core.often import enough
 from ....core.registry import family
 
 
 @family("PUF408", "over-at-once")
-def over_at_once():
-    """Every episode has one step; or some openings are over after one step, whatever is done.
+def over_at_once() -> None:
+    """Every episode has one step; or some openings end after one step, whatever the action.
 
-    Why it ruins training: where each step ends an episode, nothing that an action does is ever
-    seen again. There is no way there, no plan, and no later reward to learn from. An opening that
-    is over whatever is done teaches nothing either, and its reward is noise in the returns.
+    Why it ruins training: where each step ends an episode, an action has no later effect. There is
+    nothing to plan, and no later reward to learn from. An opening that ends whatever the action is
+    teaches nothing either, and its reward is noise in the returns.
 
     Bad:
 
@@ -30,15 +30,15 @@ def over_at_once():
     after c_reset, the env is stepped once with each value of each head, and with random ones, from
     other seeds each time. Where all of them end the episode of every agent with the same rewards,
     the opening is lost (a warning). A few lost ones among openings that are drawn at random are
-    bad luck: it takes a tenth of all, or lost ones that come from any seed, as levels of a list do.
+    bad luck: a tenth of all is reported, or lost openings that any seed gives, as levels of a list.
 
-    A bandit is meant to be like that. It is taken for one where c_step sets the terminal, and calls
-    c_reset, without any test before it. Where there is a test, `// puffer: bandit` above c_step, or
-    beside the line that sets the terminal, declares it.
+    Not reported: a bandit, whose c_step sets the terminal and calls c_reset without any test before
+    it. If there is a test, declare it: `// puffer: bandit` above c_step, or beside the line that
+    sets the terminal.
     """
 
 
-def episodes_seen(facts: Facts) -> Fact | None:
+def episodes_seen(facts: Facts) -> SampleFact | None:
     """Their lengths: `seen`, `low` and `high`."""
     return next((fact for fact in facts.all("run", SampleFact) if fact.name == "length"), None)
 

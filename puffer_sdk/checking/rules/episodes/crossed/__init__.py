@@ -1,4 +1,4 @@
-"""PUF409: what belongs to one agent stands in another's row.
+"""PUF409: one agent's data in another agent's row.
 
     actions     an agent's choice shows in another agent's row, and not in its own
     rewards     it is another agent that is paid for a choice

@@ -1,15 +1,21 @@
 """PUF409: another row answers to an agent's choice."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ....core.fact_kinds import AnswerFact
 from ....core.facts import Facts
+from ....core.finding import Finding
 from ....core.registry import detector
 from .rows_crossed import Edge, answers, circle, finding, is_own, other_row
 
 
 @detector("PUF409", "actions")
-def actions(facts: Facts):
+def actions(facts: Facts) -> Iterator[Finding]:
     """What an agent chooses shows in another agent's row, and not in its own."""
-    found, crossed, owned = answers(facts), {}, set()
+    found = answers(facts)
+    crossed: dict[tuple[int, int], Edge] = {}
+    owned: set[tuple[int, int]] = set()
     for (agent, head), rows in found.items():
         edge = other_row(agent, rows, lambda row: row.any)
         if edge:
@@ -24,10 +30,11 @@ def actions(facts: Facts):
     if edges:
         yield finding(facts, edges, "what agent {agent} chooses shows in row {row}, not in its own",
                       "row {row} at {times} of {tested} moments, its own at {own}",
-                      *_cause(facts, edges, found))
+                      *_cause(edges, found))
 
 
-def _cause(facts: Facts, edges: list[Edge], found: dict) -> tuple[str, str]:
+def _cause(edges: list[Edge], found: dict[tuple[int, int], list[AnswerFact]]
+           ) -> tuple[str, str]:
     """The hint, and the array: where the agents are paid themselves, they are moved rightly."""
     paid = [row for edge in edges for (agent, _), rows in found.items() if agent == edge.agent
             for row in rows if row.paid]

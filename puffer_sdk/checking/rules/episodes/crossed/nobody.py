@@ -1,6 +1,8 @@
 """PUF409: a choice is paid to a row without an agent."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import CrossedFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -12,7 +14,7 @@ SHARE = 0.1             # of all choices that change a reward
 
 
 @detector("PUF409", "nobody", unless=("actions", "rewards"))
-def nobody(facts: Facts):
+def nobody(facts: Facts) -> Iterator[Finding]:
     """What an agent chooses is paid to a row that has no agent, and to nobody else."""
     answers(facts)
     fact = facts.fact("crossed", CrossedFact)

@@ -1,7 +1,10 @@
 """PUF409: another agent is paid for an agent's choice."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
+from ....core.finding import Finding
 from ....core.often import ENOUGH
 from ....core.registry import detector
 from .rows_crossed import MOMENTS, answers, circle, finding, other_row, pooled
@@ -10,12 +13,12 @@ SELDOM = 0.05           # of what another row is paid: who is shot at may pay, a
 
 
 @detector("PUF409", "rewards", unless=("actions",))
-def rewards(facts: Facts):
+def rewards(facts: Facts) -> Iterator[Finding]:
     """The rewards of one other row depend on what an agent chooses, and its own do not."""
     by_agent = pooled(answers(facts))
-    edges = [other_row(agent, rows, lambda row: row.paid, least=ENOUGH)
+    found = [other_row(agent, rows, lambda row: row.paid, least=ENOUGH)
              for agent, rows in by_agent.items()]
-    edges = circle([edge for edge in edges if edge and edge.own <= SELDOM * edge.times],
+    edges = circle([edge for edge in found if edge and edge.own <= SELDOM * edge.times],
                    set(by_agent))
     if sum(edge.times for edge in edges) >= MOMENTS:
         yield finding(facts, edges, "row {row} is paid for what agent {agent} chooses",

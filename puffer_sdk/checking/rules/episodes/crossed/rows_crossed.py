@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import SimpleNamespace
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
 
 from ....core.fact_kinds import AnswerFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import most
 from ....core.registry import NotTested, family, need
@@ -15,14 +15,14 @@ MOMENTS = 12            # at which a row must have answered, or all crossed rows
 
 
 @family("PUF409", "rows-crossed", "warning")
-def rows_crossed():
-    """What belongs to one agent stands in another agent's row: its action moves the other, or the
-    other is shown its view, is paid its reward, or is given its terminal.
+def rows_crossed() -> None:
+    """One agent's data stands in another agent's row: its action moves the other, or the other gets
+    its view, its reward or its terminal.
 
-    Why it ruins training: each row is learned from by itself. A policy whose actions change only
-    somebody else's row is paid at random, and learns nothing, although the game runs and the
-    rewards look right on average. The usual cause is an index: actions that are read as heads x
-    agents, a loop over a sorted or compacted list, an `i` where `j` was meant.
+    Why it ruins training: the trainer learns from each row by itself. A policy whose actions change
+    only another row is paid at random, and learns nothing, although the game runs and the rewards
+    look right on average. The usual cause is an index: actions that are read as heads x agents, a
+    loop over a sorted or compacted list, an `i` where `j` was meant.
 
     Bad:
 
@@ -38,11 +38,30 @@ def rows_crossed():
 
     Fix: let agent i have row i of all arrays: actions, observations, rewards, terminals.
 
-    How it is seen: from many moments on, one head of one agent gets another value for one step, and
-    everything else is played as it would have been, with the same random numbers. An agent's
-    own row answers within 8 steps, by its observation, its reward or its terminal. Reported is
-    where it does not, one other row does, and so for several agents, in a circle.
+    How it is seen: at many moments, one head of one agent gets another value for one step; all
+    other actions and random numbers stay the same. Within 8 steps the agent's own observation,
+    reward or terminal should differ. It is reported if those of one other row do instead, for
+    several agents, in a circle.
     """
+
+
+class Row(Protocol):
+    """What a row answered to an agent's choices."""
+
+    row: int
+    tested: int         # moments
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+@dataclass
+class Paid:
+    """A Row of which only the rewards count."""
+
+    row: int
+    paid: int = 0
+    tested: int = 0
 
 
 class Edge(NamedTuple):
@@ -55,12 +74,12 @@ class Edge(NamedTuple):
     tested: int
 
 
-def answers(facts: Facts) -> dict[tuple[int, int], list[Fact]]:
+def answers(facts: Facts) -> dict[tuple[int, int], list[AnswerFact]]:
     """(agent, head) -> what each row answered."""
     if facts.shape.env_agents == 1:
         return {}
     need(facts, "crossed")
-    found: dict[tuple[int, int], list[Fact]] = {}
+    found: dict[tuple[int, int], list[AnswerFact]] = {}
     for fact in facts.all("crossed", AnswerFact):
         found.setdefault((fact.agent, fact.head), []).append(fact)
     if not any(row.tested >= MOMENTS for rows in found.values() for row in rows):
@@ -68,26 +87,26 @@ def answers(facts: Facts) -> dict[tuple[int, int], list[Fact]]:
     return found
 
 
-def is_own(agent: int, rows: Iterable[Fact], count: Callable[[Fact], int]) -> bool:
+def is_own(agent: int, rows: Iterable[AnyRow], count: Callable[[AnyRow], int]) -> bool:
     """Whether the agent's own row answers as often as matters."""
     return any(row.row == agent and count(row) >= MOMENTS for row in rows)
 
 
-def pooled(found: dict[tuple[int, int], list[Fact]]) -> dict[int, list[SimpleNamespace]]:
+def pooled(found: dict[tuple[int, int], list[AnswerFact]]) -> dict[int, list[Paid]]:
     """Agent -> what each row was paid otherwise, for all of its heads together."""
-    sums: dict[int, dict[int, SimpleNamespace]] = {}
+    sums: dict[int, dict[int, Paid]] = {}
     for (agent, _), rows in found.items():
         tested = max(row.tested for row in rows)
         of_agent = sums.setdefault(agent, {})
         for row in rows:
-            one = of_agent.setdefault(row.row, SimpleNamespace(row=row.row, paid=0, tested=0))
+            one = of_agent.setdefault(row.row, Paid(row.row))
             one.paid += row.paid
         for one in of_agent.values():
             one.tested += tested
     return {agent: list(rows.values()) for agent, rows in sums.items()}
 
 
-def other_row(agent: int, rows: list, count: Callable[..., int], least: int = MOMENTS
+def other_row(agent: int, rows: list[AnyRow], count: Callable[[AnyRow], int], least: int = MOMENTS
               ) -> Edge | None:
     """The one row that answers instead of the agent's own, if there is one."""
     ranked = sorted((row for row in rows if row.row != agent), key=count, reverse=True)

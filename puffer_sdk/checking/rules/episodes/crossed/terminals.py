@@ -1,8 +1,11 @@
 """PUF409: the terminal of an agent stands in another row."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import LoneEndFact
 from ....core.facts import Facts
+from ....core.finding import Finding
 from ....core.often import most
 from ....core.registry import detector
 from .rows_crossed import MOMENTS, Edge, answers, circle, finding
@@ -12,10 +15,10 @@ CALM = 1.5              # times the usual change: the same episode
 
 
 @detector("PUF409", "terminals")
-def terminals(facts: Facts):
+def terminals(facts: Facts) -> Iterator[Finding]:
     """The terminal of one agent stands in the row of another one, whose episode goes on."""
     tried = {agent for agent, _ in answers(facts)}
-    by_agent: dict[int, list] = {}
+    by_agent: dict[int, list[LoneEndFact]] = {}
     for fact in facts.all("crossed", LoneEndFact):
         if fact.ends >= MOMENTS:
             by_agent.setdefault(fact.agent, []).append(fact)

@@ -1,6 +1,8 @@
 """PUF323: final observations that were not written."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -9,7 +11,7 @@ from .final_observation import truncations
 
 
 @detector("PUF323", "blank")
-def blank(facts: Facts):
+def blank(facts: Facts) -> Iterator[Finding]:
     """Truncations leave final_observations as it was."""
     fact = truncations(facts)
     if fact and enough(fact.blank):

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from ....core.fact_kinds import FinalsFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
 from ....core.often import enough
 from ....core.registry import NotTested, family, need
 
 
 @family("PUF323", "final-observation")
-def final_observation():
+def final_observation() -> None:
     """final_observations does not hold what a truncated agent saw last: it holds the first
     observation of the next episode, or was not written, or not as a whole.
 
@@ -35,7 +35,7 @@ def final_observation():
     """
 
 
-def truncations(facts: Facts) -> Fact | None:
+def truncations(facts: Facts) -> FinalsFact | None:
     """What was seen of them, as the ini has the game or with short time limits; None where the env
     writes no final observations. Raises NotTested where there were too few."""
     if facts.spec is None or not facts.spec.writes_final_obs:

@@ -1,6 +1,8 @@
 """PUF323: final observations of the next episode."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
@@ -10,7 +12,7 @@ from .final_observation import truncations
 
 
 @detector("PUF323", "next-one", unless=("blank", "partly"))
-def next_one(facts: Facts):
+def next_one(facts: Facts) -> Iterator[Finding]:
     """final_observations holds the first observation of the next episode."""
     fact = truncations(facts)
     if fact and enough(fact.next) and most(fact.next, fact.moved) and not (

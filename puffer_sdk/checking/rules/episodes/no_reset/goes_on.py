@@ -1,15 +1,17 @@
 """PUF401: episodes that go on after their ending."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, half
 from ....core.registry import detector
-from .no_reset import endings, place
+from .no_reset import endings, finding
 
 
 @detector("PUF401", "goes-on", unless=("frozen", "late"))
-def goes_on(facts: Facts):
+def goes_on(facts: Facts) -> Iterator[Finding]:
     """After an ending the same episode goes on, or the next step is an ending as well."""
     fact = endings(facts)
     draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never
@@ -25,6 +27,6 @@ def goes_on(facts: Facts):
             f"{count} of {fact.endings} endings"
         actual = "the next step is an ending as well" if half(fact.stayed_next, stayed) \
             else "the same episode goes on"
-        yield Finding("PUF401", f"after {how} the env is not reset", **place(facts, fact),
+        yield finding(facts, fact, f"after {how} the env is not reset",
                       expected="the first observation of a new episode", actual=actual,
                       hint="call c_reset(env) in c_step when the episode has ended")

@@ -1,21 +1,23 @@
 """PUF401: resets that come one step late."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, half, most
 from ....core.registry import detector
-from .no_reset import endings, place
+from .no_reset import endings, finding
 
 
 @detector("PUF401", "late", unless=("frozen",))
-def late(facts: Facts):
+def late(facts: Facts) -> Iterator[Finding]:
     """Every reset comes one step after the ending."""
     fact = endings(facts)
     if enough(fact.late) and most(fact.late, fact.endings):
-        yield Finding("PUF401", "after every ending the env resets one step late",
-                      severity="warning", **{**place(facts, fact), **facts.at_call("c_reset"),
-                                             "env": fact.late_env, "step": fact.late_step},
+        yield finding(facts, fact, "after every ending the env resets one step late",
+                      severity="warning", **facts.at_call("c_reset"),
+                      env=fact.late_env, step=fact.late_step,
                       expected="the first observation of a new episode",
                       actual="the last of the old one; the action that answers it is " +
                              ("played in a new one that nobody has seen"

@@ -1,21 +1,27 @@
 """The page of PUF401, and what its detectors share."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ....core.fact_kinds import EndingsFact, RunFact
-from ....core.facts import Fact, Facts
-from ....core.registry import NotTested, family, need
+from ....core.facts import Facts
+from ....core.finding import Details, Finding
+from ....core.registry import NotTested, family, needed
 from ....core.repro_spec import Proof
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 TOO_SHORT = "no episode ended in the short play that looks at resets"
 
 
 @family("PUF401", "no-reset", proof=Proof("reset"))
-def no_reset():
+def no_reset() -> None:
     """The env goes on from a finished episode instead of resetting itself.
 
     Why it ruins training: nobody else resets it. After its first ending the env stays in a
-    state that should not exist: off the board, out of time, dead. Nearly all of what the
-    agent learns from comes from there.
+    state that should not exist: off the board, out of time, dead. Nearly all experience comes from
+    such states.
 
     Bad:
 
@@ -29,19 +35,18 @@ def no_reset():
     terminals alone in c_reset: they still describe the step that ended.
 
     A reset that comes one step late is a warning: one action an episode is ignored, or played in an
-    episode whose first observation nobody has seen, and learned from.
+    episode whose first observation the policy has not seen.
 
-    How it is seen: words of the struct (or of the observation) that every c_reset brings to
-    the same value, like a tick to 0, are nowhere near it after an ending, and no random
-    number was drawn although every c_reset draws one; or some endings call c_reset, and others
-    neither call it nor bring such a word back.
+    How it is seen: every c_reset sets some words of the struct (or of the observation) to the same
+    value, such as a tick to 0. After an ending they are far from it, and no random number was
+    drawn although every c_reset draws one; or some endings call c_reset, and others neither call it
+    nor reset such a word.
     """
 
 
-def endings(facts: Facts) -> Fact:
+def endings(facts: Facts) -> EndingsFact:
     """What was seen of endings. Raises NotTested where there was none."""
-    need(facts, "audit")
-    fact = facts.fact("audit", EndingsFact)
+    fact = needed(facts, "audit", EndingsFact)
     if fact.endings == 0 and not fact.frozen:
         run = facts.fact("run", RunFact)
         raise NotTested("no step ended the episodes of all agents of an env together" if fact.part
@@ -49,6 +54,8 @@ def endings(facts: Facts) -> Fact:
     return fact
 
 
-def place(facts: Facts, fact: Fact) -> dict:
-    return {**facts.at("c_step"), "env": fact.env, "step": fact.step, "seed": facts.seed,
-            "seen_in": "audit"}
+def finding(facts: Facts, fact: EndingsFact, message: str, **more: Unpack[Details]) -> Finding:
+    """At c_step, and at the first such ending, unless `more` has another place."""
+    told: Details = {**facts.at("c_step"), "env": fact.env, "step": fact.step, "seed": facts.seed,
+                     "seen_in": "audit", **more}
+    return Finding("PUF401", message, **told)

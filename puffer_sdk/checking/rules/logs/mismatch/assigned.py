@@ -1,6 +1,8 @@
 """PUF422: values that replace those of earlier entries."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import ColumnFact
 from ....core.facts import Facts
 from ....core.finding import ASSIGNED, Finding
@@ -8,7 +10,7 @@ from ....core.registry import detector
 
 
 @detector("PUF422", "assigned")
-def assigned(facts: Facts):
+def assigned(facts: Facts) -> Iterator[Finding]:
     """A value of Log replaces those of earlier entries, while n counts all of them."""
     names = replaced(facts)
     places = {name: (file, line) for name, file, line in reversed(facts.source.assigned_logs())}

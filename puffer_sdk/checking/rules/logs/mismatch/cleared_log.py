@@ -1,6 +1,8 @@
 """PUF422: entries that go before the trainer has read them."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
@@ -8,7 +10,7 @@ from .assigned import replaced
 
 
 @detector("PUF422", "cleared")
-def cleared(facts: Facts):
+def cleared(facts: Facts) -> Iterator[Finding]:
     """A step sets the log back to 0: entries of other agents and episodes are lost.
 
     A field that is assigned elsewhere is told of there: its 0 is one more value.

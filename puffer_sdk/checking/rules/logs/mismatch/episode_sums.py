@@ -1,10 +1,13 @@
 """PUF422: returns and lengths that are not those of the episodes."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source import counters, logging
 from ....core.fact_kinds import EntriesFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.kinds import Fact
 from ....core.often import enough
 from ....core.registry import NotTested, detector
 from ....core.repro_spec import Shows
@@ -16,7 +19,7 @@ RARE = 0.02         # of entries: what has a cause of its own
 
 
 @detector("PUF422", "sums", unless=("uncounted",))
-def sums(facts: Facts):
+def sums(facts: Facts) -> Iterator[Finding]:
     """Log.episode_return or episode_length are not what was paid, or how many steps were made."""
     entries(facts)
     judged = {fact.name: fact for fact in facts.all("run", EntriesFact)}

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ....core.fact_kinds import RewardNotFiniteFact, RunFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
+from ....core.kinds import Fact
 from ....core.often import most
 from ....core.registry import NotTested, family, need
 from ....core.repro_spec import Proof
@@ -10,7 +11,7 @@ from ...episodes.no_reset.known import is_not_reset
 
 
 @family("PUF422", "log-mismatch", proof=Proof("log"))
-def log_mismatch():
+def log_mismatch() -> None:
     """`episode_return` or `episode_length` of the log disagree with what was measured: the
     rewards that were paid since the last ending, and the steps that were made.
 
@@ -28,21 +29,15 @@ def log_mismatch():
         env->episode_return += env->rewards[0];
         if (won) { add_log(env); c_reset(env); }
 
-    A sum that c_step makes for the log, and c_render over one thing more or less, is a warning: two
-    loops that were meant to be one.
+    Warnings: c_step sums something for the log, and c_render sums the same over one element more or
+    less. A value is assigned (log.score = s), which keeps one entry of those that n counts;
+    `// puffer: assigned` after the field declares that it is meant. A step sets the log back to 0,
+    and entries that nobody has read are lost. Some endings leave no entry, and the entries that
+    follow tell of their own episode only: `if (won) add_log(env);` makes a perf of 1, whatever the
+    policy does. An episode has several entries, one for each life, and each holds the running sums
+    of the whole episode.
 
-    A value that is assigned (log.score = s) keeps one entry of those that n counts: a warning. It
-    is seen by large and small values in the log before entries are made: a sum, a maximum and a
-    minimum leave them. `// puffer: assigned` after the field declares that it is meant. A log that
-    steps set back to 0 is a warning, too: entries that nobody has read are lost.
-
-    Endings that leave no entry are reported as well, where the entries that follow tell of their
-    own episode only: `if (won) add_log(env);` makes a perf of 1, whatever the policy does (a
-    warning). Where the sums grow and n does not, all figures are too large (an error).
-
-    Where an episode has several entries, one for each life, each has to tell of its own part:
-    entries that hold the running sums of the episode are neither a life's nor an episode's (a
-    warning).
+    Where the sums grow and n does not, all figures are too large (an error).
 
     Fix: add every reward to the sum in one place, before the log entry is made, and set the
     sum and the tick to zero in c_reset.
@@ -50,9 +45,9 @@ def log_mismatch():
     What counts as right, with several agents: the return of one agent, the mean or the sum
     over all, or over those that end; one entry per env or one per agent. A length counted in
     frames is right where a loop of so many passes counts them, and so is one without the steps that
-    an agent waits to come back; one step that only some of the endings miss is forgiven. A field
-    that nothing writes is PUF423's. Entries that are made per goal, without a terminal, are not
-    held against episodes. Where num_agents changes, an agent may take its sums to another row:
+    an agent waits to come back; one step that only some of the endings miss is not reported. A
+    field that nothing writes is PUF423's. Entries that are made per goal, without a terminal, are
+    not compared with episodes. Where num_agents changes, an agent may take its sums to another row:
     then a mismatch proves nothing.
     """
 

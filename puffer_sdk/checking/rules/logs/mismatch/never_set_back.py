@@ -1,6 +1,8 @@
 """PUF422: sums that no reset sets back, in an env that sets no terminal."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import GrownFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -9,7 +11,7 @@ from ....core.registry import detector
 
 
 @detector("PUF422", "never-set-back")
-def never_set_back(facts: Facts):
+def never_set_back(facts: Facts) -> Iterator[Finding]:
     """Each entry holds the last one's sum and the episode's own: no c_reset sets it back.
 
     No terminal says where episodes end: the calls of c_reset in c_step do."""

@@ -1,9 +1,12 @@
 """PUF422: endings that n does not count, or that leave no entry."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import OmittedFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.kinds import Fact
 from ....core.often import enough, most
 from ....core.registry import detector
 from .log_mismatch import entries
@@ -12,7 +15,7 @@ AGENTS = 12         # entries that are each of just those agents that ended on t
 
 
 @detector("PUF422", "uncounted")
-def uncounted(facts: Facts):
+def uncounted(facts: Facts) -> Iterator[Finding]:
     """n does not count endings that other fields sum up."""
     fact = _seen(facts)
     if fact and enough(fact.summed) and not fact.elsewhere:
@@ -24,7 +27,7 @@ def uncounted(facts: Facts):
 
 
 @detector("PUF422", "left-out")
-def left_out(facts: Facts):
+def left_out(facts: Facts) -> Iterator[Finding]:
     """Some endings leave no entry, and the entries that follow tell of their own episode only."""
     entries(facts)
     fact = facts.fact("run", OmittedFact)

@@ -1,6 +1,8 @@
 """PUF422: entries that hold what is summed up so far, again and again."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import GoalsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -9,7 +11,7 @@ from ....core.registry import detector, need
 
 
 @detector("PUF422", "running-sums", unless=("never-set-back",))
-def running_sums(facts: Facts):
+def running_sums(facts: Facts) -> Iterator[Finding]:
     """An episode has several entries, and each holds the sums since its beginning."""
     need(facts, "run")
     fact = facts.fact("run", GoalsFact)

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ....core.fact_kinds import LoggedFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
+from ....core.kinds import Fact
 
 
 def logged(facts: Facts) -> dict[str, Fact]:

@@ -1,6 +1,8 @@
 """PUF423: a perf that was divided as integers."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -8,7 +10,7 @@ from ....core.registry import detector, need
 
 
 @detector("PUF423", "divided-integers")
-def divided(facts: Facts):
+def divided(facts: Facts) -> Iterator[Finding]:
     """perf is 0 until all is reached: it was divided as integers."""
     need(facts, "run")
     for site, fact in facts.counted("quotient", "perf"):

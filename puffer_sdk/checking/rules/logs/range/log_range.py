@@ -5,7 +5,7 @@ from ....core.registry import family
 
 
 @family("PUF423", "log-range", "warning")
-def log_range():
+def log_range() -> None:
     """`perf` of the log is outside [0, 1], or any of its values is not finite.
 
     Why it matters: perf is by convention the share of success, 1 being the best there is.

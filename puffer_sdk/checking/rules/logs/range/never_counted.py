@@ -1,6 +1,8 @@
 """PUF423: a field of Log that adds what nothing counts."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source import logging
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -9,7 +11,7 @@ from .columns import logged
 
 
 @detector("PUF423", "never-counted")
-def never_counted(facts: Facts):
+def never_counted(facts: Facts) -> Iterator[Finding]:
     """A field of Log is 0 in every entry: no line of code makes what it adds anything else."""
     need(facts, "run")
     idle, columns = logging.idle(facts.source), logged(facts)

@@ -1,6 +1,8 @@
 """PUF423: values of the log that are not finite."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import LogNotFiniteFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -9,7 +11,7 @@ from ...memory.origins import origin
 
 
 @detector("PUF423", "not-finite")
-def not_finite(facts: Facts):
+def not_finite(facts: Facts) -> Iterator[Finding]:
     """A field of Log became NaN or infinite in an entry."""
     need(facts, "run")
     odd = facts.fact("run", LogNotFiniteFact)

@@ -1,6 +1,8 @@
 """PUF423: perf outside [0, 1]."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import LogRangeFact, RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -9,7 +11,7 @@ from ....core.registry import NotTested, detector, need
 
 
 @detector("PUF423", "beyond")
-def beyond(facts: Facts):
+def beyond(facts: Facts) -> Iterator[Finding]:
     """perf is below 0 or above 1 in an entry."""
     need(facts, "run")
     if not any(field.name == "perf" for field in facts.spec.log_fields):
@@ -30,7 +32,7 @@ def beyond(facts: Facts):
                       seen_in="run")
 
 
-def _of_one(facts: Facts):
+def _of_one(facts: Facts) -> Iterator[Finding]:
     """Where several agents have entries on one step, and only their mean is within."""
     for site, fact in facts.counted("share", "perf"):
         if enough(fact.outside):

@@ -1,6 +1,8 @@
 """PUF423: a perf or score that does not tell one episode from another."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import FinishesFact, RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -12,7 +14,7 @@ JUDGES = ("perf", "score")      # what episodes are compared by
 
 
 @detector("PUF423", "same-value")
-def same_value(facts: Facts):
+def same_value(facts: Facts) -> Iterator[Finding]:
     """perf or score is the same in every entry, and not 0, although some episodes end well and
     others badly."""
     need(facts, "run")

@@ -1,6 +1,8 @@
 """PUF423: a field of Log that adds what was just set to 0."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source import logging
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -12,7 +14,7 @@ MEASURED = ("episode_return", "episode_length")     # PUF422 holds them against 
 
 
 @detector("PUF423", "set-to-zero")
-def set_to_zero(facts: Facts):
+def set_to_zero(facts: Facts) -> Iterator[Finding]:
     """A field of Log is 0 in every entry, and what it adds was not 0 before the step."""
     need(facts, "run")
     added = logging.added(facts.source)

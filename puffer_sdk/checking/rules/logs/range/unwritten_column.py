@@ -1,6 +1,8 @@
 """PUF423: fields of Log that no line of code stores to."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source import logging
 from ....core.facts import Facts, as_one
 from ....core.finding import Finding
@@ -9,7 +11,7 @@ from .columns import logged
 
 
 @detector("PUF423", "unwritten-column")
-def unwritten_column(facts: Facts):
+def unwritten_column(facts: Facts) -> Iterator[Finding]:
     """No line of code stores to a field of Log, or to an element of it: it is 0 in every entry."""
     need(facts, "run")
     binding, columns = facts.source.files.get("binding.c", ""), logged(facts)

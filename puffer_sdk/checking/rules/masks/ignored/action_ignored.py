@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....core.fact_kinds import EffectFact, ReachFact
-from ....core.facts import Fact, Facts
+from ....core.facts import Facts
+from ....core.kinds import Fact
 from ....core.registry import NotTested, family, need
 
 AHEAD = 64              # steps that follow a choice: AHEAD of play/forks.c
@@ -13,7 +14,7 @@ ENOUGH = 40             # moments at which a choice must have been tried
 
 
 @family("PUF411", "action-ignored", "warning")
-def action_ignored():
+def action_ignored() -> None:
     """An action value, a whole head, or everything that one agent chooses changes nothing.
 
     Why it ruins training: the policy spends its exploration on choices without consequence,

@@ -1,6 +1,8 @@
 """PUF411: a head that changes nothing."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
@@ -8,7 +10,7 @@ from .action_ignored import place, tried
 
 
 @detector("PUF411", "head")
-def head(facts: Facts):
+def head(facts: Facts) -> Iterator[Finding]:
     """Whatever is chosen for a head changes nothing."""
     for one in tried(facts):
         if not one.moved and not one.moved_late:

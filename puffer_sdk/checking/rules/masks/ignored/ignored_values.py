@@ -1,8 +1,11 @@
 """PUF411: values of a head that never lead to different futures."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source import conditional
-from ....core.facts import Fact, Facts
+from ....core.fact_kinds import EffectFact
+from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import NotTested, detector
 from .action_ignored import ENOUGH, place, tried
@@ -12,7 +15,7 @@ SELDOM = 4              # a head that matters at one moment of so many has rarer
 
 
 @detector("PUF411", "values")
-def values(facts: Facts):
+def values(facts: Facts) -> Iterator[Finding]:
     """Two values of a head never lead to different observations, rewards or terminals."""
     unmet: set[tuple[int, int]] = set()
     for one in tried(facts):
@@ -24,10 +27,11 @@ def values(facts: Facts):
                         "conditions that the play never met")
 
 
-def _same_values(facts: Facts, fact: Fact, which: str, unmet: set[tuple[int, int]]):
+def _same_values(facts: Facts, fact: EffectFact, which: str, unmet: set[tuple[int, int]]
+                 ) -> Iterator[Finding]:
     """Grouped by the first of them; `unmet` gets those that have conditions of their own."""
     asked = {id for id in conditional.ids(facts.source, facts.spec) if id[0] == fact.head}
-    groups: dict[float, list] = {}
+    groups: dict[float, list[tuple[float, int]]] = {}
     for first, value, moments in fact.same:
         chance = chance_of(fact, first, value) ** moments * fact.values ** 2
         waiting = {(fact.head, int(each)) for each in (first, value)} & asked
@@ -49,7 +53,7 @@ def _same_values(facts: Facts, fact: Fact, which: str, unmet: set[tuple[int, int
                       hint="is the value handled? can it be reached?")
 
 
-def chance_of(fact: Fact, first: float, second: float) -> float:
+def chance_of(fact: EffectFact, first: float, second: float) -> float:
     """That these two values lead to the same rows from one moment on, though they are handled.
 
     At a given moment many values may do nothing, as most swaps of a board do. How often a value

@@ -1,6 +1,8 @@
 """PUF411: a head that shows later than training looks ahead."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
@@ -8,7 +10,7 @@ from .action_ignored import AHEAD, place, tried
 
 
 @detector("PUF411", "late")
-def late(facts: Facts):
+def late(facts: Facts) -> Iterator[Finding]:
     """What a head changes comes later than a segment of the trainer reaches."""
     horizon = facts.config.train.horizon
     for one in tried(facts):

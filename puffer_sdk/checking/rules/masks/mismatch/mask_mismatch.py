@@ -12,7 +12,7 @@ MOMENTS = 20            # that are no accident
 
 
 @family("PUF413", "mask-mismatch", "warning")
-def mask_mismatch():
+def mask_mismatch() -> None:
     """The action mask does not fit the actions: a byte tells of another action than its own, an
     agent's row is never written, or the mask is that of an earlier moment or of the old episode.
 

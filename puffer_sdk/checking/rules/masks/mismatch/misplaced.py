@@ -1,8 +1,11 @@
 """PUF413: bytes that know when another action acts."""
 from __future__ import annotations
 
-from ....core.facts import Fact, Facts, elements
+from collections.abc import Iterator
+
+from ....core.facts import Facts, elements
 from ....core.finding import Finding, span
+from ....core.kinds import Fact
 from ....core.often import most
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
@@ -13,7 +16,7 @@ WRONG = 5           # one of so many moments at which a byte is wrong: it is no 
 
 
 @detector("PUF413", "misplaced")
-def misplaced(facts: Facts):
+def misplaced(facts: Facts) -> Iterator[Finding]:
     """A byte of the mask says when another action acts, and not when its own does."""
     found = heads(facts)
     for mine in found:
@@ -23,7 +26,7 @@ def misplaced(facts: Facts):
 
 
 def misplaced_of(facts: Facts, mine: list[Fact], actions: dict[int, Fact],
-                 agent: int | None = None):
+                 agent: int | None = None) -> Iterator[Finding]:
     """The worst byte of a head; of one agent's mask, where that is given."""
     wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions]
     wrong = [(one, owner) for one, owner in wrong if _tells(one) and _is_no_use(one)

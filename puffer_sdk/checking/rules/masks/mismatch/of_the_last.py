@@ -1,6 +1,8 @@
 """PUF413: a new episode with the mask of the old one."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -9,7 +11,7 @@ from .mask_mismatch import MOMENTS, place, rows
 
 
 @detector("PUF413", "of-the-last")
-def of_the_last(facts: Facts):
+def of_the_last(facts: Facts) -> Iterator[Finding]:
     """Every step writes the row of the mask, and the start of an episode does not."""
     for row in rows(facts):
         if MOMENTS <= row.written == row.steps and enough(row.ends) and not row.ends_written:

@@ -1,15 +1,18 @@
 """PUF413: a head that leaves one value alone."""
 from __future__ import annotations
 
-from ....core.facts import Fact, Facts
+from collections.abc import Iterator
+
+from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.kinds import Fact
 from ....core.often import half
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
 
 
 @detector("PUF413", "one-legal")
-def one_legal(facts: Facts):
+def one_legal(facts: Facts) -> Iterator[Finding]:
     """The mask never allows more than one value of a head, although others act."""
     for mine in heads(facts):
         if is_dead(mine):

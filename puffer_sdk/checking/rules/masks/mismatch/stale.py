@@ -1,8 +1,11 @@
 """PUF413: a mask of an earlier moment than that of the next action."""
 from __future__ import annotations
 
-from ....core.facts import Fact, Facts
+from collections.abc import Iterator
+
+from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.kinds import Fact
 from ....core.often import enough
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, place, truths
@@ -11,7 +14,7 @@ LATER = 4           # bytes that a step puts right, for one that it makes wrong
 
 
 @detector("PUF413", "stale", unless=("misplaced", "of-another-action", "upside-down"))
-def stale(facts: Facts):
+def stale(facts: Facts) -> Iterator[Finding]:
     """The mask of a head is wrong in both ways, and right one step later."""
     for head, found in truths(facts).items():
         late = sum(map(_late, found))

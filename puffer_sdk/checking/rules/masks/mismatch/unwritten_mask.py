@@ -1,6 +1,8 @@
 """PUF413: rows of the mask that nothing writes."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts, ranges
 from ....core.finding import Finding
 from ....core.registry import detector
@@ -8,7 +10,7 @@ from .mask_mismatch import MOMENTS, place, rows
 
 
 @detector("PUF413", "unwritten")
-def unwritten(facts: Facts):
+def unwritten(facts: Facts) -> Iterator[Finding]:
     """Rows of some agents keep what they held, while other agents' are written."""
     found = rows(facts)
     if not any(row.written >= MOMENTS for row in found):

@@ -1,8 +1,11 @@
 """PUF413: a mask the wrong way round."""
 from __future__ import annotations
 
-from ....core.facts import Fact, Facts
+from collections.abc import Iterator
+
+from ....core.facts import Facts
 from ....core.finding import Finding
+from ....core.kinds import Fact
 from ....core.often import half, most
 from ....core.registry import detector
 from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
@@ -10,7 +13,7 @@ from .one_legal import is_dead
 
 
 @detector("PUF413", "upside-down")
-def upside_down(facts: Facts):
+def upside_down(facts: Facts) -> Iterator[Finding]:
     """Actions of a head act where they are forbidden, and do nothing where they are legal."""
     for mine in heads(facts):
         if not is_dead(mine) and is_upside_down(mine):

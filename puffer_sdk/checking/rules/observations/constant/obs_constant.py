@@ -10,12 +10,12 @@ STEPS = 10_000      # of the run, below which a constant means little
 
 
 @family("PUF305", "obs-constant", "warning")
-def obs_constant():
+def obs_constant() -> None:
     """An element of the observation, or all of it, never changes, in any env, in a whole long
     run.
 
     Why it ruins training: a constant carries no information. Where a field was meant, the
-    agent does without something that it needs: it runs, learns a little, and stays worse than
+    agent lacks something that it needs: it runs, learns a little, and stays worse than
     it could be. An element that is cleared on every step and never set is a typical trace of an
     OBS_SIZE that is too large, or of a forgotten line.
 
@@ -32,16 +32,15 @@ def obs_constant():
     Fix: write what was forgotten, or lower OBS_SIZE. If it is meant, say so where the message
     points: // puffer: constant
 
-    So is a thing of a declared list that is there, and always the same: oneself among the others.
+    Also reported: an entry of a declared list that is present and never changes, such as the agent
+    itself among the others; elements named in an enum (OBS_FUEL) that declare bounds, whatever
+    their value; an element that stores a quotient of two integers, which is 0 until the first is as
+    large as the second, also where it is multiplied: `waited / patience * 10`.
 
-    What is left in peace: a single constant other than 0 (a bias), cells of a board of bytes, a
-    class of a one-hot that never occurred, empty slots behind others of the same kind, what a line
-    of c_step changes that the play never reached, and the observation of an env whose episodes have
-    one step. Elements named in an enum (OBS_FUEL) that promise bounds are expected to move,
-    whatever their value, and so is an element into which a quotient of two integers goes: it is 0
-    until the first is as large as the second. A quotient that is 1 then, and never more, is a
-    share that was rounded away, and reported as well, and so is one that is multiplied, `waited /
-    patience * 10`; a row, `cell / width`, is not.
+    Not reported: a single constant other than 0 (a bias), cells of a board of bytes, a class of a
+    one-hot that never occurred, empty slots behind others of the same kind, what a line of c_step
+    changes that the play never reached, a row as in `cell / width`, and the observation of an env
+    whose episodes have one step.
     """
 
 

@@ -1,11 +1,13 @@
 """PUF305: things of a list that are always the same."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .....env.obs_spec import ObsField
 from ....core.facts import Facts
-from ....core.finding import span
+from ....core.finding import Finding, span
 from ....core.registry import detector
 from .obs_constant import observed
 from .still import always
@@ -14,7 +16,7 @@ SEEN = 100          # rows of a sample in which a thing is there
 
 
 @detector("PUF305", "same-things", unless=("whole",))
-def same_things(facts: Facts):
+def same_things(facts: Facts) -> Iterator[Finding]:
     """A thing of a declared list is there, and never differs in anything, as oneself does."""
     stats = observed(facts)
     for part in facts.row.described:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ ALIKE = 0.25        # of their range, by which the ranges of slots differ
 
 
 @detector("PUF305", "still", unless=("whole",))
-def still(facts: Facts):
+def still(facts: Facts) -> Iterator[Finding]:
     """An element never changes that declares bounds, or that is cleared and never set."""
     stats = observed(facts)
     told = {element for element, *_ in divisions(facts)}
@@ -93,7 +94,7 @@ def _writes_all(facts: Facts) -> bool:
     return bool(rows) and all(map(writes_whole, rows))
 
 
-def _split(names: list[ObsField], pairs):
+def _split(names: list[ObsField], pairs) -> Iterator[Finding]:
     """Ranges, parted where another field begins."""
     starts = sorted(f.first for f in names) if names else []
     for first, last in pairs:

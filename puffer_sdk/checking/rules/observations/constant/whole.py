@@ -1,6 +1,8 @@
 """PUF305: an observation of which nothing ever changes."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding, span
@@ -9,7 +11,7 @@ from .obs_constant import ends_at_once, observed, untouched
 
 
 @detector("PUF305", "whole")
-def whole(facts: Facts):
+def whole(facts: Facts) -> Iterator[Finding]:
     """The whole observation never changes, although episodes have several steps."""
     stats = observed(facts)
     constant = stats.low == stats.high

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....core.fact_kinds import MirrorFact
-from ....core.facts import Fact, Facts, ranges
+from ....core.facts import Facts, ranges
 from ....core.finding import Elements, Finding, span
+from ....core.kinds import Fact
 from ....core.often import enough, most
 from ....core.registry import detector, need
 from ....core.repro_spec import Shows

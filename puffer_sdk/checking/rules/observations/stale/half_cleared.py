@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from ....core.facts import Facts, ranges
+from ....core.finding import Finding
 from ....core.often import enough
 from ....core.registry import detector
 from .writes import BEFORE, kept, stale
@@ -11,7 +13,7 @@ from .writes import BEFORE, kept, stale
 
 @detector("PUF302", "half-cleared", unless=(*BEFORE, "silent-rows", "never-cleared",
                                             "sometimes-written"))
-def half_cleared(facts: Facts):
+def half_cleared(facts: Facts) -> Iterator[Finding]:
     """Of a declared grid or image, each step clears some rows; in the others nothing is ever 0
     again, though they show the same values."""
     cells, stats = kept(facts), facts.statistics

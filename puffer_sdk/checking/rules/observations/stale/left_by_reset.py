@@ -1,6 +1,8 @@
 """PUF302: elements that c_reset leaves as they were."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import LeftFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -11,7 +13,7 @@ from ..unwritten import unwritten
 
 
 @detector("PUF302", "left-by-reset")
-def left_by_reset(facts: Facts):
+def left_by_reset(facts: Facts) -> Iterator[Finding]:
     """c_reset leaves elements as they were, which some step writes."""
     need(facts, "poison")
     _, left = unwritten(facts)

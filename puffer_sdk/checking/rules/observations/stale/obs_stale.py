@@ -17,7 +17,7 @@ def clear_one_hots(findings: list[Finding], texts: Mapping[str, str]) -> Iterato
 
 
 @family("PUF302", "obs-stale", proof=Proof("written", "observations"), fix=clear_one_hots)
-def obs_stale():
+def obs_stale() -> None:
     """Some elements of the observation keep an old value: c_reset leaves them as they were,
     a one-hot is set and never cleared, or a step forgets to write a field that has changed.
 
@@ -34,10 +34,11 @@ def obs_stale():
         memset(&env->observations[OBS_KIND], 0, NUM_KINDS * sizeof(float));
         env->observations[OBS_KIND + env->kind] = 1.0f;
 
-    Fix: write every element in one function that both c_reset and c_step call. Keeping a
-    board in the observations is fine as long as cells that become empty are cleared; where a
-    comment declares a grid or image, and each step clears some of its rows and never the others
-    that show the same values, that is a warning. What each
-    step writes anew from the state is never stale, however long it stays the same: where a step
-    that begins with the row of c_reset shows the same, nothing is reported.
+    Fix: write every element in one function that both c_reset and c_step call. A board may be kept
+    in the observations as long as cells that become empty are cleared. It is a warning if a comment
+    declares a grid or image, and each step clears some of its rows and never the others that show
+    the same values.
+
+    Not reported: what each step writes from the state, however long it stays the same. A step that
+    begins with the row of c_reset then shows the same.
     """

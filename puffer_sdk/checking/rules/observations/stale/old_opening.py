@@ -1,6 +1,8 @@
 """PUF302: the observation after an ending shows the episode that is over."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import OpeningFact, ReseededFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -12,7 +14,7 @@ TELLS = 2           # elements that tell an old episode from a new one
 
 
 @detector("PUF302", "old-opening", unless=("behind-the-state",))
-def old_opening(facts: Facts):
+def old_opening(facts: Facts) -> Iterator[Finding]:
     """Observations after an ending are nothing like those after c_reset."""
     need(facts, "poison")
     opening = facts.fact("audit", OpeningFact)

@@ -1,6 +1,8 @@
 """PUF302: what only c_reset shows."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts, ranges
 from ....core.finding import Finding, span
 from ....core.registry import detector
@@ -8,7 +10,7 @@ from .writes import BEFORE, kept
 
 
 @detector("PUF302", "only-by-reset", unless=(*BEFORE, "silent-rows"))
-def only_by_reset(facts: Facts):
+def only_by_reset(facts: Facts) -> Iterator[Finding]:
     """c_step changes what only c_reset writes into the observation."""
     cells = kept(facts)
     for file, line, index, name, fixed in facts.source.reset_only_stores() if cells.never else ():

@@ -1,6 +1,8 @@
 """PUF302: steps that begin an episode, and write no observation."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import RowFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -12,7 +14,7 @@ from .writes import BEFORE, writes_whole, written
 
 
 @detector("PUF302", "silent-beginnings", unless=(*BEFORE, "silent-rows"))
-def silent_beginnings(facts: Facts):
+def silent_beginnings(facts: Facts) -> Iterator[Finding]:
     """A step writes whole rows, and nothing where an agent comes or ends its episode alone."""
     rows = written(facts, RowFact)
     for r in rows:
@@ -32,7 +34,7 @@ def silent_beginnings(facts: Facts):
 
 
 @detector("PUF302", "silent-endings", unless=(*BEFORE, "silent-rows"))
-def silent_endings(facts: Facts):
+def silent_endings(facts: Facts) -> Iterator[Finding]:
     """A step writes whole rows, and nothing where it resets the env."""
     rows = written(facts, RowFact)
     blank = [r for r in rows if writes_whole(r) and enough(r.ends) and r.blank_ends == r.ends]

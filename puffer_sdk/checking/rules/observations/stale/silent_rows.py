@@ -1,9 +1,12 @@
 """PUF302: rows that no step writes."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import LeftFact, RowFact
-from ....core.facts import Fact, Facts, ranges
+from ....core.facts import Facts, ranges
 from ....core.finding import Finding
+from ....core.kinds import Fact
 from ....core.often import half
 from ....core.registry import detector
 from .writes import BEFORE, written
@@ -14,7 +17,7 @@ SELDOM, OFTEN = 0.001, 0.3      # of these, that changed it
 
 
 @detector("PUF302", "silent-rows", unless=BEFORE)
-def silent_rows(facts: Facts):
+def silent_rows(facts: Facts) -> Iterator[Finding]:
     """No step writes the observation of some agents, or of any although the state changes."""
     rows = written(facts, RowFact)
     silent, loud = _silent_and_loud(facts, rows)
@@ -42,7 +45,7 @@ def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[F
             [r for r in calm if r.calm_changed > OFTEN * r.calm])
 
 
-def _some(facts: Facts, silent: list[Fact]):
+def _some(facts: Facts, silent: list[Fact]) -> Iterator[Finding]:
     for first, last in ranges(r.agent for r in silent):
         many = f"agents {first}-{last}" if last > first else f"agent {first}"
         yield Finding("PUF302", f"no step ever writes the observation of {many}",

@@ -1,6 +1,7 @@
 """What steps write, and what they leave, for detectors of PUF302."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....core.fact_kinds import CellFact, RowFact
@@ -52,7 +53,8 @@ def follow_from_state(cells: list[CellFact]) -> bool:
     return held >= RETOLD and held == sum(c.retold for c in cells)
 
 
-def stale(facts: Facts, cells: list[CellFact], text: str, severity: str, expect: str = "written"):
+def stale(facts: Facts, cells: list[CellFact], text: str, severity: str, expect: str = "written"
+          ) -> Iterator[Finding]:
     for group in grouped(facts, cells):
         yield Finding("PUF302", text.format(whole(facts, group.element) + group.who),
                       **facts.at("c_step"),

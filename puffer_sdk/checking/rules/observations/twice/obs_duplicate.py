@@ -14,7 +14,7 @@ CLOSE = 1e-5            # of the largest value: rounding
 
 
 @family("PUF308", "obs-duplicate", "warning")
-def obs_duplicate():
+def obs_duplicate() -> None:
     """Two elements of the observation always hold the same number, or one a fixed multiple of the
     other.
 

@@ -1,6 +1,8 @@
 """PUF308: numbers that each agent sees twice, in places of its own."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .....env import obs_spec
@@ -14,7 +16,7 @@ OF_AGENT = 300          # rows of one agent that are enough
 
 
 @detector("PUF308", "of-each-agent", unless=("same-number",))
-def of_each_agent(facts: Facts):
+def of_each_agent(facts: Facts) -> Iterator[Finding]:
     """Every agent sees numbers twice, in places that depend on the agent."""
     stats = sampled(facts)
     if stats is None:

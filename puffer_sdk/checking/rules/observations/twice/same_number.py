@@ -1,6 +1,8 @@
 """PUF308: elements that always hold the same number."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .....env import obs_spec
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -9,7 +11,7 @@ from .obs_duplicate import compared, pairs, sampled
 
 
 @detector("PUF308", "same-number")
-def same_number(facts: Facts):
+def same_number(facts: Facts) -> Iterator[Finding]:
     """An element always holds the number of another one, or a fixed multiple."""
     stats = sampled(facts)
     found = pairs(stats.rows, compared(facts)) if stats else []
@@ -23,7 +25,7 @@ def same_number(facts: Facts):
                       seen_in="run", hint="was a line copied, and a name in it not changed?")
 
 
-def _told_twice(facts: Facts, found: list[tuple[int, int, float]]):
+def _told_twice(facts: Facts, found: list[tuple[int, int, float]]) -> Iterator[Finding]:
     """One pair of each two parts, and of the things of one list."""
     seen = set()
     for first, second, factor in found:

@@ -1,6 +1,7 @@
 """PUF308: parts of the observation that always hold the same."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +13,7 @@ from .obs_duplicate import ROWS, VALUES
 
 
 @detector("PUF308", "same-part", PREVIEW)
-def same_part(facts: Facts):
+def same_part(facts: Facts) -> Iterator[Finding]:
     """A named part of several elements, such as a one-hot, always holds what another one holds."""
     need(facts, "run")
     parts = [part for part in facts.row.parts if part.count > 1]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ....core.facts import Facts
 from ....core.finding import WRAPS, Finding
@@ -10,7 +11,7 @@ from ...memory.memory import CAST, undefined
 
 
 @detector("PUF307", "cast")
-def cast(facts: Facts):
+def cast(facts: Facts) -> Iterator[Finding]:
     """The sanitizer saw a float that does not fit into a byte."""
     if facts.shape.dtype != "u8":
         return

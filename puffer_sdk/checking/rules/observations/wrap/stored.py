@@ -1,13 +1,15 @@
 """PUF307: whole numbers that do not fit into a byte."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import WRAPS, Finding
 from ....core.registry import detector, need
 
 
 @detector("PUF307", "stored", unless=("cast",))
-def stored(facts: Facts):
+def stored(facts: Facts) -> Iterator[Finding]:
     """A whole number did not fit, as counted where it is stored into the observation."""
     if facts.shape.dtype != "u8":
         return

@@ -5,7 +5,7 @@ from ....core.registry import family
 
 
 @family("PUF307", "value-wrap", "warning")
-def value_wrap():
+def value_wrap() -> None:
     """A byte observation wraps around: what is stored into it is larger than 255 or negative.
 
     Why it ruins training: 256 becomes 0 and -1 becomes 255. One step more of a counter, and

@@ -1,6 +1,8 @@
 """PUF315: rewards that are set back to 0."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -8,7 +10,7 @@ from ....core.registry import detector
 
 
 @detector("PUF315", "cleared")
-def cleared(facts: Facts):
+def cleared(facts: Facts) -> Iterator[Finding]:
     """A reward is set to 0 after the step has paid one."""
     for site, fact in facts.counted("clear", "rewards"):
         if enough(fact.outside):

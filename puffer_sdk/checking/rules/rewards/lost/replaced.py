@@ -1,6 +1,8 @@
 """PUF315: rewards that another value replaces."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
@@ -8,7 +10,7 @@ from ....core.registry import detector
 
 
 @detector("PUF315", "replaced")
-def replaced(facts: Facts):
+def replaced(facts: Facts) -> Iterator[Finding]:
     """A reward is set to another value after the step has paid one."""
     for site, fact in facts.counted("replace", "rewards"):
         if enough(fact.outside):

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ....collect.c.source.model import INTEGER
 from ....core.facts import Facts
-from ....core.registry import detector
+from ....core.finding import Finding
+from ....core.registry import detector, present
 from .cut_short import whole
 
 # env->pay = dict_get(kwargs, "pay")->value; as it is, and not in a comment
@@ -14,11 +16,11 @@ _STORED = re.compile(r'^[^/\n]*(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?'
 
 
 @detector("PUF113", "bound-to-integer")
-def bound_to_integer(facts: Facts):
+def bound_to_integer(facts: Facts) -> Iterator[Finding]:
     """The value in the ini has a fraction, and my_init stores it to a field of a whole number."""
     if not facts.handwritten:
         return
-    types = {field.name: field.type for field in facts.spec.settable}
+    types = {field.name: field.type for field in present(facts.spec).settable}
     binding = facts.source.files.get("binding.c", "")
     for store in _STORED.finditer(binding):
         field, key = store.groups()

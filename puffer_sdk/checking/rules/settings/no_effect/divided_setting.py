@@ -1,6 +1,8 @@
 """PUF113: settings that an integer division loses."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....collect.c.source import fractions
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -8,7 +10,7 @@ from ....core.registry import detector
 
 
 @detector("PUF113", "divided-setting")
-def divided_setting(facts: Facts):
+def divided_setting(facts: Facts) -> Iterator[Finding]:
     """The value in the ini is divided as an integer, and becomes 0."""
     values = facts.config.env if facts.config else {}
     for key, divisor, file, line, text in fractions.divided(facts.source):

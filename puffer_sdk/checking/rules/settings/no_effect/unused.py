@@ -1,22 +1,25 @@
 """PUF113: settings of which another value gives the same game."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....core.fact_kinds import RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import NotTested, detector, unless
+from ...contract.contract_rules import ini_place
 from ...memory.memory import unsound
-from ..variants import ini_place, played
+from ..variants import played
 
 
 @detector("PUF113", "unused")
-def unused(facts: Facts):
+def unused(facts: Facts) -> Iterator[Finding]:
     """Another value gives the same game, although nothing reads the key's field in steps."""
     played(facts)
     yield from unless(unsound(facts), _without_effect(facts))
 
 
-def _without_effect(facts: Facts):
+def _without_effect(facts: Facts) -> Iterator[Finding]:
     run = facts.fact("run", RunFact)
     if facts.without_effect and (not run or not run.rewards):
         raise NotTested("no reward was seen: a key may be about one")
