@@ -141,7 +141,9 @@ def mutable_global(facts: Facts) -> Iterator[Finding]:
 
     Fix: move it into the env struct; make a table `static const`, or fill it in init.
     """
-    for shared in shared_state(facts.source, _dice_calls(facts)):
+    drawing = [call for call in facts.source.calls(*_starts(facts), without=_NOT_STEPS)
+               if _SPELLINGS.get(call.name, call.name) in _DICE | _SOURCES]
+    for shared in shared_state(facts.source, drawing):
         variable = shared.variable
         kind = f"a {'static' if variable.function else 'file-scope'} variable"
         places = ", ".join(f"{f}:{n} ({name})" for f, n, name in shared.places[:4])
@@ -155,11 +157,6 @@ def mutable_global(facts: Facts) -> Iterator[Finding]:
 
 def _starts(facts: Facts) -> tuple[str, ...]:
     return ("init", "my_init", "my_vec_init", "c_reset", "c_step", *facts.source.batch_steps())
-
-
-def _dice_calls(facts: Facts) -> list[Call]:
-    return [call for call in facts.source.calls(*_starts(facts), without=_NOT_STEPS)
-            if _SPELLINGS.get(call.name, call.name) in _DICE | _SOURCES]
 
 
 @rule("PUF109", "shared-rng", static=True)
