@@ -13,6 +13,8 @@ from .options import env_argument, format_option, takes_settings, verbose_option
 from .pages import Page
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..training.profiling import Profile
 
 BAR = 24                # columns of the longest bar
@@ -47,17 +49,22 @@ def command(env: str | None, settings: dict[str, str], ini: Path | None, seconds
     print_table(found)
 
 
-def print_table(found: Profile) -> None:
-    """One row per phase, with a bar on a terminal; below it, what the network costs."""
+def _table(title: str, *columns: str) -> Table:
+    """Names on the left, numbers in these columns."""
     from rich.table import Table
 
-    fancy = ui.console().is_terminal
-    table = Table(title=f"{found.env}, {found.steps_per_second:,.0f} steps/s",
-                  title_justify="left", title_style="bold", header_style="dim", box=None,
-                  padding=(0, 0, 0, 3), pad_edge=False)
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim",
+                  box=None, padding=(0, 0, 0, 3), pad_edge=False)
     table.add_column("", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("ns/step", justify="right", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def print_table(found: Profile) -> None:
+    """One row per phase, with a bar on a terminal; below it, what the network costs."""
+    fancy = ui.console().is_terminal
+    table = _table(f"{found.env}, {found.steps_per_second:,.0f} steps/s", "share", "ns/step")
     if fancy:
         table.add_column("", no_wrap=True, style="cyan")
     most = max(phase.share for phase in found.phases)
@@ -100,8 +107,6 @@ def named(gpu: Mapping[str, Any]) -> str:
 
 def print_kernels(found: Profile, gpu: Mapping[str, Any]) -> None:
     """One row per kernel, slowest first; kernels below 1 % are left out."""
-    from rich.table import Table
-
     major, minor = gpu["compute_capability"]
     who = "environments on the GPU too" if gpu["envs_on_gpu"] else \
         f"{found.threads} threads step environments"
@@ -115,11 +120,7 @@ def print_kernels(found: Profile, gpu: Mapping[str, Any]) -> None:
     ui.out(f"GPU       {first}kernels, one after another, take {found.busy:.0%} of an epoch's "
            f"time; a copy reads and writes {(found.copy_rate or 0) / 1e9:,.0f} GB/s\n")
     title = "each kernel timed by itself" + ", on the first GPU" * bool(first)
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim",
-                  box=None, padding=(0, 0, 0, 3), pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in ("share", "calls/epoch", "us/call", "GB/s", "of copy", "GFLOP/s"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = _table(title, "share", "calls/epoch", "us/call", "GB/s", "of copy", "GFLOP/s")
     for kernel in found.kernels:
         if kernel.share < 0.01:
             continue

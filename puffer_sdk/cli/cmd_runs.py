@@ -60,7 +60,7 @@ def command() -> None:
 def list_command(env: str | None, sweep: str | None, format_: str, runs_dir: Path | None) -> None:
     """List runs: number, age, steps, speed, result, tag and status."""
     folders = [_trials(env, runs_dir, sweep)] if sweep else _all_folders(runs_dir) \
-        if env is None and not _here(runs_dir) else [_folder(env, runs_dir)]
+        if env is None and not paths.is_env_folder(Path.cwd()) else [_folder(env, runs_dir)]
     rows = [_row(run.env if ":" in run.env else folder.parent.parent.parent.name
                  if sweep else run.env, run)
             for folder in folders for run in runs.list_runs(folder)]
@@ -199,9 +199,8 @@ def agreed(what: str) -> bool:
     ui.say(f"delete {what} permanently? [y/N]")
     answer = sys.stdin.readline()
     if not answer:
-        raise UsageError("cannot ask for confirmation: this is not a "
-                         "terminal", where="standard input",
-                         hint="add --yes")
+        raise UsageError("cannot ask for confirmation: this is not a terminal",
+                         where="standard input", hint="add --yes")
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -228,13 +227,9 @@ def _all_folders(runs_dir: Path | None) -> list[Path]:
     return list(found.values())
 
 
-def _here(runs_dir: Path | None) -> bool:
-    return paths.is_env_folder(Path.cwd())
-
-
 def _folder(env: str | None, runs_dir: Path | None) -> Path:
     """The folder of one environment's runs, even if the environment is gone."""
-    if env is None and not _here(runs_dir):
+    if env is None and not paths.is_env_folder(Path.cwd()):
         folders = _all_folders(runs_dir)
         if len(folders) == 1:
             return folders[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import wraps
+from functools import partial
 from pathlib import Path
 
 import click
@@ -27,7 +27,6 @@ Offer = Iterator[str | CompletionItem]
 def _quiet(complete: Callable[[click.Context, click.Parameter, str], Offer]
            ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """A list of those that begin with what was typed; [] if an environment cannot be read."""
-    @wraps(complete)
     def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         with suppress(PufferError, OSError):
             return [item if isinstance(item, CompletionItem) else CompletionItem(item)
@@ -71,8 +70,9 @@ def run_numbers(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
             yield _described(run, f"{name}{slash}")
 
 
-def _models(ctx: click.Context, incomplete: str, words: tuple[str, ...]) -> Offer:
-    """Words and runs; files, once it looks like a path."""
+def _models(words: tuple[str, ...], ctx: click.Context, param: click.Parameter,
+            incomplete: str) -> Offer:
+    """What --load-model-path takes: words and runs; files, once it looks like a path."""
     if "/" in incomplete or incomplete.startswith((".", "~")):
         yield CompletionItem(incomplete, type="file")
         return
@@ -82,16 +82,8 @@ def _models(ctx: click.Context, incomplete: str, words: tuple[str, ...]) -> Offe
             yield _described(run)
 
 
-@_quiet
-def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    """What --load-model-path takes."""
-    yield from _models(ctx, incomplete, ("best", "latest"))
-
-
-@_quiet
-def models_or_none(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    """What --load-model-path takes where no policy is needed."""
-    yield from _models(ctx, incomplete, ("best", "latest", "none"))
+models = _quiet(partial(_models, ("best", "latest")))
+models_or_none = _quiet(partial(_models, ("best", "latest", "none")))
 
 
 @_quiet

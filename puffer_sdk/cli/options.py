@@ -187,10 +187,8 @@ def _unknown_option(error: click.NoSuchOption) -> UsageError:
     option = error.option_name
     word = option.lstrip("-").replace("-", "_")
     exact = [key.flag for key in used_keys() if key.name == word]
-    if word in MEANT:
-        exact = [KEYS[MEANT[word]].flag]
-    if not exact and word in RENAMED:
-        exact = [KEYS[RENAMED[word]].flag]
+    if other := MEANT.get(word) or (not exact and RENAMED.get(word)):
+        exact = [KEYS[other].flag]
     own = [name for name in error.possibilities or [] if name.startswith("--")]
     if exact:
         hint = f"did you mean {' or '.join(exact)}?"

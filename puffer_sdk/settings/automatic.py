@@ -11,7 +11,7 @@ Chosen = Mapping[str, Any]          # full key -> value, of the key's type
 
 def choose(full: str, chosen: Mapping[str, object],
            env: Mapping[str, object]) -> tuple[int | str, str]:
-    """The value of a key that stands at `auto`, and the reason.
+    """The value of a key set to `auto`, and the reason.
 
     chosen  the values so far: given, default, or chosen before this one in the table's order
     """

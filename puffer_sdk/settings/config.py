@@ -119,7 +119,7 @@ class _Resolver:
     def __init__(self, folder: Path | None, spec: Spec | None, ocean: bool, python: bool = False,
                  name: str = "", theirs: bool = False):
         self.folder, self.spec, self.ocean, self.python = folder, spec, ocean, python
-        self.name, self.theirs = name, theirs       # theirs: the name is what it was called then
+        self.name, self.theirs = name, theirs
         self.given: dict[str, Given] = {}
         self.env: dict[str, Any] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"

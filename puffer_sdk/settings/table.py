@@ -3,8 +3,8 @@
 Every key is declared once, below, with its type, default, bounds and meaning. Parsing, error
 texts, `puffer-sdk config`, the command line and the reference page are made from these lines.
 
-A key is *used*, or an *alias* of another, or *former*: read as what has taken its place, or
-*ignored*: known to PufferLib and without effect here. PufferLib 4.0's names are the canonical ones.
+A key is *used*, an *alias* of another, *former* (of earlier versions: read as its replacement), or
+*ignored* (PufferLib's own, without effect here). PufferLib 4.0's names are the canonical ones.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def alias(target: str, help: str) -> Any:
 
 
 def former(target: str, help: str) -> Any:
-    """A key of earlier versions, which old runs and inis hold: it becomes a value of another."""
+    """A key of earlier versions, in old runs and inis: read as a value of another."""
     return field(default=None, init=False, repr=False, compare=False,
                  metadata={"help": help, "status": FORMER, "target": target})
 
@@ -64,12 +64,10 @@ class Base:
 
     env_name: str = setting("", "name of the environment: its folder's name",
                             default_doc="the folder's name")
-    checkpoint_interval: int = setting(AUTO,
-                                       "epochs between checkpoints",
-                                       low=1, high=10**9, auto="16384 ticks of each agent")
-    reset_state: bool = setting(False,
-                                "zero the recurrent state at every "
-                                "rollout instead of carrying it over")
+    checkpoint_interval: int = setting(AUTO, "epochs between checkpoints", low=1, high=10**9,
+                                       auto="16384 ticks of each agent")
+    reset_state: bool = setting(False, "zero the recurrent state at every rollout instead of "
+                                       "carrying it over")
     seed: int = alias("train.seed", "the run's seed")
     eval_episodes: int = alias("eval.episodes", "episodes of an evaluation")
     rank: int = ignored("number of this process among several GPUs")
@@ -90,9 +88,8 @@ class Vec:
     num_buffers: int = setting(AUTO, "buffers of agents: one steps while another waits for its "
                                      "actions", low=1, high=1024,
                                auto="2 where whole environments fill two equal slices, else 1")
-    num_threads: int = setting(AUTO,
-                               "threads of environments and the native trainer; does not change "
-                               "results", low=1, high=1024,
+    num_threads: int = setting(AUTO, "threads of environments and the native trainer; does not "
+                                     "change results", low=1, high=1024,
                                auto="the cores this process may use")
     step_timeout: float = setting(10.0, "timeout of step, reset, init and close, in "
                                         "seconds; waiting for a busy core does not "
@@ -111,8 +108,7 @@ class Vec:
     restarts: int = alias("vec.max_restarts", "its earlier name")
     reward_scale: float = setting(0.0, "Python environments: factor of rewards in training. 0: "
                                        "chosen so that discounted returns of random play are about "
-                                       "1",
-                                  low=0, high=1e12)
+                                       "1", low=0, high=1e12)
     device: str = setting("cpu", "device of the environments in training; cuda requires "
                                  "train.device cuda, and C that compiles for a GPU",
                           choices=("cpu", "cuda"))
@@ -142,48 +138,36 @@ class Train:
                                   low=0, high=1)
     gamma: float = setting(0.995, "discount factor", low=0, high=1)
     gae_lambda: float = setting(0.90, "GAE lambda: bias (0) against variance (1)", low=0, high=1)
-    replay_ratio: float = setting(1.0,
-                                  "times each rollout step is trained on", above=0, high=100)
+    replay_ratio: float = setting(1.0, "times each rollout step is trained on", above=0, high=100)
     clip_coef: float = setting(0.2,
                                "PPO clip range: the ratio is limited to 1 ± this", above=0, high=10)
     vf_coef: float = setting(2.0, "weight of the value loss", low=0, high=1000)
-    vf_clip_coef: float = setting(0.2,
-                                  "value clip range: change of the value "
-                                  "per epoch above which its loss is clipped", above=0, high=1000)
+    vf_clip_coef: float = setting(0.2, "value clip range: change of the value per epoch above "
+                                       "which its loss is clipped", above=0, high=1000)
     max_grad_norm: float = setting(1.5, "gradient norm above which gradients are scaled down",
                                    above=0, high=1e6)
     ent_coef: float = setting(0.001,
                               "entropy coefficient: weight of the entropy bonus", low=0, high=100)
     anneal_ent_coef: bool = setting(False, "anneal ent_coef along a cosine")
-    min_ent_coef_ratio: float = setting(0.1,
-                                        "final entropy coefficient, as "
-                                        "a fraction of ent_coef",
+    min_ent_coef_ratio: float = setting(0.1, "final entropy coefficient, as a fraction of ent_coef",
                                         low=0, high=1)
     beta1: float = setting(0.95, "momentum of Muon", low=0, below=1)
-    beta2: float = setting(0.999,
-                           "decay of the second moment of Adam, "
-                           "for the vectors that Muon does not optimise",
-                           low=0, below=1)
+    beta2: float = setting(0.999, "decay of the second moment of Adam, for the vectors that Muon "
+                                  "does not optimise", low=0, below=1)
     eps: float = setting(1e-12, "Adam's epsilon", above=0, high=1)
-    minibatch_size: int = setting(AUTO, "agent steps per update; a multiple of horizon",
-                                  low=1, high=2**31 - 1,
-                                  auto="8192, or all steps of an epoch where they are fewer; "
-                                       "in whole horizons")
+    minibatch_size: int = setting(AUTO, "agent steps per update; a multiple of horizon", low=1,
+                                  high=2**31 - 1, auto="8192, or all steps of an epoch where they "
+                                                       "are fewer; in whole horizons")
     horizon: int = setting(64,
                            "rollout length: steps of each agent per epoch (T)", low=1, high=65536)
-    vtrace_rho_clip: float = setting(1.0,
-                                     "V-trace rho: limit of the importance "
-                                     "ratio on a step's own TD error",
-                                     above=0, high=1000)
+    vtrace_rho_clip: float = setting(1.0, "V-trace rho: limit of the importance ratio on a step's "
+                                          "own TD error", above=0, high=1000)
     vtrace_c_clip: float = setting(1.0, "V-trace c: limit of the importance ratio along the trace",
                                    low=0, high=1000)
-    prio_alpha: float = setting(0.0,
-                                "exponent of the segment priorities; "
-                                "0 = every segment once", low=0, high=1)
-    prio_beta0: float = setting(0.2,
-                                "initial importance correction of "
-                                "the priorities, annealed to 1",
+    prio_alpha: float = setting(0.0, "exponent of the segment priorities; 0 = every segment once",
                                 low=0, high=1)
+    prio_beta0: float = setting(0.2, "initial importance correction of the priorities, annealed to "
+                                     "1", low=0, high=1)
     reward_clip: float = setting(0.0, "rewards are clipped to [-this, this]; 0 = off",
                                  low=0, high=1e9)
     norm_adv: bool = setting(True, "normalise advantages over the minibatch")
@@ -193,15 +177,13 @@ class Train:
                              auto="by random play at the start of a run: 1 for small numbers")
     scale_obs: bool = former("train.obs_scale", "true: bytes are divided by 255")
     encoder_scale: float = former("train.obs_scale", "one factor for all numbers; 0: automatic")
-    backend: str = setting(AUTO, "trainer: native or PyTorch",
-                           choices=("native", "torch"),
+    backend: str = setting(AUTO, "trainer: native or PyTorch", choices=("native", "torch"),
                            auto="native; torch if policy.torch_class is set")
     device: str = setting(AUTO, "device of the network", choices=("cpu", "cuda"),
                           auto="cuda if a GPU passes a test, else cpu; the reason is printed")
     precision: str = setting("fp32", "number format of matrix products; bf16 requires the native "
                                      "trainer, and a GPU (compute capability 8.0) or a CPU that "
-                                     "supports it",
-                             choices=("fp32", "bf16"))
+                                     "supports it", choices=("fp32", "bf16"))
     async_: bool = setting(False, "learn from a rollout while the next one runs with weights one "
                                   "update old; requires device cuda and the native trainer")
     gpus: int = setting(1, "GPUs that share the agents and every minibatch", low=1, high=16)
@@ -220,9 +202,8 @@ class Eval:
     episodes: int = setting(100, "total episodes of all agents; each agent plays at least four",
                             low=1, high=10**9)
     steps: int = setting(1000, "if episodes do not end: ticks of each env over which values per "
-                              "1000 ticks are measured; the first episode end is awaited 20 times "
-                              "as long",
-                         low=1, high=10**9)
+                               "1000 ticks are measured; the first episode end is awaited 20 times "
+                               "as long", low=1, high=10**9)
     seed: int = setting(1, "seed of the evaluation's environments and actions",
                         low=0, high=MAX_SEED)
     goal: str = setting("", "condition for solved, such as score >= 800: a value of the "
@@ -252,8 +233,7 @@ class Sweep:
     goal: str = setting("maximize", "whether to maximize or minimize the metric",
                         choices=("maximize", "minimize"))
     cost: str = setting("cpu", "unit of a trial's cost: CPU seconds of training, wall seconds, or "
-                               "modelled CPU seconds",
-                        choices=("cpu", "wall", "compute"))
+                               "modelled CPU seconds", choices=("cpu", "wall", "compute"))
     max_runs: int = setting(0, "number of finished trials; 0 = no limit", low=0, high=10**6)
     seconds: float = setting(600.0, "time limit of the sweep in seconds; 0 = no limit",
                              low=0, high=10**8)

@@ -1,8 +1,8 @@
-"""[policy] torch_class names a file that is run: which one, and may it be?  FILE.py:CLASS -> a file
+"""Which file [policy] torch_class runs, and whether it may.  FILE.py:CLASS -> a file
 
-An ini of the environment and the command line may name any; a run, a checkpoint or a sweep only
-what those name now, or what this user's own command wrote down (base/trust.py). Every file is
-asked for here before it is imported.
+The environment's ini and the command line may name any file; a run, a checkpoint or a sweep only
+what those name now, or what this user's own command recorded (base/trust.py). Every file is checked
+here before it is imported.
 """
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def name_given(source: Source, settings: Mapping[str, object] | None = None) -> 
 
 
 def read_named(inis: Iterable[Path]) -> dict[str, str]:
-    """{"policy.torch_class": "net.py:Net"}: what inis name that is run (RUN), the last one counts.
-    Their faults are not reported here."""
+    """{"policy.torch_class": "net.py:Net"}: code that inis name (RUN); the last one counts. Faults
+    of the inis are not reported here."""
     found: dict[str, str] = {}
     for path in inis:
         with contextlib.suppress(PufferError):
@@ -76,8 +76,8 @@ def read_named(inis: Iterable[Path]) -> dict[str, str]:
 
 
 def find(spec: str, where: object = None) -> str:
-    """The FILE.py:CLASS to run for one that data names: the same, or one of that name that may be
-    run where this may not, so that a project may be moved.
+    """The FILE.py:CLASS to run for one that data names: itself, or a trusted one of the same file
+    name, so that a project can be moved.
 
     where   the file that names it, for the error
     Raises UsageError where a terminal does not answer that it may be run.
