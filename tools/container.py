@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 KNOWN = {"ARG", "FROM", "RUN", "USER", "WORKDIR", "COPY", "ENV", "CMD"}
-# How this machine reaches the network goes along; nothing else of its environment does
+# variables for the network are passed on, and no others
 PASSED = re.compile(r"(?:https?_proxy|no_proxy|PIP_.*)", re.I)
 
 
 @dataclass
 class State:
-    """What later steps inherit."""
+    """The state that later steps inherit."""
 
     user: str = "root"
     folder: str = "/"
@@ -37,7 +37,7 @@ class State:
 
 
 def read(path: Path) -> list[tuple[str, str]]:
-    """(instruction, its text) in order; continued lines joined, comments gone."""
+    """(instruction, its text) in order, with continued lines joined and without comments."""
     steps, held = [], ""
     for line in path.read_text().splitlines():
         if line.lstrip().startswith("#") or (not held and not line.strip()):
@@ -55,7 +55,7 @@ def read(path: Path) -> list[tuple[str, str]]:
 
 
 def plan(steps: list[tuple[str, str]]) -> Iterator[tuple[str, str, State]]:
-    """Each step that does something, with the state that it finds: FROM, RUN, COPY, CMD."""
+    """The steps FROM, RUN, COPY and CMD, each with the state before it."""
     state = State()
     for word, text in steps:
         if word == "ARG":
@@ -79,12 +79,12 @@ def expand(text: str, values: dict[str, str]) -> str:
 
 
 def command_of(word: str, text: str) -> list[str]:
-    """The words that RUN or CMD stand for: a JSON list, or a line for the shell."""
+    """The words of RUN or CMD: a JSON list, or a line for the shell."""
     return json.loads(text) if text.startswith("[") else ["/bin/sh", "-c", text]
 
 
 def run_in(root: Path, command: list[str], state: State) -> None:
-    """In a chroot, as the state's user, where it stands. Nothing that it starts outlives it."""
+    """Run in a chroot, as the state's user, in its folder. All its processes end with it."""
     entry = "/root" if state.user == "root" else f"/home/{state.user}"
     variables = {**state.variables, "HOME": entry, "LANG": "C.UTF-8",
                  # until it is in the chroot, which a user's PATH may lack
@@ -102,7 +102,7 @@ def run_in(root: Path, command: list[str], state: State) -> None:
 
 
 def bootstrap(root: Path, image: str) -> None:
-    """debian:SUITE-slim as debootstrap makes it, and this machine's way to the network."""
+    """debian:SUITE-slim by debootstrap, with this machine's network settings."""
     match = re.fullmatch(r"debian:(\w+)(?:-slim)?", image)
     if not match:
         raise SystemExit(f"error: only debian images can be made here, not {image}")
@@ -120,9 +120,9 @@ def bootstrap(root: Path, image: str) -> None:
 
 
 def trust_what_this_machine_trusts(root: Path) -> None:
-    """Certificates of a proxy, and folders that pip is told to look into.
+    """Copy a proxy's certificates, and the folders that pip searches.
 
-    Before each step: a package that brings certificates writes its own over them.
+    Called before each step, because a package of certificates overwrites them.
     """
     for name, value in os.environ.items():
         if PASSED.fullmatch(name) and value.startswith("/") and Path(value).exists():
@@ -135,7 +135,7 @@ def trust_what_this_machine_trusts(root: Path) -> None:
 
 
 def copy(root: Path, text: str, state: State, source: Path) -> None:
-    """COPY [--chown=USER:GROUP] . . : what git tracks, as it lies here."""
+    """COPY [--chown=USER:GROUP] . . : the files that git tracks."""
     words = [word for word in shlex.split(text) if not word.startswith("--")]
     if words != [".", "."]:
         raise SystemExit(f"error: tools/container.py knows COPY . . alone, not {text}")

@@ -1,9 +1,9 @@
-"""What the GPU's compiler makes of every kernel.  No GPU is needed.
+"""Registers, memory and occupancy of every GPU kernel, as compiled.  No GPU is needed.
 
     python tools/cuda_budget.py        writes docs/data/kernels.json, for docs/trainer/gpu.md
 
-nvcc compiles the kernels for six generations. ptxas says how many registers and how much shared
-memory each takes and what it spills; the disassembly says how often it moves single bytes.
+nvcc compiles the kernels for six generations. ptxas reports registers, shared memory and spills of
+each; the disassembly shows how often it moves single bytes.
 """
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Kernel:
 
 
 def occupancy(generation: Generation, registers: int, shared: int, threads: int = THREADS) -> float:
-    """Registers are given by warp in units of 256, shared memory in KiB and one more a block."""
+    """A warp gets registers in units of 256; a block gets shared memory in KiB, and one more."""
     warps = threads // 32
     each = -(-registers * 32 // 256) * 256 * warps
     blocks = min(generation.blocks, generation.warps // warps, generation.registers // each,
@@ -66,7 +66,7 @@ def occupancy(generation: Generation, registers: int, shared: int, threads: int 
 
 
 def compile_kernels(arch: str, folder: Path, *flags: str) -> tuple[Path, str]:
-    """(cubin, what ptxas says of each kernel)."""
+    """(cubin, ptxas's report of each kernel)."""
     nvcc = cuda_finding.find_nvcc()
     made = folder / f"sm_{arch}.cubin"
     done = subprocess.run(
@@ -126,7 +126,7 @@ def measure(arch: str, *flags: str) -> dict[str, Kernel]:
 
 
 def kernel_names() -> list[str]:
-    """In the order in which data passes."""
+    """In the order of the data flow."""
     text = (trainer_sources.home() / "kernels" / "cuda" / "contract.h").read_text()
     return re.findall(r"^    X\((\w+), ", text, re.M)
 

@@ -1,4 +1,4 @@
-"""`make demo`: the whole road on the Squared template, as a user would type it.
+"""`make demo`: all main commands on the Squared template, as a user would type them.
 
 Prints each command before it runs, and stops with its status at the first that fails.
 """
@@ -39,7 +39,7 @@ def main(folder: str) -> int:
 
 
 def how_to_go_on(place: Path) -> str:
-    """The last lines: where the game is, and how `puffer-sdk` becomes a command."""
+    """The last lines: where the game is, and how to run `puffer-sdk`."""
     bin_dir = os.path.relpath(Path(sys.prefix) / "bin")
     return (f"Open {place}/my_env/my_env.h and change the game. In this terminal,\n\n"
             f"    . {bin_dir}/activate\n    puffer-sdk check {place}/my_env\n\n"

@@ -1,7 +1,6 @@
-"""clang-format over our C and CUDA.  --write: change the files; else say which differ, status 1.
+"""clang-format over our C and CUDA.  --write: change the files; else list differing ones, status 1.
 
-Left out: templates, examples, tests and benchmarks, whose environments are written as their authors
-would write them.
+Environments in templates, examples, tests and benchmarks keep their authors' format.
 """
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
-"""`make fuzz MINUTES=10`: damaged and hostile files.  a seed -> a file -> what came of it
+"""`make fuzz MINUTES=10`: damaged and hostile files.  a seed -> a file -> the result
 
     python tools/fuzz.py 10                     ten minutes, all kinds; writes docs/data/fuzz.json
     python tools/fuzz.py --full                 the counts of FULL, hours
-    python tools/fuzz.py --full --kind inis     those of one kind; the rows of others stay
-    python tools/fuzz.py --kind inis --seed 7   one input again, and what came of it
+    python tools/fuzz.py --full --kind inis     the counts of one kind; other rows stay
+    python tools/fuzz.py --kind inis --seed 7   one input again, with its result
 
-Each input is made from its number alone, out of what tests/corpus and the templates hold. A promise
-is broken by anything but our own errors with status 1 to 4, by a control character that is sent to
-the terminal, and by whatever is read or changes outside of the folder that the command works in:
-inotify counts it, and for whole commands strace as well, where that is installed. make test tries
-the first inputs of each kind (tests/project/test_fuzz.py). Policies are read by puffernet.h, under
-sanitizers; where clang has libFuzzer, that looks for more.
+Each input depends only on its number, and changes files of tests/corpus and the templates. Failures
+are: anything but our own errors with status 1 to 4, a control character sent to the terminal, and
+any read or write outside the command's folder (counted by inotify and, for whole commands, by
+strace if installed). make test tries the first inputs of each kind (tests/project/test_fuzz.py).
+puffernet.h reads policies under sanitizers, and under libFuzzer if clang has it.
 """
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ WHAT = {"policies": "`NAME_policy.bin`, read by puffernet.h", "checkpoints": "ch
 
 
 def try_kind(kind: str, first: int, count: int, seconds: float | None) -> running.Outcome:
-    """count inputs of a kind, or as many as there is time for."""
+    """Try `count` inputs of a kind, or as many as time allows."""
     if kind == "policies":
         return policies.try_policies(count if seconds is None else int(100 * seconds),
                                      int(seconds or 0))
@@ -45,7 +44,7 @@ def try_kind(kind: str, first: int, count: int, seconds: float | None) -> runnin
 
 
 def row(found: running.Outcome, first: int) -> dict:
-    """What docs/data/fuzz.json keeps of a kind."""
+    """A row of docs/data/fuzz.json for a kind."""
     commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True,
                             text=True, check=False).stdout.strip()
     return {"inputs": found.inputs, "read": found.counts["read"],
@@ -55,7 +54,7 @@ def row(found: running.Outcome, first: int) -> dict:
 
 
 def table(results: dict) -> str:
-    """docs/why/fuzz.md's."""
+    """The table of docs/why/fuzz.md."""
     rows = ["| files | inputs | read | refused with a sentence | promises broken | slowest | "
             "commit |", "|---|---|---|---|---|---|---|"]
     rows += [f"| {WHAT[kind]} | {each['inputs']:,} | {each['read']:,} | {each['refused']:,} | "

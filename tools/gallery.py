@@ -3,12 +3,11 @@
     python tools/gallery.py VERSION SURVEY.json ... [--commit HASH] [--commits FILE]
     python tools/gallery.py VERSION SURVEY.json ... --checks
 
-VERSION is the PufferLib that the surveys were made of, such as 3.0. Rows replace those of the same
-name and version; with --checks, what the survey's build, steps, check and picture said replaces
-that alone, for a checker that is newer than a row's training. What we judge of a finding or of a
-part that failed, having looked at the source, stands in docs/data/ocean-notes.json: it is written
-by hand, {"pong 3.0": {"PUF302": "True: ..."}}. Files that are of several commits have them in
---commits: {"pong": {"pong.h": HASH, ...}}.
+VERSION is the surveyed version of PufferLib, such as 3.0. Rows replace those of the same name and
+version. With --checks, only the results of build, steps, check and picture are replaced, for a
+checker that is newer than a row's training. docs/data/ocean-notes.json, written by hand, holds our
+judgements of findings and failures after reading the source: {"pong 3.0": {"PUF302": "True: ..."}}.
+--commits names the commits of files, if there are several: {"pong": {"pong.h": HASH, ...}}.
 """
 from __future__ import annotations
 
@@ -25,17 +24,17 @@ from puffer_sdk.reporting.survey import Row
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data/ocean.json"
 NOTES = ROOT / "docs/data/ocean-notes.json"
-DROPPED = ("folder", "rate", "picture")     # what is of one machine, and of one folder
+DROPPED = ("folder", "rate", "picture")     # specific to one machine or folder
 STEPS = 5_000_000           # of a training, unless the page says another number
 CHECKED = ("check", "findings", "not_tested")
 TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
-# where these lay on the machine that tried it; ../../config/ is of no machine
+# paths on the machine that tried it; not ../../config/
 PLACE = re.compile(r"[^\s\"(]*/(ocean/|runs/)|(?<![\w.])/[^\s\"(]*/(?=config/)")
 
 
 def merge(data: dict, survey: dict, version: str, commit: str | None,
           commits: Mapping[str, Mapping[str, str]] | None = None) -> None:
-    """The survey's rows into the data. A row's commit is that of its header."""
+    """Put the survey's rows into the data. A row's commit is that of its header."""
     for row in _rows(survey):
         own = (commits or {}).get(row["name"], {})
         data["rows"][f"{row['name']} {version}"] = {
@@ -48,9 +47,9 @@ def merge(data: dict, survey: dict, version: str, commit: str | None,
 
 
 def renew_checks(data: dict, survey: dict, version: str) -> None:
-    """What check found into rows that are there, with its own date. Training stays.
+    """Replace the results of check in existing rows, with their date. Training stays.
 
-    Raises SystemExit where a row is not there, or is of other files.
+    Raises SystemExit if a row is missing, or is of other files.
     """
     for new in _rows(survey):
         name = f"{new['name']} {version}"
@@ -81,7 +80,7 @@ def page(data: dict) -> str:
 
 
 def sentence(data: dict) -> str:
-    """The README's: how many of the newest version were tried, and how many of them run."""
+    """The README's sentence: how many of the newest version were tried, and how many run."""
     newest = max(row["version"] for row in data["rows"].values())
     rows = [row for row in data["rows"].values() if row["version"] == newest]
     run = sum(not {"build", "stepping"} & set(row["problems"]) for row in rows)
@@ -115,7 +114,7 @@ def render(data: dict, notes: dict) -> str:
 
 
 def count(data: dict) -> str:
-    """A line for each version, the newest first: how many were tried, what became of them."""
+    """A line for each version, newest first: how many were tried, with what results."""
     rows, lines = data["rows"].values(), []
     for version in sorted({row["version"] for row in rows}, reverse=True):
         own = [row for row in rows if row["version"] == version]
@@ -135,7 +134,7 @@ def _tried(row: dict) -> str:
 
 
 def _by_code(findings: list[dict]) -> dict[tuple[str, str], list[str]]:
-    """What was found, with its place, once for each severity and code; three of many."""
+    """Findings with their places, once per severity and code; of many places, three."""
     every: dict[tuple[str, str], list[str]] = {}
     for each in findings:
         place = f" (`{each['place']}`)" if each["place"] else ""

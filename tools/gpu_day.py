@@ -1,12 +1,12 @@
 """The first hours on a machine with a GPU, in stages of a few minutes each.
 
-    python tools/gpu_day.py              which stages there are, in the order to run them
-    python tools/gpu_day.py first        one of them; several names run one after another
+    python tools/gpu_day.py              list the stages, in the order to run them
+    python tools/gpu_day.py first        run one or several, one after another
 
-Every stage writes build/gpu-day/STAGE.txt, and what it measured to build/gpu-day/gpu.json, with the
-machine, the driver and the date. On a real GPU what a page shows of it goes to docs/data/gpu.json,
-and `make docs-tables` puts it there. With PUFFER_CUDA=emulated every stage runs with small
-sizes, without NVIDIA's tools, and docs/ stays as it is: so it is tested.
+Every stage writes build/gpu-day/STAGE.txt, and its measurements to build/gpu-day/gpu.json, with the
+machine, the driver and the date. On a real GPU, figures for the pages go to docs/data/gpu.json, and
+`make docs-tables` fills them in. With PUFFER_CUDA=emulated, every stage runs with small sizes,
+without NVIDIA's tools, and leaves docs/ alone: that is how it is tested.
 Exit status: 0, 1 where a step of a stage failed, 2 where no GPU can be used.
 """
 from __future__ import annotations
@@ -54,7 +54,7 @@ COMPLAINT = 9                   # compute-sanitizer's status, where the program 
 
 @dataclass
 class Day:
-    """One call of this program: where it writes, what it measured, what failed."""
+    """One call of this program: its folder, measurements and failures."""
 
     out: Path
     emulated: bool
@@ -63,9 +63,9 @@ class Day:
     log: Path | None = None
 
     def run(self, *words: object, seconds: float, tool: str | None = None) -> str:
-        """What a command prints; it goes to the stage's file. Too late or a bad status: failed.
+        """Run a command; its output goes to the stage's file. A timeout or bad status fails.
 
-        tool    a program in front of it that only a real GPU has; without it the step is left out
+        tool    a program that runs it, only for a real GPU; without it the step is skipped
         """
         command = [str(word) for word in words]
         if tool and not self.emulated and not shutil.which(tool):
@@ -99,7 +99,7 @@ class Day:
 
     @contextlib.contextmanager
     def trainings(self):
-        """What a training is told besides its own: small where the GPU is emulated."""
+        """More settings of a training: small sizes if the GPU is emulated."""
         with tempfile.TemporaryDirectory() as runs:
             yield ["--runs-dir", runs, *(SMALL if self.emulated else ())]
 
@@ -107,7 +107,7 @@ class Day:
 # ---- the stages --------------------------------------------------------------------------------
 
 def look(day: Day) -> None:
-    """What machine this is, and the constants that decide its speed (gpu_probe.cc)."""
+    """The machine, and the constants that decide its speed (gpu_probe.cc)."""
     if not day.emulated:
         day.run("nvidia-smi", "-q", seconds=60, tool="nvidia-smi")
     day.puffer("doctor", seconds=240)
@@ -120,7 +120,7 @@ def look(day: Day) -> None:
 
 
 def first(day: Day) -> None:
-    """The trainer is compiled, and breakout is solved: envs on the CPU, on the GPU, in bf16."""
+    """Compile the trainer, and solve breakout: envs on the CPU, on the GPU, in bf16."""
     bf16 = [("--vec.device", "cuda", "--train.precision", "bf16")] if gpu.has_bf16() else []
     solve = [] if day.emulated else ["--train.stop-at-goal", "1", *(
         word for name, value in BREAKOUT.items() for word in (f"--{name}", str(value)))]
@@ -131,7 +131,7 @@ def first(day: Day) -> None:
 
 
 def tests(day: Day) -> None:
-    """Every kernel against the CPU's, rollouts and updates against the CPU trainer's."""
+    """Compare every kernel, rollouts and updates with those of the CPU."""
     some = [*TESTS[:2], "-k", "a_tick_begins or orders_are"] if day.emulated else TESTS
     day.run(*PYTEST, "-rs", *some, seconds=560)
 
@@ -230,7 +230,7 @@ def microseconds(value: float) -> str:
 
 
 def rate_of(count: float) -> Callable[[float], str]:
-    """From microseconds for so many bytes."""
+    """The rate, from microseconds for so many bytes."""
     return lambda value: f"{microseconds(value)}, {count / value / 1e3:.0f} GB/s"
 
 

@@ -3,8 +3,8 @@
     python tools/long_tests.py              the long forms of the tests: docs/data/long-tests.json
     python tools/long_tests.py mutants      whether the suite notices faults: docs/data/mutants.json
 
-Both files carry the date, the commit and the versions of what ran. What could not run (for want of
-a GPU, say) is printed and listed there. Exit status: 0, or 1 where something failed.
+Both files hold the date, the commit and versions. What could not run (without a GPU, say) is
+printed and listed there. Exit status: 0, or 1 if something failed.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEED, MUTANTS = 14, 100
 
 
 def facts() -> dict:
-    """When and with what this ran."""
+    """Date, commit, machine and versions."""
     def first_line(*words: str) -> str:
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
         return done.stdout.partition("\n")[0]
@@ -92,7 +92,7 @@ def mutants() -> int:
 
 
 def summary(results: list[dict]) -> dict:
-    """How many mutants were killed or not, and where those are that were not."""
+    """The numbers of killed and surviving mutants, and the survivors' places."""
     return {"count": dict(Counter(one["status"] for one in results)), "survivors": [
         f"{one['file']}:{one['line']} {one['what']}" for one in results
         if one["status"] != "killed"]}

@@ -27,7 +27,7 @@ DATED = "2026-11-22"            # fixed: the same sources make the same pages
 
 
 def filled(text: str) -> str:
-    """A sentence, wrapped to lines that an editor shows whole."""
+    """A sentence, wrapped to short lines."""
     return escape("\n".join(textwrap.wrap(" ".join(text.split()), 66, break_on_hyphens=False)))
 
 

@@ -1,13 +1,13 @@
-"""Does the suite notice?  Breaks our own code in one place at a time and runs that place's tests.
+"""Mutation tests of our own code: break it in one place at a time, and run that place's tests.
 
     python tools/mutants.py list --seed 14 --count 100 > mutants.json      choose the places
     python tools/mutants.py cover build/coverage                           one run of the suite
     python tools/mutants.py run mutants.json --coverage build/coverage --out results.json
 
 A mutant is a change of one operator, constant, condition or statement in checking, training, the
-kernels or the trainers. Python lines are tested by the tests that reached them, the quickest first;
-C, and Python of processes that end without a word, by the tests of their folder. A run ends at the
-first failure. Exit status: 0, or 2 for bad input.
+kernels or the trainers. A Python line is tested by the tests that reach it, fastest first; C, and
+Python without recorded coverage, by the tests of its folder. A run ends at the first failure.
+Exit status: 0, or 2 for bad input.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARES = {"puffer_sdk/checking/**/*.py": 30, "puffer_sdk/training/**/*.py": 28,
           "puffer_sdk/checking/**/*.c": 12, "kernels/**/*": 14, "trainer/**/*": 16}
 C_KINDS = (".c", ".h", ".cu", ".cuh", ".cc")
-# where coverage by test is not known, as of C: the tests of a folder
+# tests of a folder, where coverage by test is unknown, as for C
 C_TESTS = {"puffer_sdk/checking": ["tests/checking"],
            "kernels/cuda": ["tests/kernels/test_cuda_*.py", "tests/trainer/test_cuda_*.py"],
            "kernels": ["tests/kernels/test_kernel*.py", "tests/trainer/test_native*.py"],
@@ -47,7 +47,7 @@ SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+"
 # ---- places ------------------------------------------------------------------------------------
 
 def python_places(text: str) -> list[tuple[int, int, str, str]]:
-    """(offset, length, new text, what was done) for each change that can be made."""
+    """(offset, length, new text, description) of each possible change."""
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -92,7 +92,7 @@ def python_places(text: str) -> list[tuple[int, int, str, str]]:
 
 
 def c_places(text: str) -> list[tuple[int, int, str, str]]:
-    """The same for C: operators between blanks, numbers in expressions, whole statements."""
+    """The same for C: operators between spaces, numbers in expressions, whole statements."""
     bare = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|^[ \t]*#[^\n]*(?:\\\n[^\n]*)*",
                   lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.S | re.M)
     found = []
@@ -108,7 +108,7 @@ def c_places(text: str) -> list[tuple[int, int, str, str]]:
 
 
 def choose(root: Path, seed: int, count: int) -> list[dict]:
-    """Mutants of the tree, from a seed: the same list wherever the files are the same."""
+    """Mutants of the tree, from a seed; the same files give the same list."""
     chosen = []
     for pattern, share in SHARES.items():
         places = []
@@ -163,7 +163,7 @@ def test_of(context: str) -> str | None:
 
 
 def tests_for(mutant: dict, cover, seconds: dict[str, float], root: Path) -> list[str]:
-    """The quickest first."""
+    """The fastest first."""
     names: set[str] = set()
     if mutant["file"].endswith(".py"):
         # a test may run tests of a scaffolded project: those have no duration here
@@ -198,7 +198,7 @@ disable_warnings = no-data-collected,module-not-imported,couldnt-parse
 
 
 def cover(options) -> int:
-    """One run of the suite that notes which test reached which line, children included."""
+    """Run the suite once and record which test reaches which line, in child processes too."""
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("data*"):

@@ -1,11 +1,11 @@
-"""A short training on the GPU in one process, for a tool that watches one.
+"""A short training on the GPU in one process, for tools that watch only one.
 
     compute-sanitizer --target-processes application-only python tools/one_process.py breakout
     python tools/one_process.py snake vec.device cuda       an example, and settings of it
 
-`train` and what asks the driver have processes of their own; a sanitizer does not follow them, or
-keeps them from ending. So the driver is asked here, and all that can be compiled should be: run it
-once without the tool.
+`train` and the driver's probe start processes that a sanitizer does not follow, or keeps from
+ending. So the driver is probed here, and compiled code should exist before: run it once without the
+tool.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECONDS = 60            # after which it says in which line it is
 
 
 def ask_driver_here() -> None:
-    """What cuda_finding asks in a process of its own."""
+    """Probe the driver here, which cuda_finding does in a separate process."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         exec(compile(cuda_finding.DRIVER_PROGRAM, "ask_driver", "exec"), {})
     driver = cuda_finding.read_answer(said.getvalue())

@@ -2,7 +2,7 @@
 
     python tools/pictures.py [NAME ...]         without a name, all of them
 
-Runs the commands that a reader would, in a folder of its own, and shows each of them.
+Runs and prints the commands that a reader would type, in a separate folder.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PICTURES = {
 
 
 def record(name: str, place: Path) -> bytes:
-    """A picture, made in an empty folder. Raises SystemExit where a command fails."""
+    """Make a picture in an empty folder. Raises SystemExit if a command fails."""
     if name == "drips":
         shutil.copytree(ROOT / "docs" / "tutorials" / "drips" / "step6", place / name)
     for line in PICTURES[name]:

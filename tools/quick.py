@@ -1,7 +1,7 @@
 """make quick: the tests of what you changed, within a minute.  git's changes -> folders of tests
 
-The layout says which tests belong to a file: those of tests/PACKAGE for puffer_sdk/PACKAGE. The
-quickest tests of these folders run, as many as fit; `make test` runs all.
+Tests of puffer_sdk/PACKAGE are in tests/PACKAGE. The fastest tests of these folders run, as many as
+fit; `make test` runs all.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OTHERS = {"kernels": ["kernels", "trainer"], "trainer": ["trainer"], "docs": ["d
 
 
 def changed(base: str) -> list[str]:
-    """Files that differ from `base`, committed or not, and files that git does not know yet."""
+    """Files that differ from `base`, committed or not, and untracked files."""
     def lines(*words: str) -> list[str]:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True,
                               check=True).stdout.splitlines()

@@ -1,13 +1,13 @@
-"""Test suites that others wrote, on what we give out.  their tests -> docs/data/suites.json
+"""Test suites of other packages, run on our environments.  their tests -> docs/data/suites.json
 
     python tools/suites.py gymnasium ../Gymnasium   tests/vector, of a checkout: its sdist has none
     python tools/suites.py sb3 [FOLDER]             vec-env tests, of the sdist that pip brings, or
                                                     of an unpacked one
 
-Tests run as they are, in a copy, with names swapped before they are imported: each Suite says
-which, and lists what cannot pass, and why. `make docs-tables` puts it into docs/guides/outward.md.
-Exit status: 0; 1 where another test fails; 2 where the arguments are wrong. What cannot be had is
-printed as "could not run", and nothing is written.
+Tests run unchanged, in a copy, with names swapped before their import: each Suite says which, and
+lists the tests that cannot pass, and why. `make docs-tables` puts the results into
+docs/guides/outward.md. Exit status: 0; 1 if another test fails; 2 for wrong arguments. A suite that
+is not available is printed as "could not run", and nothing is written.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SDISTS = ROOT / "build" / "suites"
 
 
 class CannotRun(Exception):
-    """There is no such suite here. str(): why."""
+    """The suite is not available. str(): why."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def run(suite: Suite, source: Path, python: Path, *words: str) -> list[ElementTr
 
 
 def reason(suite: Suite, case: str) -> str | None:
-    """Why a test case cannot pass, if that is known."""
+    """Why a test case cannot pass, if known."""
     for name, why in suite.expected.items():
         function, _, part = name.rstrip("]").partition("[")
         if case.partition("[")[0] == function and part in case:
@@ -205,12 +205,12 @@ def write(everything: dict) -> None:
 
 
 def table(everything: dict) -> str:
-    """What stands on the page."""
+    """The page's table."""
     return "\n" + "\n".join(part(found) for _, found in sorted(everything.items()))
 
 
 def part(found: dict) -> str:
-    """What the page says of one suite."""
+    """The page's part about one suite."""
     text = (f"{found['suite']}, version {found['version']} ({found['source']}; run on "
             f"{found['date']}): {found['passed']:,} of {found['tests']:,} tests pass")
     text += f", and {found['skipped']:,} skip themselves. " if found["skipped"] else ". "
@@ -234,7 +234,7 @@ def tell(suite: Suite, found: dict) -> int:
 
 
 def described(folder: Path) -> str:
-    """The commit and its date, of a checkout; of an unpacked sdist, that it is one."""
+    """The commit and date of a checkout, or that it is an unpacked sdist."""
     if folder.parent == SDISTS:
         return "the sdist"
     done = subprocess.run(["git", "log", "-1", "--format=commit %h of %cs"], cwd=folder,

@@ -1,10 +1,10 @@
-"""What `make fuzz` is made of: damaged and hostile files, and the commands on them.
+"""Parts of `make fuzz`: damaged and hostile files, and the commands that read them.
 
     changes     one file -> another
-    box         the folder that an input works in, and who watches what lies beside it
-    kinds       what is changed, and what reads it: in this process
-    commands    the same with whole commands, each in a process of its own
+    box         the folder of an input, and what watches the files beside it
+    kinds       the files to change and their readers, in this process
+    commands    the same with whole commands, each in a separate process
     running     many inputs: counts, waits, crashes
     policies    puffernet.h, under sanitizers and libFuzzer
-    traces      what strace saw of a worker
+    traces      the system calls of a worker, by strace
 """

@@ -1,4 +1,4 @@
-"""The folder that an input works in, beside things that nothing may touch.  an input -> breaches"""
+"""The folder of an input, beside files that nothing may touch.  an input -> breaches"""
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +17,7 @@ class Net: pass
 
 
 class Box:
-    """HOME/inside to work in, a copy of the corpus; HOME/outside, where each access counts."""
+    """HOME/inside, a copy of the corpus to work in; HOME/outside, where each access counts."""
 
     def __init__(self, home: Path):
         self.home = home.resolve()
@@ -39,7 +39,7 @@ class Box:
         self.before = self.state()
 
     def state(self) -> list:
-        """What lies beside the folder, without opening any of it."""
+        """The files beside the folder, without opening them."""
         found = []
         for folder in (self.home, self.outside, self.outside / "folder"):
             for entry in os.scandir(folder):
@@ -52,12 +52,12 @@ class Box:
         return found
 
     def ready(self) -> None:
-        """What follows is the product's doing, and not ours."""
+        """Count accesses from now on."""
         self.watch.accesses()
         self.before = self.state()
 
     def breaches(self) -> list[str]:
-        """What has been touched since `ready`."""
+        """The accesses since `ready`."""
         found = self.watch.accesses()
         now = self.state()
         found += [f"{row[0]} has changed" for row in sorted({*now} ^ {*self.before})]
@@ -66,7 +66,7 @@ class Box:
 
 
 class Watch:
-    """Counts what anybody opens, reads or changes in these folders (inotify; elsewhere nothing)."""
+    """Counts accesses to files in these folders (by inotify; without it, none)."""
 
     EVENTS = {1: "read", 2: "written", 8: "written", 0x20: "opened", 0x40: "moved", 0x80: "moved",
               0x100: "made", 0x200: "removed"}
@@ -83,7 +83,7 @@ class Watch:
                 raise OSError(ctypes.get_errno(), "inotify_add_watch")
 
     def accesses(self) -> list[str]:
-        """Those since the last call: "/a/kept opened"."""
+        """Accesses since the last call: "/a/kept opened"."""
         found = []
         with contextlib.suppress(BlockingIOError):
             while self.fd >= 0:

@@ -1,4 +1,4 @@
-"""Changes of a file.  a random generator and what it holds -> what it holds then"""
+"""Changes of a file.  a random generator and the content -> the changed content"""
 from __future__ import annotations
 
 import contextlib
@@ -32,7 +32,7 @@ LINES = ["#include \"/dev/null\"", "#include \"probe.h\"", "#define OBS_SIZE 0",
 
 
 def change_bytes(rng: random.Random, data: bytes) -> bytes:
-    """A few bits, bytes, words or stretches of it are others."""
+    """Change a few bits, bytes, words or stretches."""
     out = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 5, 20))):
         at = rng.randrange(len(out) + 1)
@@ -54,7 +54,7 @@ def change_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def change_json(rng: random.Random, text: str, baits: tuple[str, ...] = ()) -> str:
-    """One value or key of a JSON text is another; still JSON, but for bytes now and then.
+    """Replace one value or key of a JSON text; sometimes change bytes, so that it is no JSON.
 
     baits   values that lead out of the folder
     """
@@ -88,7 +88,7 @@ def change_json(rng: random.Random, text: str, baits: tuple[str, ...] = ()) -> s
 
 
 def change_lines(rng: random.Random, data: bytes, baits: tuple[str, ...] = ()) -> bytes:
-    """One line of a file of JSON lines, changed as JSON."""
+    """Change one line of a file of JSON lines, as JSON."""
     lines = data.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
     at = rng.randrange(len(lines))
     with contextlib.suppress(ValueError):
@@ -97,7 +97,7 @@ def change_lines(rng: random.Random, data: bytes, baits: tuple[str, ...] = ()) -
 
 
 def change_text(rng: random.Random, text: str) -> str:
-    """Lines of a text are gone, doubled, swapped or others."""
+    """Remove, double, swap or replace lines of a text."""
     lines = text.split("\n")
     for _ in range(rng.choice((1, 2, 4))):
         at, kind = rng.randrange(len(lines)), rng.randrange(5)
@@ -117,7 +117,7 @@ def change_text(rng: random.Random, text: str) -> str:
 
 
 def change_tensors(rng: random.Random, data: bytes, baits: tuple[str, ...] = ()) -> bytes:
-    """A checkpoint: the container's bytes, its header, or what our metadata say."""
+    """Change a checkpoint: the container's bytes, its header, or our metadata."""
     size = int.from_bytes(data[:8], "little")
     head, rest, kind = data[8:8 + size].decode(), data[8 + size:], rng.randrange(3)
     if kind == 0:
@@ -134,7 +134,7 @@ def change_tensors(rng: random.Random, data: bytes, baits: tuple[str, ...] = ())
 
 
 def change_file(rng: random.Random, path: Path, baits: tuple[str, ...] = ()) -> None:
-    """Its content is another, of the same kind for the most part."""
+    """Replace its content, mostly by one of the same kind."""
     data = path.read_bytes()
     if rng.random() < 0.3:
         data = change_bytes(rng, data)
@@ -151,7 +151,7 @@ def change_file(rng: random.Random, path: Path, baits: tuple[str, ...] = ()) -> 
 
 
 def replace(rng: random.Random, path: Path, outside: Path, *, links: bool = True) -> None:
-    """Something else stands in the place of a file or folder, or where one would be made.
+    """Put something else in place of a file or folder, or where one would be made.
 
     links   whether that may be a link to another place
     """

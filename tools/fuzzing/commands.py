@@ -1,7 +1,7 @@
-"""Whole commands on changed folders, each in a process of its own.  (random generator, Box) -> word
+"""Whole commands on changed folders, each in a separate process.  (random generator, Box) -> word
 
-The folder is a project of its own before each: an environment, its runs, a sweep, what was
-compiled. One to three of its files, or of those that a command would write, are others.
+Before each command, the folder is restored to a project: an environment, its runs, a sweep and
+build products. Then one to three of its files, or of those that a command would write, are changed.
 """
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def try_command(rng: random.Random, box: Box) -> str:
 # ---- the project ---------------------------------------------------------------------------------
 
 def prepare(box: Box) -> None:
-    """Once: a repository, a template, and what the commands made of it; kept in HOME/made.
+    """Once: make a repository and a template, and run the commands; kept in HOME/made.
 
-    Our modules are compiled too: Python would write beside them at their first import.
+    Our modules are compiled too: otherwise Python would write beside them at the first import.
     """
     compileall.compile_dir(Path(puffer_sdk.__file__).parent, quiet=2)
     made = box.home / "home" / "made"
@@ -117,7 +117,7 @@ def prepare(box: Box) -> None:
 
 
 def restore(box: Box) -> None:
-    """The project as it was made."""
+    """Restore the project."""
     for path in box.inside.iterdir():
         changes.remove(path)
     shutil.copytree(box.home / "home" / "made", box.inside, symlinks=True, dirs_exist_ok=True)
@@ -126,8 +126,8 @@ def restore(box: Box) -> None:
 
 
 def run(words: tuple[str, ...], box: Box, limit: float = 0) -> tuple[int, str]:
-    """(status, what was said) of a command in a fork of this process. Raises RuntimeError for one
-    that does not end, or leaves a process behind."""
+    """(status, output) of a command in a fork of this process. Raises RuntimeError for one that
+    does not end, or leaves a process behind."""
     log = box.home / "tmp" / "said"
     sys.stdout.flush()
     child = os.fork()
@@ -157,8 +157,8 @@ def run(words: tuple[str, ...], box: Box, limit: float = 0) -> tuple[int, str]:
 
 
 def _surroundings(box: Box) -> dict[str, str]:
-    """A home and a folder for temporary files beside the project; the user's cache, where the
-    trainer lies compiled, and the secret that it is signed with."""
+    """A home and a folder for temporary files beside the project; the user's cache with the
+    compiled trainer, and the secret that signs it."""
     home = box.home / "home"
     return {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "TERM": "dumb",
             "PUFFER_CACHE": str(KEPT[0]), "XDG_CONFIG_HOME": str(KEPT[1]), "COLUMNS": "100",

@@ -1,4 +1,4 @@
-"""What is changed, and what reads it, in this process.  (random generator, Box) -> a word"""
+"""The files to change and their readers, in this process.  (random generator, Box) -> a word"""
 from __future__ import annotations
 
 import contextlib
@@ -22,7 +22,7 @@ from .box import CORPUS, Box
 
 
 def run_command(*words: str) -> str:
-    """Its status as a word; raises if it says that it met a bug."""
+    """The command's status as a word. Raises if it reports a bug."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
@@ -33,7 +33,7 @@ def run_command(*words: str) -> str:
 
 
 def judged(words: tuple[str, ...], status: int, said: str) -> str:
-    """What a command's status and its words come to. Raises RuntimeError for a broken promise."""
+    """A word for a command's status and output. Raises RuntimeError for a broken promise."""
     wrong = "a bug" if status == BUG or "Traceback" in said else \
         "a control character" if set(said) & CONTROLS else None
     if wrong:
@@ -47,10 +47,10 @@ CONTROLS = {chr(code) for code in (*range(9), *range(0xB, 0xD), *range(0xE, 0x20
 
 @contextlib.contextmanager
 def changed(path: Path, rng: random.Random, box: Box, *, gone: float = 0.25, typed: bool = False):
-    """A file is another inside, or something else stands in its place; afterwards it is as before.
+    """Change a file or put something else in its place; restore it afterwards.
 
-    gone    the share of the latter
-    typed   a user types its path, and then a link leads where it leads
+    gone    the share of files that something else replaces
+    typed   whether a user types its path, which may then be a link
     """
     kept = path.read_bytes()
     try:

@@ -16,7 +16,7 @@ HARNESS = ROOT / "tests" / "specimens" / "fuzz" / "policy.c"
 
 
 def build_policy_reader(folder: Path, *, fuzzer: bool) -> Path | None:
-    """The harness as a program of its own, or of libFuzzer; None where that cannot be."""
+    """The harness as a program, or as one of libFuzzer; None if it cannot be built."""
     program = folder / ("libfuzzer" if fuzzer else "policies")
     command = ["clang", "-fsanitize=fuzzer,address,undefined", "-DLIBFUZZER"] if fuzzer else \
         ["gcc", "-fsanitize=address,undefined"]
@@ -31,7 +31,7 @@ def build_policy_reader(folder: Path, *, fuzzer: bool) -> Path | None:
 
 
 def try_policies(count: int, seconds: int = 0) -> Outcome:
-    """count inputs of the harness's own; then libFuzzer for so many seconds, if it is there."""
+    """Try `count` inputs of the harness; then run libFuzzer for so many seconds, if available."""
     outcome, seed = Outcome("policies"), CORPUS / "walk_policy.bin"
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="puffer-fuzz-") as home:

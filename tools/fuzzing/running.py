@@ -1,7 +1,7 @@
-"""Many inputs of a kind.  seeds -> an Outcome: counts, and promises that were broken
+"""Many inputs of a kind.  seeds -> an Outcome: counts, and broken promises
 
-try_many works in this process, try_all in worker processes, so that a crash or a wait costs one
-input and not the rest.
+try_many works in this process, try_all in worker processes: there, a crash or a hang costs only one
+input.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Waits(Exception):     # noqa: N818 (no error of the product)
 
 @dataclass
 class Outcome:
-    """What came of some inputs of one kind."""
+    """Results of some inputs of one kind."""
 
     kind: str
     counts: Counter = field(default_factory=Counter)        # "read", "refused"
@@ -78,7 +78,7 @@ def try_one(kind: str, seed: int, box: Box) -> tuple[str, float, list[str]]:
 
 @contextlib.contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Waits is raised inside after so long."""
+    """Raise Waits after so many seconds."""
     def late(number, frame):
         raise Waits
 
@@ -93,9 +93,9 @@ def alarm(seconds: float) -> Iterator[None]:
 
 def try_many(kind: str, seeds: Iterable[int], *, until: float | None = None,
              home: Path | None = None, say=lambda *row: None) -> Outcome:
-    """In this process, in order.
+    """Try inputs in this process, in order.
 
-    until   a time of time.monotonic() after which no other begins
+    until   a time of time.monotonic() after which no input begins
     home    an empty folder; else a temporary one
     say     is called with seed, None before each, and with its results after it
     """
@@ -120,8 +120,8 @@ def try_many(kind: str, seeds: Iterable[int], *, until: float | None = None,
 
 
 def try_all(kind: str, seeds: range, *, until: float | None = None) -> Outcome:
-    """In worker processes, one after the other; under strace where that is, for commands. Ctrl-C
-    ends it with what there is."""
+    """Try inputs in worker processes, one after the other; commands under strace if installed.
+    Ctrl-C ends it with the results so far."""
     outcome, began, at = Outcome(kind), time.monotonic(), seeds.start
     with _place(kind) as folder:
         home = Path(folder).resolve()
@@ -141,14 +141,14 @@ def try_all(kind: str, seeds: range, *, until: float | None = None) -> Outcome:
 
 
 def _place(kind: str) -> tempfile.TemporaryDirectory:
-    """A folder in memory where there is one: a disk takes longer than what is tried. Commands
-    compile, and need more room."""
+    """A folder in memory if possible: a disk is slower than most inputs. Commands compile, and need
+    more room."""
     memory = "/dev/shm" if kind != "commands" and os.access("/dev/shm", os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="puffer-fuzz-", dir=memory)
 
 
 def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float | None) -> int:
-    """One worker: the seed after its last."""
+    """Run one worker. Returns the seed after its last."""
     work, log = home / "work", home / "log"
     for name in ("inside", "outside"):      # what commands have made once, beside them, stays
         shutil.rmtree(work / name, ignore_errors=True)
@@ -211,8 +211,8 @@ def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float |
 
 
 def _exec(tracer: list[str], words: tuple) -> None:
-    """This process becomes a worker that is watched from its start on: a tracer that comes later
-    has to stop at each system call, and takes twice as long."""
+    """Become a worker that is traced from its start: a tracer attached later has to stop at each
+    system call, and takes twice as long."""
     os.set_inheritable(words[4], True)
     path = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
     # -c would put the folder that we stand in, a stranger's, before all that is installed
@@ -224,7 +224,7 @@ def _exec(tracer: list[str], words: tuple) -> None:
 
 def run_worker(kind: str, first: int, stop: int, work: str | Path, writer: int,
                until: float | None) -> None:
-    """The worker: its number, and a line of JSON before and after each input."""
+    """The worker: prints its number, and a line of JSON before and after each input."""
     status = 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

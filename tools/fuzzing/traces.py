@@ -1,6 +1,6 @@
-"""What strace saw of a worker and of all that it started.  a log -> system calls, breaches
+"""System calls of a worker and its processes, by strace.  a log -> counts, breaches
 
-strace is not needed: without it nothing is traced, and inotify alone watches.
+Without strace nothing is traced, and only inotify watches.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FREE = ("/dev/null", "/dev/tty", "/dev/shm/", "/dev/pts/", "/proc/self/", "/proc
 
 
 def command(log: Path) -> list[str]:
-    """The words before a command that is watched, with all that it starts; [] without strace."""
+    """The words before a traced command; [] without strace."""
     log.unlink(missing_ok=True)
     return [] if not shutil.which("strace") else [
         "strace", "--seccomp-bpf", "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none",
@@ -46,7 +46,7 @@ def breaches(log: Path, work: Path, kept: Iterable[Path], worker: int) -> tuple[
 
 
 def breach(line: str, work: str, own: tuple[str, ...]) -> str | None:
-    """What is wrong with a system call, if anything is. own: folders that may be written to."""
+    """What is wrong with a system call, or nothing. own: folders that may be written to."""
     found = LINE.match(line)
     if not found:
         return None

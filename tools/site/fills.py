@@ -1,16 +1,16 @@
-"""What stands in a page between `<!-- fill: WHAT WORDS -->` and the next mark: text that is made.
+"""Generated text of a page, between `<!-- fill: WHAT WORDS -->` and the next mark.
 
     header STEP         drips.h of a step of the first tutorial
-    new STEP            of that, the functions and structs in which something is new
+    new STEP            its functions and structs that contain something new
     file STEP NAME      another file of a step
-    check STEP          what `check` says of it
-    verdict STEP        of that, the findings in a line each
-    faults              each planted fault: its change, what `check` says, how it learns
-    training            how long the tutorial's game takes to learn, over its seeds
+    check STEP          output of `check` on it
+    verdict STEP        its findings, one line each
+    faults              each planted fault: its diff, output of `check`, learning curve
+    training            training times of the tutorial's game, over its seeds
     source FILE         a file of the repository
     part FILE NAMES     functions, structs and macros of a C file
-    template NAME FOR NAMES     the same of a template's header, as `puffer-sdk new FOR` writes it
-    table NAME          what a benchmark measured (tables.py)
+    template NAME FOR NAMES     the same for a template's header, as `puffer-sdk new FOR` writes it
+    table NAME          measurements of a benchmark (tables.py)
     packages            the packages of puffer_sdk/, in their order
     pages               every page of mkdocs.yml's navigation
 """
@@ -32,7 +32,7 @@ GOAL = 0.95
 
 @cache
 def outputs() -> dict:
-    """What measure.py found."""
+    """Results of measure.py."""
     return json.loads(measure.OUTPUTS.read_text())
 
 
@@ -41,12 +41,12 @@ def header(step: str, *, page: str) -> str:
 
 
 def new(step: str, *, page: str) -> str:
-    """The parts of a header in which something is new: whole functions, structs and enums."""
+    """The parts of a header that contain something new: whole functions, structs and enums."""
     return listing(f"{measure.TUTORIAL_PATH}/{step}/{NAME}.h", page, "\n".join(new_parts(step)[0]))
 
 
 def new_parts(step: str) -> tuple[list[str], set[int]]:
-    """The lines of these parts, and which of them the step before did not have."""
+    """The lines of these parts, and which of them the previous step lacks."""
     lines, fresh = measure.header(step).splitlines(), new_lines(step)
     shown: list[str] = []
     marked: set[int] = set()
@@ -71,7 +71,7 @@ def parts(lines: list[str]) -> list[tuple[int, int]]:
 
 
 def new_lines(step: str) -> set[int]:
-    """Lines of a step's header that the step before did not have, counted from 0."""
+    """Lines of a step's header that the previous step lacks, counted from 0."""
     if step == STEPS[0]:
         return set()
     before, now = (measure.header(name).splitlines()
@@ -102,7 +102,7 @@ def training(*, page: str) -> str:
 
 
 def solved(variant: str) -> list[int]:
-    """Agent steps until an evaluation confirmed the goal, for the seeds that got there."""
+    """Agent steps until an evaluation confirmed the goal, for the seeds that reached it."""
     return [step for step in outputs()["variants"][variant]["solved"] if step]
 
 
@@ -141,7 +141,7 @@ def findings(verdict: str) -> list[str]:
 
 
 def grouped(told: list[str]) -> list[str]:
-    """Findings of one rule with one hint as one: the first, and what the others say below it."""
+    """Merge findings of one rule with one hint: the first, with the others below it."""
     found: list[list[str]] = []
     for line in told:
         if line.startswith("  "):
@@ -168,7 +168,7 @@ def part(path: str, *names: str, page: str) -> str:
 
 
 def template(kind: str, name: str, *names: str, page: str) -> str:
-    """The same of a template's header, which has no place in the repository under its own name."""
+    """The same for a template's header, which the repository does not hold under its own name."""
     text = (ROOT / "templates" / kind / "{{cookiecutter.name}}" / "{{cookiecutter.name}}.h"
             ).read_text()
     text = text.replace("{{ cookiecutter.name }}", name).replace(
@@ -197,7 +197,7 @@ def found_part(lines: list[str], name: str) -> tuple[int, int]:
 
 
 def packages(*, page: str) -> str:
-    """What their first lines say. The order is that which tests/project/test_layout.py holds."""
+    """The packages' first lines, in the order of tests/project/test_layout.py."""
     layout = (ROOT / "tests" / "project" / "test_layout.py").read_text()
     order = re.findall(r'"([\w.]+)"', re.search(r"^ORDER = \((.*?)\)", layout, re.M | re.S)[1])
     lines = ["| package | what it is for |", "|---|---|"]
@@ -208,7 +208,7 @@ def packages(*, page: str) -> str:
 
 
 def pages(*, page: str) -> str:
-    """A line a part of the navigation."""
+    """A line per part of the navigation."""
     lines, here = [], posixpath.dirname(page)
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     for indent, title, target in re.findall(r'^( +)- "?(.*?)"?:(?: (\S+))?$', nav, re.M):

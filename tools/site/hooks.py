@@ -1,12 +1,12 @@
-"""What mkdocs does not do by itself.  mkdocs.yml names this file; docs/ + the code -> build/site/
+"""Hooks of mkdocs, named in mkdocs.yml.  docs/ + the code -> build/site/
 
-The pages are whole without it: `make docs-tables` has written into them what is made. The site adds
+Pages are complete without it, as `make docs-tables` has filled them. The site adds
 
     on_files            files of the repository that pages link to, and the games of the tutorial
     on_page_markdown    the bug switch, new lines in colour, folds, drawings in the page; links to
-                        files of the repository lead to their pages
-    on_page_content     formulas become pictures: no script, nothing fetched
-    on_post_build       the check that no page asks another machine for anything
+                        files of the repository become links to their pages
+    on_page_content     formulas as pictures, without scripts or fetched files
+    on_post_build       a check that no page loads anything from another machine
 """
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def coloured(found) -> str:
-    """A listing of what is new in a step, with the new lines marked."""
+    """A listing of a step's changed parts, with the new lines marked."""
     _, marked = fills.new_parts(found[2])
     lines = " ".join(str(at + 1) for at in sorted(marked))
     return f'{found[1]} hl_lines="{lines}"'
 
 
 def drawing(found) -> str:
-    """A drawing inside the page, where it follows the palette: its own colours go."""
+    """A drawing inlined into the page, without its own colours, so that it follows the palette."""
     text = (ROOT / "docs" / "assets" / f"{found[1]}.svg").read_text()
     text = re.sub(r"<style>.*?</style>\n", "", text[text.index("<svg"):], flags=re.S)
     return f'<figure class="drawing" markdown="0">{text}</figure>'
@@ -98,7 +98,7 @@ def on_page_content(content, page, config, files):
 
 
 def on_post_build(config):
-    """A site that works without a network, and without telling others who reads it."""
+    """Check that the site works without a network."""
     asks = re.compile(r'<(?:script|img|iframe|source)[^>]*\ssrc="(?:https?:)?//|'
                       r'<link[^>]*rel="(?:stylesheet|preconnect|icon)"[^>]*href="(?:https?:)?//')
     for page in Path(config.site_dir).rglob("*.html"):
@@ -134,7 +134,7 @@ def source_pages(docs: Path) -> dict[str, str]:
 
 
 def redirected(match, src_uri: str) -> str:
-    """A link out of docs/ leads to the page that shows the file."""
+    """Point a link out of docs/ to the page that shows the file."""
     target, anchor = match[1], match[2] or ""
     path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(src_uri), target))
     if "://" in target or path.startswith(("docs/", "..")) or not (ROOT / path).is_file():
@@ -147,7 +147,7 @@ def redirected(match, src_uri: str) -> str:
 
 @cache
 def drawn(formula: str, block: bool) -> str:
-    """A formula as SVG in the color of the text around it, as large as that text."""
+    """A formula as SVG in the colour and size of the text around it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)     # of its way to read its fonts
         import ziamath

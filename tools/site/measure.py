@@ -1,9 +1,9 @@
-"""What the tutorial's pages show as measured.  docs/tutorials/drips/ -> docs/data/tutorial.json
+"""Measurements for the tutorial's pages.  docs/tutorials/drips/ -> docs/data/tutorial.json
 
     python tools/site/measure.py        about a minute on two cores
 
-For each of the six steps: what `check` says. For the sound game and each fault of faults.toml: what
-`check` says, and the learning curves of five seeds. Nothing of it is written by hand.
+For each of the six steps: output of `check`. For the correct game and each fault of faults.toml:
+output of `check`, and the learning curves of five seeds.
 """
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def header(variant: str) -> str:
 
 
 def diff(variant: str) -> str:
-    """What the fault changes, as a unified diff without its file names."""
+    """The fault as a unified diff without file names."""
     lines = difflib.unified_diff(header(SOUND).splitlines(), header(variant).splitlines(),
                                  lineterm="", n=1)
     return "\n".join(list(lines)[2:])
 
 
 def place(variant: str, root: Path) -> Path:
-    """root/VARIANT with the environment in it; a project of its own. Returns root/VARIANT."""
+    """Make root/VARIANT, a separate project with the environment. Returns root/VARIANT."""
     project = root / variant
     folder = project / NAME
     step = variant if variant in STEPS else STEPS[-1]
@@ -68,7 +68,7 @@ def place(variant: str, root: Path) -> Path:
 
 
 def run(words: list[str], folder: Path, *, fails: tuple[int, ...] = ()) -> str:
-    """What `puffer-sdk WORDS` prints in a folder, run as a reader would."""
+    """Output of `puffer-sdk WORDS` in a folder, run as a reader would."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     done = subprocess.run([sys.executable, "-m", "puffer_sdk", *words], cwd=folder,
                           capture_output=True, text=True, check=False,

@@ -1,14 +1,14 @@
-"""`make docs-tables`: what pages show is written into them.  the code, docs/data, games -> *.md
+"""`make docs-tables`: fill the generated parts of pages.  the code, docs/data, games -> *.md
 
-    python tools/site/pages.py      renews every page that is stale, and names it
+    python tools/site/pages.py      updates and names every stale page
 
-A page holds what is made between two comments, which nobody sees where Markdown is rendered:
+Generated text stands between two comments, which rendered Markdown does not show:
 
-    <!-- fill: WHAT WORDS -->           fills.py lists what there is
+    <!-- fill: WHAT WORDS -->           fills.py lists the kinds
     ...
     <!-- filled by `make docs-tables` -->
 
-Four pages of docs/reference are made whole, by reference.py; fact_kinds.pyi, by kinds.py.
+reference.py generates four whole pages of docs/reference; kinds.py generates fact_kinds.pyi.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tracked() -> list[str]:
 
 
 def filled(text: str, page: str) -> str:
-    """A page with its fills made again. Raises ValueError where a mark is unknown or not closed."""
+    """A page with renewed fills. Raises ValueError if a mark is unknown or not closed."""
     def fill(found):
         try:
             made = getattr(fills, found[1].replace("-", "_"))(*found[2].split(), page=page)
@@ -54,7 +54,7 @@ def filled(text: str, page: str) -> str:
 
 
 def wanted() -> dict[str, str]:
-    """Every page that holds something made, as it should be: {"docs/tutorials/first.md": text}."""
+    """Every page with generated text, as it should be: {"docs/tutorials/first.md": text}."""
     made = {f"docs/{name}": text for name, text in reference.pages().items()}
     made.update((name, text()) for name, text in SOURCES.items())
     for name in tracked():
@@ -65,7 +65,7 @@ def wanted() -> dict[str, str]:
 
 
 def stale() -> dict[str, str]:
-    """Those of them that differ from what is in the repository."""
+    """Those that differ from the repository."""
     return {name: text for name, text in wanted().items()
             if not (ROOT / name).is_file() or (ROOT / name).read_text() != text}
 

@@ -1,7 +1,7 @@
 """Reference pages made from the code: {"reference/cli.md": text, ...}.
 
-Each function takes nothing and returns Markdown. What they are made from: click's commands, the
-rules' docstrings, the table of settings, the public names of the package.
+Each function takes nothing and returns Markdown, from click's commands, the rules' docstrings, the
+table of settings, and the public names of the package.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pages() -> dict[str, str]:
 
 
 def quote(text: str) -> str:
-    """Plain text as Markdown: nothing of it is markup, except `code`."""
+    """Plain text as Markdown, without markup except `code`."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else
                    re.sub(r"([\\*_\[\]<>|])", r"\\\1", part) for part in parts)
@@ -101,7 +101,7 @@ def _prose(text: str) -> list[str]:
 # ---- rules ---------------------------------------------------------------------------------------
 
 def rules() -> str:
-    """A table of all of them, and of each what `puffer-sdk explain CODE` shows."""
+    """A table of all rules, and for each the text of `puffer-sdk explain CODE`."""
     known = registry.load().values()
     out = ["# Rules of check", "", MADE, "",
            f"{len(known)} rules. `puffer-sdk explain CODE` prints what stands here of one. "
@@ -134,7 +134,7 @@ def _rule(rule: registry.Rule) -> list[str]:
 
 
 def _detectors(rule: registry.Rule) -> list[str]:
-    """What sees the faults, and what each showed on games that it had not been shown."""
+    """The detectors, and what each found in unseen games."""
     if not rule.is_family:
         (only,) = rule.detectors
         return [f"**Faults found in games that it had not been shown:** {only.rate}.",
@@ -149,7 +149,7 @@ def _detectors(rule: registry.Rule) -> list[str]:
 
 
 def _linked(text: str) -> str:
-    """Codes of other rules become links."""
+    """Turn codes of other rules into links."""
     return re.sub(r"(?<![`\w\[])PUF\d{3}(?![`\w\]])",
                   lambda code: f"[{code[0]}](#{code[0].lower()})", text)
 
@@ -263,7 +263,7 @@ def _class(name: str, kind: type) -> list[str]:
 
 
 def _members(kind: type) -> dict:
-    """Its own, then those of its parts: classes of ours that are not public themselves."""
+    """Its own members, then those of its non-public base classes."""
     found = {}
     for base in kind.__mro__:
         if base is kind or (base.__module__.startswith("puffer_sdk.")
@@ -275,7 +275,7 @@ def _members(kind: type) -> dict:
 
 def _without_self(function):
     def bound():
-        """Stands for the method: its signature and its words alone are read."""
+        """Stands for the method: only its signature and docstring are read."""
     signature = inspect.signature(function)
     bound.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
     bound.__doc__ = function.__doc__

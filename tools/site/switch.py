@@ -1,4 +1,4 @@
-"""The bug switch, which only the site has: the running game, and what each fault does to it."""
+"""The bug switch of the site: the running game, and the effect of each fault."""
 from __future__ import annotations
 
 import html
@@ -10,7 +10,7 @@ from measure import NAME, SOUND
 
 
 def switch(root: str) -> str:
-    """Game, switch and panels; ROOT is where the games lie. Without scripts all panels show."""
+    """Game, switch and panels; ROOT is the folder of the games. Without scripts all panels show."""
     choices, panels = [], []
     for number, (variant, fault) in enumerate({SOUND: None, **measure.faults()}.items()):
         label = fault["name"] if fault else "No fault"
@@ -53,6 +53,6 @@ def coloured(diff: str) -> str:
 
 
 def code(text: str) -> str:
-    """`x` in a sentence becomes code."""
+    """Turn `x` in a sentence into code."""
     parts = html.escape(text).split("`")
     return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""Tables of what was measured.  docs/data/NAME.json -> Markdown, for `<!-- fill: table NAME -->`"""
+"""Tables of measurements.  docs/data/NAME.json -> Markdown, for `<!-- fill: table NAME -->`"""
 from __future__ import annotations
 
 import importlib
@@ -43,7 +43,7 @@ TABLES = {
 
 
 def table(name: str, *, page: str) -> str:
-    """The table, or that nobody has measured it yet: on a GPU, for one."""
+    """The table, or a sentence if it is not measured yet, as on a GPU."""
     function, data = TABLES[name]
     path = ROOT / "docs" / "data" / f"{data}.json"
     if not path.is_file():

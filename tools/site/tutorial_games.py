@@ -1,8 +1,7 @@
 """The games of the bug switch.  docs/tutorials/drips/ + the package -> {place: file}
 
-Each variant of the tutorial's environment (the sound one and each fault) is trained and built as a
-page. Everything lies in build/docs/KEY, where KEY covers all that it is made from, so a second
-`make docs` makes nothing.
+Each variant of the tutorial's environment (the correct one and each fault) is trained and built as
+a page, in build/docs/KEY. KEY is a hash of all inputs, so a second `make docs` rebuilds nothing.
 """
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ STEPS = BRIEF or "4e6"  # of training for what is only looked at
 
 
 def products() -> dict[str, Path]:
-    """Made if need be: files of the site by their place in it."""
+    """Files of the site by their place in it; made if missing."""
     folder = ROOT / "build" / "docs" / key()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / ".lock").open("w") as lock:
@@ -44,7 +43,7 @@ def products() -> dict[str, Path]:
 
 
 def key() -> str:
-    """Changes when one of the files changes that the products are made from."""
+    """A hash of the files that the products depend on."""
     digest = hashlib.sha256((BRIEF or "").encode())
     for name in MADE_FROM:
         for path in sorted((ROOT / name).rglob("*")) or [ROOT / name]:
