@@ -4,7 +4,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 from ..base.errors import UsageError
 from .texts import parse_number, show
@@ -60,13 +59,15 @@ def expand(text: str, size: int) -> list[float]:
     return [factor for factor, count in runs for _ in range(count)]
 
 
-def from_former(train: Mapping[str, Any], *, in_bytes: bool, own_network: bool) -> str | None:
+def from_former(train: Mapping[str, object], *, in_bytes: bool, own_network: bool) -> str | None:
     """obs_scale of the scale_obs and encoder_scale that earlier versions had in its place; None:
     chosen automatically.
 
     own_network     policy.torch_class, which never had an encoder_scale
     """
-    if train.get("scale_obs") is None and not train.get("encoder_scale"):
+    scaled, factor = train.get("scale_obs"), train.get("encoder_scale")
+    if scaled is None and not factor:
         return None
-    factor = 1.0 if own_network else train.get("encoder_scale") or 1.0
-    return show(factor / BYTE if train.get("scale_obs") and in_bytes else factor)
+    if own_network or not factor or not isinstance(factor, (int, float)):
+        factor = 1.0
+    return show(factor / BYTE if scaled and in_bytes else factor)

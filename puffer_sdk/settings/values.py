@@ -147,7 +147,7 @@ def _with_value(config: Config, full: str, value: object, origin: str) -> Config
                    origin={**config.origin, full: origin})
 
 
-def complete(given: Mapping[str, Given], env: Mapping[str, Any], *, env_name: str = "",
+def complete(given: Mapping[str, Given], env: Mapping[str, object], *, env_name: str = "",
              skipped: Mapping[str, str] | None = None) -> Config:
     """These values; defaults where nothing was given; then the values that depend on others.
 
