@@ -24,9 +24,12 @@ from puffer_sdk.reporting.survey import Row
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data/ocean.json"
 NOTES = ROOT / "docs/data/ocean-notes.json"
-DROPPED = ("folder", "rate", "picture")     # specific to one machine or folder
+# specific to one machine or folder, or shown on no page
+DROPPED = ("folder", "rate", "picture", "not_tested")
+SHOWN = {"training": ("settings", "learnt", "measure", "steps", "trained", "random", "skipped",
+                      "problem"), "agreement": ("name", "agrees")}
 STEPS = 5_000_000           # of a training, unless the page says another number
-CHECKED = ("check", "findings", "not_tested")
+CHECKED = ("check", "findings")
 TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
 # paths on the machine that tried it; not ../../config/
 PLACE = re.compile(r"[^\s\"(]*/(ocean/|runs/)|(?<![\w.])/[^\s\"(]*/(?=config/)")
@@ -42,8 +45,14 @@ def merge(data: dict, survey: dict, version: str, commit: str | None,
             "commit": survey.get("commit") or own.get(f"{row['name']}.h") or commit,
             **({"commits": dict(sorted(own.items()))} if own else {}),
             "date": datetime.date.today().isoformat(),
-            **{key: value for key, value in row.items() if key not in DROPPED}}
+            **{key: _shown(key, value) for key, value in row.items() if key not in DROPPED}}
     data["rows"] = dict(sorted(data["rows"].items()))
+
+
+def _shown(key: str, value):
+    """Of a list of records, only what pages show."""
+    return value if key not in SHOWN else [
+        {name: each[name] for name in SHOWN[key] if name in each} for each in value]
 
 
 def renew_checks(data: dict, survey: dict, version: str) -> None:

@@ -10,7 +10,7 @@ ROW = {"name": "pong", "version": "3.0", "date": "2026-01-02", "obs": "8 f32",
        "programs": {"local": "", "fast": "", "web": "no emcc", "cuda": ""}, "check": "pass",
        "findings": [{"severity": "warning", "code": "PUF302", "message": "stale <obs>",
                      "place": "pong.h:7"}],
-       "not_tested": {}, "problems": {"web program": "no emcc"}, "verdict": "web program failed",
+       "problems": {"web program": "no emcc"}, "verdict": "web program failed",
        "training": [{"settings": "its ini", "learnt": True, "measure": "score", "steps": 10,
                      "trained": [3.0, 0.1], "random": [1.0, 0.1]}],
        "agreement": [{"name": "perf", "agrees": False}], "passed": False}
@@ -96,12 +96,11 @@ def test_a_newer_check_renews_its_own_part_of_a_row(gallery):
     data = {"rows": {"pong 3.0": old}}
     error = {"severity": "error", "code": "PUF208", "message": "x", "place": "pong.h:1"}
     new = {**ROW, "training": [], "agreement": [], "programs": {}, "check": "fail",
-           "findings": [error], "not_tested": {"PUF422": "why"}, "problems": {"stepping": "dies"},
+           "findings": [error], "problems": {"stepping": "dies"},
            "files": {**ROW["files"], "resources/cat.png": "1" * 40}}
     gallery.renew_checks(data, {"rows": [new]}, "3.0")
     row = data["rows"]["pong 3.0"]
-    assert (row["check"], row["findings"], row["not_tested"]) == (
-        "fail", [error], {"PUF422": "why"})
+    assert (row["check"], row["findings"]) == ("fail", [error])
     assert row["problems"] == {"stepping": "dies", "web program": "no emcc", "learning": "not"}
     assert row["training"] == ROW["training"] and row["programs"] == ROW["programs"]
     assert row["files"] == ROW["files"]         # what was drawn and trained

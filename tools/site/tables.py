@@ -28,6 +28,7 @@ TABLES = {
     "gpu": ("bench_gpu.table", "benchmarks-gpu"),
     "gpu-day": ("gpu_day.table", "gpu"),
     "kernels": ("cuda_budget.kernels_page", "kernels"),
+    "learning": ("bench_learn.table", "learning"),
     "lots": ("bench_check.lots_table", "checker"),
     "outward": ("outward_page.table", "outward"),
     "sanitizers": ("sanitizers.table", "sanitizers"),
