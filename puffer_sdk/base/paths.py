@@ -18,6 +18,7 @@ from pathlib import Path
 from . import data, files
 from .errors import NotAnEnv, UsageError, did_you_mean
 
+Env = str | os.PathLike[str]        # an environment's folder or name
 PACKAGE = Path(data.PACKAGE)
 shown, page = data.shown, data.page
 
@@ -321,7 +322,7 @@ def _in_utf8(folder: Path) -> Path:
     return folder
 
 
-def find_env(env: str | os.PathLike[str] | None = None) -> Path:
+def find_env(env: Env | None = None) -> Path:
     """The absolute folder that ENV means: a path, a name, or (None) the current folder.
 
     Raises UsageError with the nearest name when there is no such environment.

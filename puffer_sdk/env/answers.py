@@ -5,15 +5,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..base.limited import PARTS
+from ..base.records import Json
 from .reader import Reader
 
 
-def answer(request: dict) -> dict:
+def answer(request: Json) -> Json:
     """For the child: what header.inspect returns."""
     return read(request)[1]
 
 
-def read(request: dict) -> tuple[Reader, dict]:
+def read(request: Json) -> tuple[Reader, dict[str, Json]]:
     """The reader, for what else there is to ask of it, and the answer."""
     reader = Reader(Path(request["folder"]), flags=request["flags"])
     spec, problems = reader.run()

@@ -7,12 +7,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import paths
 from ..base.files import write_if_changed
 from ..base.paths import PACKAGE, include_dir
 from ..base.spec import Spec
 from . import dialects
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def write(spec: Spec, build_dir: Path) -> Path:
@@ -81,7 +85,7 @@ def c_literal(value: float, c_type: str) -> str:
     return str(int(value)) + ("u" if "unsigned" in c_type else "")
 
 
-def template(name: str):
+def template(name: str) -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(

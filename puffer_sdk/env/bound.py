@@ -23,17 +23,20 @@ class Bound(Source):
     problems: list[PufferError] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     absent: set[str] = field(default_factory=set)   # names in problems: clang trips over them
+    struct_name: str = ""               # of the env
 
-    def problem(self, code: str | None, message: str, where: object = None, **parts) -> None:
+    def problem(self, code: str | None, message: str, where: object = None, *,
+                expected: object = None, actual: object = None, hint: str | None = None) -> None:
         self.problems.append(BuildError(message, code=code, where=where or self.header.name,
-                                        **parts))
+                                        expected=expected, actual=actual, hint=hint))
 
-    def object_to(self, code: str, message: str, where: str, **parts) -> None:
+    def object_to(self, code: str, message: str, where: str, *, expected: str | None = None,
+                  actual: str | None = None, hint: str | None = None) -> None:
         """A problem, or where a hand-written binding decides what is bound, a remark."""
         if self.binding:
-            self.remarks.append(Remark(code, message, where, **parts))
+            self.remarks.append(Remark(code, message, where, expected, actual, hint))
         else:
-            self.problem(code, message, where, **parts)
+            self.problem(code, message, where, expected=expected, actual=actual, hint=hint)
 
     def refused_tensor(self) -> bool:
         """True if OBS_TENSOR_T names a type that is refused, whatever observations are."""
@@ -59,12 +62,21 @@ class Bound(Source):
         if not self.binding:
             return
         self.absent.add("OBS_TENSOR_T")
-        tensor = OBS_TENSORS[OBS_TYPES.get(types.get("observations"), "f32")]
+        tensor = OBS_TENSORS[OBS_TYPES.get(types.get("observations", ""), "f32")]
         self.problem("PUF103", "the binding does not define OBS_TENSOR_T: it is that of an older "
                      "PufferLib", self.place_of_include() or self.binding.name,
                      expected=f'#define OBS_TENSOR_T {tensor}, above #include "vecenv.h"',
                      hint=f"{dialects.upgrade(self.name)} writes it")
         self.problems[-1].upgrade = dialects.upgrade(self.name)
+
+    def guess_struct(self) -> str:
+        """The struct name to show in a hint: what another function takes, else CamelCase."""
+        for name in contract.FUNCTIONS:
+            cursor = self.funcs.get(name)
+            for argument in cursor.get_arguments() if cursor else ():
+                if spelling := argument.type.get_pointee().spelling:
+                    return str(spelling)
+        return "".join(part.title() for part in self.name.split("_"))
 
     def check_binding(self) -> None:
         """A hand-written binding defines Env, my_init and my_log, and uses the MY_ macros that
@@ -75,7 +87,7 @@ class Bound(Source):
             self.absent |= {"Env", "my_init", "my_log"}
             self.problem("PUF101", "the binding does not say which struct is the env",
                          self.binding.name, hint='before #include "vecenv.h": #define Env '
-                         + getattr(self, "struct_name", self.guess_struct()))
+                         + (self.struct_name or self.guess_struct()))
         for name, arguments, unless in (("my_init", "Env* env, Dict* kwargs", "MY_VEC_INIT"),
                                         ("my_log", "Log* log, Dict* out", None)):
             if self.binding and unless not in self.binding_macros and not (

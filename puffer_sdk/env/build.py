@@ -61,7 +61,7 @@ def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
 def library_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     """env_flags for code that becomes part of a library, where rand() is the env's own."""
     prelude = paths.include_dir() / "puffer_prelude.h"
-    written = spec.final_obs.flags if spec.writes_final_obs else []
+    written = spec.final_obs.flags if spec.final_obs and spec.writes_final_obs else []
     return [*env_flags(spec, raylib_headers), "-DPUFFER_LIBRARY", *written, "-include",
             str(prelude)]
 

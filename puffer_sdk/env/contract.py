@@ -81,7 +81,7 @@ def wrong_mask_field(types: Mapping[str, str], by_macro: bool, binding: bool,
 
 def wrong_mask_place(at: int | None, widths: Sequence[int] | None, size: int | None) -> str | None:
     """What is wrong with ACTION_MASK_AT, or None. at, size: where they are constants."""
-    if None in (at, widths, size) or 0 <= at <= size - sum(widths):
+    if at is None or widths is None or size is None or 0 <= at <= size - sum(widths):
         return None
     return f"the {sum(widths)} actions of ACTION_MASK_AT lie outside the observation"
 

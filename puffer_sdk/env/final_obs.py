@@ -15,11 +15,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import paths
 from ..base.spec import NARROW, FinalObs
 from . import syntax
 from .syntax import Node, Pointers
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor
 
 FIELD = "final_observations"
 TRUNCATIONS = "float *"         # of another type, which a binding by hand allows, nobody reads them
@@ -41,23 +45,22 @@ def wrong_field(types: Mapping[str, str]) -> str | None:
     return None
 
 
-def find(functions: Mapping[str, object], struct: str, types: Mapping[str, str]
-         ) -> dict[str, FinalObs | str]:
-    """The Spec's final_obs, or no_final_obs.
+def find(functions: Mapping[str, Cursor], struct: str, types: Mapping[str, str]
+         ) -> FinalObs | str:
+    """The Spec's final_obs, or no_final_obs: "" where no episodes are truncated.
 
     functions   name -> cursor of its definition, the author's and those that headers define
     struct      canonical name of the env struct
     types       field -> type, of the env struct
     """
     if types.get("truncations") != TRUNCATIONS:
-        return {}
+        return ""
     if types.get("observations") == NARROW:
-        return {"no_final_obs": "observations of 16 bits are converted behind c_step"}
-    found = FinalObs(None) if FIELD in types else look(functions, struct)
-    return {"no_final_obs" if isinstance(found, str) else "final_obs": found}
+        return "observations of 16 bits are converted behind c_step"
+    return FinalObs(None) if FIELD in types else look(functions, struct)
 
 
-def look(functions: Mapping[str, object], struct: str) -> FinalObs | str:
+def look(functions: Mapping[str, Cursor], struct: str) -> FinalObs | str:
     """The function that can be called before c_reset; or why there is none."""
     reset = functions.get("c_reset")
     if reset is None:
@@ -81,7 +84,7 @@ def look(functions: Mapping[str, object], struct: str) -> FinalObs | str:
     return reason or FinalObs(name, line)
 
 
-def _line_of_definition(cursor) -> int | str:
+def _line_of_definition(cursor: Cursor) -> int | str:
     """Where `c_reset(...)` stands, which must be on one line that no other file of the author's
     uses for it."""
     place = cursor.location
@@ -98,13 +101,13 @@ def _line_of_definition(cursor) -> int | str:
         others = paths.text(path).splitlines()
         if place.line <= len(others) and "c_reset" in others[place.line - 1]:
             return f"{path.name} names c_reset on the same line"
-    return place.line
+    return int(place.line)
 
 
 class _Body:
     """One function's nodes and pointers."""
 
-    def __init__(self, cursor, returned: Callable[[str], Pointers | None]):
+    def __init__(self, cursor: Cursor, returned: Callable[[str], Pointers | None]):
         self.cursor = cursor
         self.parameters = {argument.canonical.hash: index
                            for index, argument in enumerate(cursor.get_arguments())}
@@ -122,7 +125,7 @@ class _Body:
 class _Look:
     """What functions store to."""
 
-    def __init__(self, functions: Mapping[str, object], struct: str):
+    def __init__(self, functions: Mapping[str, Cursor], struct: str):
         self.functions, self.struct = functions, struct
         self.bodies: dict[str, _Body] = {}
         self.busy: set[tuple[str, int]] = set()

@@ -7,38 +7,40 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import fields
 from pathlib import Path
 
 from ..base import limited, paths
 from ..base.errors import BuildError, DialectError, PufferError
-from ..base.spec import CField, FinalObs, Remark, Spec
+from ..base.records import Json
+from ..base.spec import Spec
 from . import probe
 
-_known: dict[Path, tuple[str, list[str], tuple]] = {}   # folder -> signature, files, what was read
+Found = tuple[Spec | None, list[PufferError]]
+_known: dict[Path, tuple[str, list[str], Found]] = {}   # folder -> signature, files, what was read
 
 
 def read(folder: Path) -> Spec:
     """The Spec of the environment in folder. Raises BuildError with the first problem."""
     spec, problems = inspect(folder)
-    if problems:
+    if problems or spec is None:
         raise problems[0]
     return spec
 
 
-def inspect(folder: Path) -> tuple[Spec | None, list[PufferError]]:
+def inspect(folder: Path) -> Found:
     """The Spec, if one can be made, and all problems in order of their lines. Raises BuildError
     where reading takes too much."""
     folder = Path(folder).resolve()
     flags = probe.clang_flags(folder)
     if folder in _known:
-        signature, files, found = _known[folder]
+        signature, files, (spec, problems) = _known[folder]
         if signature == _sign(folder, flags, files):
-            return found[0], list(found[1])
+            return spec, list(problems)
     return ask(folder)[:2]
 
 
-def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer") -> tuple:
+def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer"
+        ) -> tuple[Spec | None, list[PufferError], Json]:
     """As inspect, read anew, and all that the child has answered.
 
     target  what the child calls: env/answers.py's `answer`, or what adds to it
@@ -47,8 +49,8 @@ def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer") -> tuple:
     header, flags = paths.header_of(folder), probe.clang_flags(folder)
     answer = limited.call(target, {"folder": str(folder), "flags": flags}, what=header.name,
                           where=header)
-    spec = answer["spec"] and _spec(answer["spec"])
-    problems = [_problem(*each) for each in answer["problems"]]
+    spec = _spec(answer["spec"]) if answer["spec"] else None
+    problems: list[PufferError] = [_problem(*each) for each in answer["problems"]]
     _known[folder] = _sign(folder, flags, answer["files"]), answer["files"], (spec, problems)
     return spec, list(problems), answer
 
@@ -56,12 +58,13 @@ def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer") -> tuple:
 def refusal(problems: list[PufferError]) -> PufferError | None:
     """Of all problems, what leaves nothing to check: an environment for another interface, or one
     that no rule names, such as a compiler's. What else is wrong stands below it."""
-    first, others = (problems or [None])[0], problems[1:]
-    refused = first is not None and first.code is None
-    if refused and others:
+    if not problems or problems[0].code is not None:
+        return None
+    first, *others = problems
+    if others:
         first.detail = "\n".join(filter(None, [first.detail, "also refused:", *(
             f"{p.where}: {p.message}" + (f" ({p.code})" if p.code else "") for p in others)]))
-    return first if refused else None
+    return first
 
 
 def _sign(folder: Path, flags: list[str], files: list[str]) -> str:
@@ -80,22 +83,11 @@ def _sign(folder: Path, flags: list[str], files: list[str]) -> str:
     return made.hexdigest()
 
 
-def _spec(facts: dict) -> Spec:
+def _spec(facts: Json) -> Spec:
     """A Spec as the child's JSON has it."""
-    def rows(kind, each):
-        return tuple(kind(**row) for row in each)
+    import msgspec
 
-    made = {"folder": Path(facts["folder"]), "header": Path(facts["header"]),
-            "fields": rows(CField, facts["fields"]),
-            "log_fields": rows(CField, facts["log_fields"]),
-            "remarks": rows(Remark, facts["remarks"]),
-            "functions": {name: tuple(place) for name, place in facts["functions"].items()},
-            "macro_lines": {name: tuple(place) for name, place in facts["macro_lines"].items()},
-            "act_widths": facts["act_widths"] and tuple(facts["act_widths"]),
-            "binding": facts["binding"] and Path(facts["binding"]),
-            "final_obs": facts["final_obs"] and FinalObs(**facts["final_obs"]),
-            "enums": tuple(tuple(map(tuple, enum)) for enum in facts["enums"])}
-    return Spec(**{each.name: made.get(each.name, facts[each.name]) for each in fields(Spec)})
+    return msgspec.convert(facts, Spec, dec_hook=lambda kind, value: kind(value))
 
 
 def _problem(kind: str, parts: dict, lacking: str | None, upgrade: str | None) -> BuildError:

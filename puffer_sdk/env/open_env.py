@@ -1,7 +1,6 @@
 """Open an environment by its folder or name: the public build, configure, load and make."""
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,10 +15,8 @@ from .copies import make_copies
 from .library import Library
 from .vec import VecEnv, VecOptions
 
-Env = str | os.PathLike[str]        # a folder or a name
 
-
-def build(env: Env | None = None, settings: Mapping[str, object] | None = None, *,
+def build(env: paths.Env | None = None, settings: Mapping[str, object] | None = None, *,
           ini: Path | None = None, verbose: bool = False) -> building.Build:
     """Compile ENV (a folder or a name) into its library; write build/NAME_config.h.
 
@@ -34,7 +31,7 @@ def build(env: Env | None = None, settings: Mapping[str, object] | None = None, 
     return built
 
 
-def configure(env: Env | None = None, settings: Mapping[str, object] | None = None, *,
+def configure(env: paths.Env | None = None, settings: Mapping[str, object] | None = None, *,
               ini: Path | None = None) -> Config:
     """Every setting of ENV (a folder or a name): defaults, its ini, the file `ini`, and these
     settings, each over those before.
@@ -47,13 +44,13 @@ def configure(env: Env | None = None, settings: Mapping[str, object] | None = No
     return config.resolve(paths.find_env(env), settings, over=[ini] if ini else [])
 
 
-def load(env: Env, *, verbose: bool = False) -> Library:
+def load(env: paths.Env, *, verbose: bool = False) -> Library:
     """Build the environment if it changed, and open its library."""
     folder = paths.find_env(env)
     return Library(building.build(folder, verbose=verbose).library, folder)
 
 
-def make(env: Env | None = None, *, num_envs: int | None = None,
+def make(env: paths.Env | None = None, *, num_envs: int | None = None,
          total_agents: int | None = None, seed: int = 0, threads: int = 1, num_buffers: int = 1,
          env_settings: Mapping[str, float] | None = None) -> VecEnv:
     """A VecEnv of the environment ENV (a folder or a name), built if it changed.

@@ -4,6 +4,10 @@ from __future__ import annotations
 import ctypes
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor
 
 # Appended after the author's source: constants to evaluate. An OBS_SIZE that names `env` is an
 # error only in these lines, and errors in these lines do not count
@@ -50,13 +54,13 @@ def uses_openmp(folder: Path) -> bool:
     return any(OPENMP.search(paths.text(file)) for file in paths.c_files(folder))
 
 
-def integer(cursor) -> int | None:
+def integer(cursor: Cursor) -> int | None:
     """The integer value of a constant C expression, or None."""
     value = evaluate(cursor)
     return value if isinstance(value, int) else None
 
 
-def evaluate(cursor) -> int | float | None:
+def evaluate(cursor: Cursor) -> int | float | None:
     """The value of a constant C expression, or None."""
     from clang.cindex import Cursor, conf
 
@@ -75,7 +79,7 @@ def evaluate(cursor) -> int | float | None:
     try:
         kind = lib.clang_EvalResult_getKind(result)
         if kind == 1:
-            return lib.clang_EvalResult_getAsLongLong(result)
-        return lib.clang_EvalResult_getAsDouble(result) if kind == 2 else None
+            return int(lib.clang_EvalResult_getAsLongLong(result))
+        return float(lib.clang_EvalResult_getAsDouble(result)) if kind == 2 else None
     finally:
         lib.clang_EvalResult_dispose(result)

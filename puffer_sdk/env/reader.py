@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
@@ -15,6 +16,9 @@ from ..base.spec import NARROW, SEEDED, CField, Spec
 from . import contract, dialects, final_obs, probe
 from .bound import Bound
 from .contract import FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor, Diagnostic
 
 OF_FIELDS = ("PUF102", "PUF103", "PUF104")      # problems of what structs hold
 
@@ -54,7 +58,7 @@ class Reader(Bound):
 
         The probe's own lines do not count, nor what vecenv.h says once there are problems.
         """
-        found = []
+        found: list[PufferError] = []
         for diag in self.unit.diagnostics:
             file = diag.location.file
             if diag.severity < diag.Error or (file and file.name == self.main):
@@ -77,7 +81,7 @@ class Reader(Bound):
             found.append(error)
         return found[:20]
 
-    def place_behind(self, diag) -> str | None:
+    def place_behind(self, diag: Diagnostic) -> str | None:
         """The author's line that our vecenv.h stumbles over."""
         for note in diag.children:
             file = note.location.file
@@ -106,11 +110,12 @@ class Reader(Bound):
         functions = {n: (self.relative(c.location.file.name), c.location.line)
                      for n, c in self.funcs.items() if n in (*FUNCTIONS, "init")}
         text = {n: m[0] for n, m in self.macros.items()}
+        finals = final_obs.find(self.funcs, struct.type.get_canonical().spelling, types)
         return Spec(
             name=self.name, folder=self.folder, header=self.header,
             struct=self.struct_name, fields=fields, log_fields=log_fields, functions=functions,
-            obs_dtype=OBS_TYPES.get(types.get("observations")) or TENSORS.get(
-                text.get("OBS_TENSOR_T"), ("f32",))[0],
+            obs_dtype=OBS_TYPES.get(types.get("observations", "")) or TENSORS.get(
+                text.get("OBS_TENSOR_T", ""), ("f32",))[0],
             obs_size=text.get("OBS_SIZE"), obs_count=obs_count,
             act_sizes=text.get("ACT_SIZES"), act_widths=widths,
             macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
@@ -118,11 +123,12 @@ class Reader(Bound):
             log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
             mask_at=text.get("ACTION_MASK_AT"), log_reads_state=self.log_reads_state(),
             has_truncations=types.get("truncations") == final_obs.TRUNCATIONS,
-            remarks=tuple(self.remarks),
-            **{f"has_{name}": types.get(name) == kind for name, kind in contract.COMING.items()},
-            **final_obs.find(self.funcs, struct.type.get_canonical().spelling, types))
+            has_max_agents=types.get("max_agents") == contract.COMING["max_agents"],
+            has_alive=types.get("alive") == contract.COMING["alive"],
+            remarks=tuple(self.remarks), final_obs=None if isinstance(finals, str) else finals,
+            no_final_obs=finals if isinstance(finals, str) else "")
 
-    def env_struct(self):
+    def env_struct(self) -> Cursor | None:
         """The struct that all four functions take a pointer to, or None with problems."""
         takes = {}
         for name in FUNCTIONS:
@@ -155,16 +161,7 @@ class Reader(Bound):
         self.struct = self.structs[pointee.get_canonical().spelling]
         return self.struct
 
-    def guess_struct(self) -> str:
-        """The struct name to show in a hint: what another function takes, else CamelCase."""
-        for name in FUNCTIONS:
-            cursor = self.funcs.get(name)
-            for argument in cursor.get_arguments() if cursor else ():
-                if argument.type.get_pointee().spelling:
-                    return argument.type.get_pointee().spelling
-        return "".join(part.title() for part in self.name.split("_"))
-
-    def check_fields(self, struct, types: dict[str, str]) -> None:
+    def check_fields(self, struct: Cursor, types: dict[str, str]) -> None:
         lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
         vec_init = "MY_VEC_INIT" in self.binding_macros     # it seeds its envs itself
         unasked = {"observations": self.refused_tensor() or self.typed_by_tensor(types),
@@ -279,8 +276,9 @@ class Reader(Bound):
         array = self.probes.get("puffer_probe_acts")
         if array is not None:
             lists = [c for c in array.get_children() if c.kind.name == "INIT_LIST_EXPR"]
-            values = [probe.integer(c) for c in lists[0].get_children()] if lists else []
-            if values and None not in values:
+            given = list(lists[0].get_children()) if lists else []
+            values = [width for c in given if (width := probe.integer(c)) is not None]
+            if values and len(values) == len(given):
                 widths = tuple(values[:contract.MOST_NAMES])
                 self.check_widths(widths, len(values))
                 stated = self.evaluate("puffer_probe_mask")
@@ -291,8 +289,8 @@ class Reader(Bound):
                 at = self.evaluate("puffer_probe_mask_at")
                 if wrong := contract.wrong_mask_place(at, widths, obs_count):
                     self.problem("PUF112", wrong, self.macro_place("ACTION_MASK_AT"),
-                                 expected=f"at most {obs_count - sum(widths)}", actual=at)
-            elif lists and not values:
+                                 expected=f"at most {(obs_count or 0) - sum(widths)}", actual=at)
+            elif lists and not given:
                 self.problem("PUF112", "ACT_SIZES is an empty list", self.macro_place("ACT_SIZES"),
                              expected="the width of each action head", actual="{}",
                              hint="#define ACT_SIZES {5}: one head of five actions")

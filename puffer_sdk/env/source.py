@@ -6,10 +6,14 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import paths
-from ..base.spec import CField, Remark
+from ..base.spec import CField, Enumerator, Remark
 from . import contract, probe
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor, TranslationUnit
 
 PATIENCE = 20           # seconds that the compiler may take over what libclang refuses
 UNDECLARED = "-Werror=implicit-function-declaration"
@@ -28,7 +32,7 @@ class Source:
     """One environment's files: what they define, and where."""
 
     folder: Path
-    unit: object = None                 # libclang's, once it is read
+    unit: TranslationUnit = None        # once it is read
     flags: list[str] | None = None      # of probe.clang_flags, if somebody has asked for them
 
     def find_files(self) -> None:
@@ -76,10 +80,14 @@ class Source:
         unit = cindex.Index.create().parse(
             main, args=flags, unsaved_files=[(main, text)],
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
-        self.unit, self.main, self.shown = unit, main, {}
+        self.unit, self.main = unit, main
+        self.shown: dict[str, str] = {}                         # for relative()
         self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
         self.binding_macros: dict[str, str] = {}                # MY_VEC_INIT -> "binding.c:7"
-        self.structs, self.funcs, self.probes, self.logs = {}, {}, {}, []
+        self.structs: dict[str, Cursor] = {}                    # by canonical name
+        self.funcs: dict[str, Cursor] = {}
+        self.probes: dict[str, Cursor] = {}
+        self.logs: list[str] = []                               # what Log is a typedef of
         self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
         kinds = cindex.CursorKind
         for cursor in unit.cursor.get_children():
@@ -116,7 +124,7 @@ class Source:
         from ..toolchain import compilers
 
         source = self.binding or self.header
-        flags = [flag for flag in self.flags if not flag.startswith("-isystem")]
+        flags = [flag for flag in self.flags or () if not flag.startswith("-isystem")]
         command = [*compilers.find_compiler().command, *flags, UNDECLARED, "-fsyntax-only", "-"]
         text = f'#include "{source.name}"\n'
         try:
@@ -130,7 +138,7 @@ class Source:
         return sorted({each.include.name for each in self.unit.get_includes()}) \
             if self.unit else []
 
-    def enums(self) -> Iterator[tuple]:
+    def enums(self) -> Iterator[tuple[Enumerator, ...]]:
         """The author's enums: (name, value, file, line, column) of each enumerator. One of more
         than MOST_NAMES names no elements of a row."""
         for cursor in self.unit.cursor.get_children():
@@ -143,7 +151,7 @@ class Source:
                                  str(Path(c.location.file.name).resolve()),
                                  c.location.line, c.location.column) for c in names)
 
-    def take_macro(self, cursor) -> None:
+    def take_macro(self, cursor: Cursor) -> None:
         name = cursor.spelling
         file = cursor.location.file
         if name in contract.MACROS and file:
@@ -159,7 +167,7 @@ class Source:
             self.shown[name] = str(path.relative_to(self.folder) if inside else path)
         return self.shown[name]
 
-    def place(self, cursor) -> str:
+    def place(self, cursor: Cursor) -> str:
         location = cursor.location
         return f"{self.relative(location.file.name)}:{location.line}"
 
@@ -174,12 +182,12 @@ class Source:
         return probe.integer(children[-1]) if children else None
 
     @staticmethod
-    def struct_fields(struct) -> tuple[CField, ...]:
+    def struct_fields(struct: Cursor) -> tuple[CField, ...]:
         return tuple(CField(c.spelling, c.type.get_canonical().spelling, c.location.line)
                      for c in struct.type.get_fields())
 
-    def find_log(self):
-        """The cursor of struct Log, or None."""
+    def find_log(self) -> Cursor | None:
+        """The cursor of struct Log."""
         for name in (*self.logs, "Log", "struct Log"):
             if name in self.structs:
                 return self.structs[name]

@@ -99,7 +99,8 @@ class _Plan:
         return [*(["env", *removed] if removed else []), *given, *words]
 
 
-def build_programs(env=None, settings: Mapping[str, object] | None = None,
+def build_programs(env: paths.Env | None = None,
+                   settings: Mapping[str, object] | None = None,
                    targets: Sequence[str] = ("fast",), *, model: str | Path | None = "best",
                    ini: Path | None = None, runs_dir: Path | None = None, verbose: bool = False,
                    on_progress: Callable[[str, int, int], None] | None = None) -> list[Program]:

@@ -56,13 +56,13 @@ def explained(comment: str) -> list[tuple[str, str]]:
     return rows
 
 
-def buttons(text: str) -> tuple[list[dict], list[dict]]:
+def buttons(text: str) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """(arrows, others): {"name", "code", "face"} of the keys that the program reads.
 
     An arrow stands for a letter of WASD if the program reads only the letter.
     """
     asked = set(_KEY.findall(text))
-    arrows = []
+    arrows: list[dict[str, object]] = []
     for name, (code, letter, face) in ARROWS.items():
         if name in asked:
             arrows.append({"name": name, "code": code, "face": face})
@@ -70,8 +70,9 @@ def buttons(text: str) -> tuple[list[dict], list[dict]]:
         elif letter in asked:
             arrows.append({"name": name, "code": ord(letter), "face": letter})
             asked.discard(letter)
-    others = [{"name": name, "code": code, "face": face}
-              for name, (code, face) in NAMED.items() if name in asked]
+    others: list[dict[str, object]] = [
+        {"name": name, "code": code, "face": face}
+        for name, (code, face) in NAMED.items() if name in asked]
     others += [{"name": name, "code": ord(name), "face": name}
                for name in sorted(asked) if len(name) == 1]
     return arrows, others[:MOST_BUTTONS]

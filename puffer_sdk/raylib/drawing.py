@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,7 +193,7 @@ def _compile(source: Path, recipe: Recipe, library: Path, verbose: bool,
 
 
 def _compile_objects(source: Path, recipe: Recipe, home: Path, what: str, verbose: bool,
-                     report: Progress, env) -> list[Path]:
+                     report: Progress, env: Mapping[str, str | None] | None) -> list[Path]:
     """The objects of a recipe, kept beside the libraries: most serve a static and a shared one."""
     tree = fetch.tree_hash(source)
     units = [source / f"{module}.c" for module in recipe.modules]
@@ -206,8 +206,9 @@ def _compile_objects(source: Path, recipe: Recipe, home: Path, what: str, verbos
         missing = [unit for unit in units if not is_intact(kept[unit])]
         missing.sort(key=lambda unit: -unit.stat().st_size)         # the longest first
         made = [scratch / f"{unit.stem}.o" for unit in missing]
-        commands = [[*recipe.compiler, "-c", *recipe.flags_of(unit.stem), f"-I{source}", unit,
-                     "-o", target] for unit, target in zip(missing, made)]
+        commands: list[list[compilers.Word]] = [
+            [*recipe.compiler, "-c", *recipe.flags_of(unit.stem), f"-I{source}", unit,
+             "-o", target] for unit, target in zip(missing, made)]
         done, steps = len(units) - len(missing), len(units) + 1
         report("raylib", done, steps)
         compilers.run_compilers(commands, source=source / "raylib.h", what=what, verbose=verbose,

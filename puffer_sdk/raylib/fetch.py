@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from ..base import files, paths, trust, ui
 from ..base.errors import BuildError, RunError, UsageError
@@ -130,7 +131,7 @@ def _mac(folder: Path, source: Path) -> str:
     return trust.mac("raylib", folder.name, tree_hash(source))
 
 
-def _keep(archive_file, folder: Path, shown: str) -> Path:
+def _keep(archive_file: IO[bytes], folder: Path, shown: str) -> Path:
     """Extracts src/ of an archive into folder/src, in one stroke; another process may win."""
     with files.private(".raylib-", inside=folder.parent) as scratch:
         whole = scratch / "whole"
@@ -153,17 +154,18 @@ def _keep(archive_file, folder: Path, shown: str) -> Path:
     return folder / "src"
 
 
-def _extract(archive_file, target: Path, shown: str) -> None:
+def _extract(archive_file: IO[bytes], target: Path, shown: str) -> None:
     """Writes the regular files of TOP/src/ below target, and nothing elsewhere."""
     try:
         with tarfile.open(fileobj=archive_file, mode="r:*") as archive:
             for member in archive:
                 inside = _inside_src(member.name)
-                if inside is None or not member.isreg():        # links and devices: not in raylib
+                stream = archive.extractfile(member) if inside and member.isreg() else None
+                if inside is None or stream is None:    # links and devices: not in raylib
                     continue
                 file = target / inside
                 files.mkdir(file.parent)
-                with archive.extractfile(member) as stream, files.open(file, "wb") as out:
+                with stream, files.open(file, "wb") as out:
                     shutil.copyfileobj(stream, out)
     except (tarfile.TarError, EOFError, UnicodeError) as error:
         raise UsageError(f"{shown} is not a tar archive that can be read", detail=str(error),
@@ -195,10 +197,11 @@ def given_source() -> Path | None:
     if path.is_file():
         source = _given_archive(path)
     elif path.is_dir():
-        source = next((folder for folder in (path, path / "src") if is_source(folder)), None)
-        if source is None:
+        sources = [folder for folder in (path, path / "src") if is_source(folder)]
+        if not sources:
             holds = path / "src" if (path / "src" / "raylib.h").is_file() else path
             raise _not_raylib(path, _missing(holds))
+        source = sources[0]
     else:
         raise _not_raylib(path, "nothing of that name")
     version = version_of(source)
@@ -346,7 +349,7 @@ class _Refused(Exception):
     """A place that did not give what it should, and why."""
 
 
-def _download(archive: Archive, file, on_progress: Progress) -> None:
+def _download(archive: Archive, file: IO[bytes], on_progress: Progress) -> None:
     """The archive's bytes into file, once their hash is right. Raises _Refused, OSError."""
     digest, done = hashlib.sha256(), 0
     for chunk, total in _chunks(archive):

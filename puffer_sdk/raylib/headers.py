@@ -17,7 +17,7 @@ import platform
 import re
 import threading
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 
@@ -238,7 +238,7 @@ def rlgl_h(wheel: Wheel) -> str:
     constants += [("RL_CULL_DISTANCE_NEAR", "0.05"), ("RL_CULL_DISTANCE_FAR", "4000.0")]
     return "\n".join([
         _NOTICE.format(name="rlgl.h", wheel=wheel), "#ifndef RLGL_H", "#define RLGL_H", _COMMON,
-        _macros(constants), _guarded("Matrix", matrix.group()),
+        _macros(constants), _guarded("Matrix", matrix),
         _extern_c(wheel.read("rlgl.h.modified")), "#endif // RLGL_H", ""])
 
 
@@ -247,7 +247,7 @@ def _restore_types(text: str) -> str:
     for name in _GUARDED:
         text, count = re.subn(
             rf"^typedef (?:struct {name} \{{.*?^\}} {name}|\w+ {name});",
-            lambda match, name=name: _guarded(name, match.group()),
+            partial(_guarded, name),
             text, count=1, flags=re.DOTALL | re.MULTILINE)
         if not count:
             raise BuildError(f"raylib's header no longer defines {name} as expected",
@@ -255,9 +255,9 @@ def _restore_types(text: str) -> str:
     return text
 
 
-def _guarded(name: str, definition: str) -> str:
+def _guarded(name: str, definition: re.Match[str]) -> str:
     macro = _GUARDED[name]
-    return f"#ifndef {macro}\n#define {macro}\n{definition}\n#endif"
+    return f"#ifndef {macro}\n#define {macro}\n{definition[0]}\n#endif"
 
 
 def _extern_c(body: str) -> str:
@@ -275,8 +275,9 @@ def _defines(wheel: Wheel) -> list[tuple[str, str]]:
     """The wheel's defines.py as C: (name, literal or other name), the first of each name."""
     found: dict[str, str] = {}
     for node in ast.parse(wheel.read("defines.py")).body:
-        target = node.target if isinstance(node, ast.AnnAssign) else \
-            node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+            continue
+        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
         if not isinstance(target, ast.Name):
             continue
         value = node.value
@@ -291,7 +292,7 @@ def _defines(wheel: Wheel) -> list[tuple[str, str]]:
 
 
 def _colors(wheel: Wheel) -> list[tuple[str, tuple[int, ...]]]:
-    found = []
+    found: list[tuple[str, tuple[int, ...]]] = []
     for node in ast.parse(wheel.read("colors.py")).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value = ast.literal_eval(node.value)

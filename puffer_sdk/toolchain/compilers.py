@@ -24,6 +24,7 @@ from ..base.errors import BuildError, Damaged, PufferError, Refused, RunError
 from . import binaries
 from .messages import find_location, shorten
 
+Word = str | os.PathLike[str]     # of a command
 COMPILERS = ("cc", "gcc", "clang")
 TIMEOUT = 120           # seconds one compiler command may take
 
@@ -160,7 +161,7 @@ def _environment(changes: Mapping[str, str | None] | None = None) -> dict[str, s
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def run_compiler(command: Sequence[str | os.PathLike[str]], *, source: Path, what: str,
+def run_compiler(command: Sequence[Word], *, source: Path, what: str,
                  verbose: bool = False, timeout: float = TIMEOUT,
                  env: Mapping[str, str | None] | None = None, reads: bool = False) -> str:
     """Runs one compiler command and returns what it said (warnings, perhaps).
@@ -176,7 +177,7 @@ def run_compiler(command: Sequence[str | os.PathLike[str]], *, source: Path, wha
                          env=env, reads=reads)[0]
 
 
-def run_compilers(commands: Sequence[Sequence[str | os.PathLike[str]]], *, source: Path, what: str,
+def run_compilers(commands: Sequence[Sequence[Word]], *, source: Path, what: str,
                   verbose: bool = False, timeout: float = TIMEOUT,
                   env: Mapping[str, str | None] | None = None, reads: bool = False,
                   on_done: Callable[[int], None] = lambda count: None) -> list[str]:
@@ -326,7 +327,7 @@ def _refusal(command: _Running, text: str, source: Path, what: str) -> PufferErr
     return error
 
 
-def compile_to(target: Path, command: Sequence[str | os.PathLike[str]], *, source: Path, what: str,
+def compile_to(target: Path, command: Sequence[Word], *, source: Path, what: str,
                verbose: bool = False, timeout: float = TIMEOUT,
                env: Mapping[str, str | None] | None = None) -> str:
     """`command -o target`, in one stroke: target is the finished file or what it was before.
@@ -344,7 +345,7 @@ def compile_to(target: Path, command: Sequence[str | os.PathLike[str]], *, sourc
     return text
 
 
-def check_made(file: Path, command: Sequence[str | os.PathLike[str]], *, source: Path,
+def check_made(file: Path, command: Sequence[Word], *, source: Path,
                what: str) -> None:
     """Raises BuildError if a command that ended well did not make machine code."""
     if wrong := binaries.unlike(file):

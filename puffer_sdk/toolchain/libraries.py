@@ -20,7 +20,7 @@ SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "dar
     else ["-shared", "-Wl,-z,lazy"]
 
 
-def compile_library(library: Path, command: Sequence[str], *, source: Path, what: str,
+def compile_library(library: Path, command: Sequence[compilers.Word], *, source: Path, what: str,
                     verbose: bool = False, timeout: float = compilers.TIMEOUT) -> str:
     """`command -o library`, and its MAC. Raises what toolchain.compile_to does."""
     text = compilers.compile_to(library, command, source=source, what=what, verbose=verbose,
@@ -29,8 +29,8 @@ def compile_library(library: Path, command: Sequence[str], *, source: Path, what
     return text
 
 
-def compile_once(library: Path, command: Sequence[str], *, source: Path, what: str, keep: int,
-                 said: str, verbose: bool = False, fresh: bool = False,
+def compile_once(library: Path, command: Sequence[compilers.Word], *, source: Path, what: str,
+                 keep: int, said: str, verbose: bool = False, fresh: bool = False,
                  timeout: float = compilers.TIMEOUT) -> Path:
     """compile_library unless it was done before; the folder then keeps `keep` of its name.
 
