@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import IO
 
-from . import processes
+from . import process_memory, processes
 from .errors import BuildError, UsageError
 from .records import Json
 
@@ -117,7 +117,8 @@ def _read(pid: int, out: IO[bytes]) -> tuple[bytes, str | None]:
             said += chunk
             since = time.monotonic()
         used = processes.cpu_seconds(pid)
-        if used > seen or processes.wants_cpu(pid):
+        # a C compiler that the child asks works in a process of its own
+        if used > seen or any(map(processes.wants_cpu, process_memory.tree(pid))):
             seen, since = used, time.monotonic()
         if time.monotonic() - since > (IDLE if math.isfinite(used) else 10 * IDLE):
             return b"", "it waits for something"

@@ -26,17 +26,22 @@ class Bound(Source):
     struct_name: str = ""               # of the env
 
     def problem(self, code: str | None, message: str, where: object = None, *,
-                expected: object = None, actual: object = None, hint: str | None = None) -> None:
-        self.problems.append(BuildError(message, code=code, where=where or self.header.name,
-                                        expected=expected, actual=actual, hint=hint))
+                expected: object = None, actual: object = None, hint: str | None = None,
+                upgrade: str | None = None) -> None:
+        error = BuildError(message, code=code, where=where or self.header.name,
+                           expected=expected, actual=actual, hint=hint)
+        error.upgrade = upgrade
+        self.problems.append(error)
 
     def object_to(self, code: str, message: str, where: str, *, expected: str | None = None,
-                  actual: str | None = None, hint: str | None = None) -> None:
+                  actual: str | None = None, hint: str | None = None,
+                  upgrade: str | None = None) -> None:
         """A problem, or where a hand-written binding decides what is bound, a remark."""
         if self.binding:
             self.remarks.append(Remark(code, message, where, expected, actual, hint))
         else:
-            self.problem(code, message, where, expected=expected, actual=actual, hint=hint)
+            self.problem(code, message, where, expected=expected, actual=actual, hint=hint,
+                         upgrade=upgrade)
 
     def refused_tensor(self) -> bool:
         """True if OBS_TENSOR_T names a type that is refused, whatever observations are."""
@@ -66,8 +71,8 @@ class Bound(Source):
         self.problem("PUF103", "the binding does not define OBS_TENSOR_T: it is that of an older "
                      "PufferLib", self.place_of_include() or self.binding.name,
                      expected=f'#define OBS_TENSOR_T {tensor}, above #include "vecenv.h"',
-                     hint=f"{dialects.upgrade(self.name)} writes it")
-        self.problems[-1].upgrade = dialects.upgrade(self.name)
+                     hint=f"{dialects.upgrade(self.name)} writes it",
+                     upgrade=dialects.upgrade(self.name))
 
     def guess_struct(self) -> str:
         """The struct name to show in a hint: what another function takes, else CamelCase."""

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 from ..base import paths
 from ..base.spec import NARROW, FinalObs
 from . import syntax
-from .syntax import Node, Pointers
+from .syntax import Node, Pointers, Seen
 
 if TYPE_CHECKING:
-    from clang.cindex import Cursor
+    from clang.cindex import Cursor, Type
 
 FIELD = "final_observations"
 TRUNCATIONS = "float *"         # of another type, which a binding by hand allows, nobody reads them
@@ -104,6 +104,12 @@ def _line_of_definition(cursor: Cursor) -> int | str:
     return int(place.line)
 
 
+def _type_of(node: Node) -> Type:
+    """As clang has it: trees that were just read know their cursors."""
+    assert isinstance(node, Seen)
+    return node.cursor.type.get_canonical()
+
+
 class _Body:
     """One function's nodes and pointers."""
 
@@ -149,14 +155,16 @@ class _Look:
         return found
 
     def is_env(self, node: Node) -> bool:
-        kind = node.cursor.type.get_canonical()
-        return kind.kind.name == "POINTER" and kind.get_pointee().get_canonical().spelling \
-            .removeprefix("const ") == self.struct
+        kind = _type_of(node)
+        return kind.kind.name == "POINTER" and self.is_struct(kind.get_pointee())
+
+    def is_struct(self, kind: Type) -> bool:
+        spelling: str = kind.get_canonical().spelling
+        return spelling.removeprefix("const ") == self.struct
 
     def takes_env_alone(self, name: str) -> bool:
         arguments = list(self.functions[name].get_arguments())
-        return len(arguments) == 1 and arguments[0].type.get_pointee().get_canonical().spelling \
-            .removeprefix("const ") == self.struct
+        return len(arguments) == 1 and self.is_struct(arguments[0].type.get_pointee())
 
     # -- stores
 
@@ -226,7 +234,6 @@ class _Look:
             if origin.kind == "name":           # what a variable was given is an origin as well
                 if origin.key not in own:
                     return f"changes {origin.name}"
-            elif origin.name != "observations" and (
-                    origin.cursor.type.get_canonical().kind.name == "POINTER"):
+            elif origin.name != "observations" and _type_of(origin).kind.name == "POINTER":
                 return f"changes what {origin.name} points to"
         return None

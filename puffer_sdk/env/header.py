@@ -90,7 +90,7 @@ def _spec(facts: Json) -> Spec:
     return msgspec.convert(facts, Spec, dec_hook=lambda kind, value: kind(value))
 
 
-def _problem(kind: str, parts: dict, lacking: str | None, upgrade: str | None) -> BuildError:
+def _problem(kind: str, parts: Json, lacking: str | None, upgrade: str | None) -> BuildError:
     error = (DialectError if kind == DialectError.__name__ else BuildError)(**parts)
     error.header, error.upgrade = lacking, upgrade
     return error

@@ -30,13 +30,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from ..base import paths
-from ..base.spec import Spec
+from ..base.spec import Enumerator, Spec
+
+Enum = tuple[Enumerator, ...]
 
 _ENUM = re.compile(r"\benum\b[^;{]*\{[^}]*\b(?:OBS|ACT|HEAD)_\w")
 _TOTAL = re.compile(r"(?:OBS|ACT|HEAD)_(?:SIZE|COUNT|NUM|N|LEN|LENGTH|TOTAL|END|DIM)")
@@ -75,7 +78,7 @@ class ObsField:
     @property
     def limits(self) -> tuple[float, float] | None:
         """What no element may leave: the bounds, or the ids; None: nothing is promised."""
-        if self.low is not None:
+        if self.low is not None and self.high is not None:
             return self.low, self.high
         return (0.0, self.ids - 1.0) if self.ids else None
 
@@ -99,6 +102,16 @@ class ObsField:
         return " ".join(filter(None, [text, bounds]))
 
 
+class Declared(TypedDict, total=False):
+    """What a comment may say of an ObsField."""
+
+    kind: str
+    shape: tuple[int, ...]
+    ids: int
+    mask: int
+    unclear: str
+
+
 @dataclass(frozen=True)
 class ObsSpec:
     """The row of an agent, and what its actions are called."""
@@ -109,7 +122,7 @@ class ObsSpec:
     heads: tuple[str, ...] = ()         # HEAD_TURN, one for each head; empty: they have no names
     ids: tuple[str, ...] = ()           # ACT_STAY, one for each id of the only head; or empty
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         """For documents: sizes, names, bounds and shapes."""
         return {"size": self.size, "heads": list(self.heads), "ids": list(self.ids), "parts": [
             {"name": part.name or None, "first": part.first, "count": part.count,
@@ -139,7 +152,8 @@ def read(spec: Spec, obs_size: int | None, act_sizes: Sequence[int] = (),
         obs_size = spec.obs_count or numbers(spec.obs_size or "")
         if obs_size is None:
             return None
-    heads, ids = _full(enums, "HEAD_", len(act_sizes)), ()
+    heads = _full(enums, "HEAD_", len(act_sizes))
+    ids: tuple[str, ...] = ()
     if len(act_sizes) > 1:
         heads = heads or _full(enums, "ACT_", len(act_sizes))
     elif len(act_sizes) == 1 and act_sizes[0] > 1:
@@ -184,24 +198,24 @@ def parse_bounds(comment: str) -> tuple[float, float] | None:
         if low is None or high is None or low >= high:
             continue
         beside = _BESIDES.match(comment, match.end())
-        others = [_number(beside[1])] if beside else []
-        return min([low, *others]), max([high, *others])
+        also = _number(beside[1]) if beside else None
+        return (low, high) if also is None else (min(low, also), max(high, also))
     return None
 
 
-def parse_shape(comment: str, numbers) -> dict:
+def parse_shape(comment: str, numbers: Callable[[str], int | None]) -> Declared:
     """The kind, shape, ids and mask that a comment declares, as fields of a ObsField.
 
     numbers     a text of _SIZE -> its value, or None
     """
-    found: dict = {}
+    found: Declared = {}
     if match := _SHAPE.search(comment):
         texts = [text for text in match.groups()[1:] if text]
-        sizes = [numbers(text) for text in texts]
-        if None in sizes:
-            found["unclear"] = texts[sizes.index(None)]
+        sizes = [size for text in texts if (size := numbers(text)) is not None]
+        if len(sizes) < len(texts):
+            found["unclear"] = next(text for text in texts if numbers(text) is None)
         else:
-            found |= {"kind": match[1], "shape": tuple(sizes)}
+            found["kind"], found["shape"] = match[1], tuple(sizes)
             if match[1] == "list" and (mask := _MASK.search(comment)):
                 found["mask"] = int(mask[1])
     if match := _IDS.search(comment):
@@ -243,7 +257,7 @@ def _calculate(text: str, known: Mapping[str, int]) -> int | None:
 class _Numbers:
     """What the sizes in comments stand for: macros, enumerators and settings."""
 
-    def __init__(self, texts: Mapping[Path, str], enums: list[list],
+    def __init__(self, texts: Mapping[Path, str], enums: Sequence[Enum],
                  settings: Mapping[str, float]):
         self.known = {name: int(value) for name, value in settings.items()
                       if float(value).is_integer()}
@@ -263,15 +277,14 @@ class _Numbers:
 # -- C ---------------------------------------------------------------------------------------
 
 
-def _enums(spec: Spec, texts: Mapping[Path, str]) -> list[list]:
-    """The author's enums that name such things: (name, value, path, line, column) of each."""
+def _enums(spec: Spec, texts: Mapping[Path, str]) -> tuple[Enum, ...]:
+    """The author's enums, if one names such things."""
     if not any(_ENUM.search(text) for text in texts.values()):
-        return []
-    return [[(name, value, Path(file), line, column) for name, value, file, line, column in enum]
-            for enum in spec.enums]
+        return ()
+    return spec.enums
 
 
-def _full(enums: list[list], prefix: str, count: int) -> tuple[str, ...]:
+def _full(enums: Sequence[Enum], prefix: str, count: int) -> tuple[str, ...]:
     """The names of 0 to count - 1 in an enum that names all of these and no more."""
     for enum in enums if count else ():
         names = {c[1]: c[0] for c in reversed(enum)
@@ -281,7 +294,7 @@ def _full(enums: list[list], prefix: str, count: int) -> tuple[str, ...]:
     return ()
 
 
-def _parts(enums: list[list], texts: Mapping[Path, str], spec: Spec, obs_size: int,
+def _parts(enums: Sequence[Enum], texts: Mapping[Path, str], spec: Spec, obs_size: int,
            numbers: _Numbers) -> tuple[ObsField, ...]:
     found: list[ObsField] = []
     for enum in enums:
@@ -296,18 +309,19 @@ def _parts(enums: list[list], texts: Mapping[Path, str], spec: Spec, obs_size: i
     return tuple(taken[first] for first in sorted(taken))
 
 
-def _lay_out(enum: list, texts: Mapping[Path, str], obs_size: int,
+def _lay_out(enum: Enum, texts: Mapping[Path, str], obs_size: int,
              numbers: _Numbers) -> list[ObsField]:
     ours = [c for c in enum if c[0].startswith("OBS_") and 0 <= c[1] < obs_size
             and not _TOTAL.fullmatch(c[0])]
     starts = sorted({c[1] for c in enum if 0 <= c[1] <= obs_size} | {obs_size})
     resolved = {path.resolve(): (path, text.splitlines()) for path, text in texts.items()}
-    parts, seen = [], set()
+    parts: list[ObsField] = []
+    seen: set[int] = set()
     for name, value, file, line, column in ours:
-        if value in seen or file not in resolved:       # an alias of the one before
+        if value in seen or Path(file) not in resolved:         # an alias of the one before
             continue
         seen.add(value)
-        path, lines = resolved[file]
+        path, lines = resolved[Path(file)]
         count = next(s for s in starts if s > value) - value
         comment = _comment(lines, line, column, name)
         low, high = parse_bounds(comment) or (None, None)
@@ -346,7 +360,7 @@ def _comment(lines: list[str], line: int, column: int, name: str) -> str:
     return comments[-1] if comments else ""
 
 
-def _are_indices(enum: list, parts: list[ObsField], spec: Spec, texts: Mapping[Path, str]) -> bool:
+def _are_indices(enum: Enum, parts: list[ObsField], spec: Spec, texts: Mapping[Path, str]) -> bool:
     """Whether these name elements, and not what a cell may hold (OBS_WALL)."""
     names = [name for name, *_ in enum if name.startswith("OBS_")]
     if any(part.low is not None for part in parts):

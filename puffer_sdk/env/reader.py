@@ -184,9 +184,8 @@ class Reader(Bound):
                     + ": it is that of an older PufferLib" * bool(older),
                     lines[name], expected=how.replace(";", ""), actual=types[name],
                     hint=f"{dialects.upgrade(self.name)} rewrites it, and the lines that use it"
-                    if older else contract.why_its_type(name, types[name]))
-                if older:
-                    self.problems[-1].upgrade = dialects.upgrade(self.name)
+                    if older else contract.why_its_type(name, types[name]),
+                    upgrade=dialects.upgrade(self.name) if older else None)
         if types.get("truncations", "float *") != "float *":
             self.object_to("PUF102", f"{self.struct_name}.truncations has the wrong type",
                            lines["truncations"], expected="float* truncations;",

@@ -2,6 +2,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor, Type
 
 # What C++ keeps for itself, and a C program may call its variables
 KEYWORDS = """and and_eq bitand bitor bool catch char16_t char32_t char8_t class compl concept
@@ -16,7 +20,7 @@ _INTEGERS = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "
 PLAIN = _INTEGERS | {"BOOL", "FLOAT", "DOUBLE", "ENUM", "POINTER", "RECORD"}
 
 
-def conversion(cursor, child, parent) -> tuple[str, str] | None:
+def conversion(cursor: Cursor, child: Cursor, parent: Cursor) -> tuple[str, str] | None:
     """What has to stand around a value that C converts by itself and C++ does not."""
     to, given = cursor.type.get_canonical(), child.type.get_canonical()
     to_kind, from_kind = to.kind.name, given.kind.name
@@ -30,7 +34,7 @@ def conversion(cursor, child, parent) -> tuple[str, str] | None:
             from_kind in _INTEGERS and child.kind.name not in ("INTEGER_LITERAL", "PAREN_EXPR"))):
         return (f"(({spelling})(", "))") if named else ("puffer_pointer{(", ")}")
     if child.kind.name == "STRING_LITERAL" and to.spelling == "char *" and \
-            parent[0].kind.name != "UNEXPOSED_EXPR":    # C's text may be written to
+            parent.kind.name != "UNEXPOSED_EXPR":    # C's text may be written to
         return "((char *)(", "))"
     if to_kind == "ENUM":
         return (f"(({spelling})(", "))") if named else ("puffer_number{(long long)(", ")}")
@@ -39,9 +43,9 @@ def conversion(cursor, child, parent) -> tuple[str, str] | None:
     return None
 
 
-def _is_plain(to, given) -> bool:
+def _is_plain(to: Type, given: Type) -> bool:
     """Whether C++, too, takes a pointer to `given` as one to `to`: as void*, and less const."""
-    return (to.kind.name == "VOID" and not given.kind.name.startswith("FUNCTION")
+    return bool(to.kind.name == "VOID" and not given.kind.name.startswith("FUNCTION")
             and not given.is_volatile_qualified()
             and (to.is_const_qualified() or not given.is_const_qualified()))
 

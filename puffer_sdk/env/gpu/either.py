@@ -2,13 +2,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from .text_edits import Edits
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor
 
 _MARKS = re.compile(r"\s*\?\s*:\s*")
 
 
-def children(cursor, text: str, edits: Edits) -> list:
+def children(cursor: Cursor, text: str, edits: Edits) -> list[Cursor]:
     """What to visit below a cursor. libclang lists the first part of `a ?: b` three times."""
     found = list(cursor.get_children())
     if len(found) != 4 or cursor.kind.name != "UNEXPOSED_EXPR":

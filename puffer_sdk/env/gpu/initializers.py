@@ -7,9 +7,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...base.errors import BuildError
 from .text_edits import Edits
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from clang.cindex import Cursor, Type
+
+    Step: TypeAlias = Cursor | tuple[int, int]      # a field, or the first and last of indices
 
 _ARRAYS = ("CONSTANTARRAY", "INCOMPLETEARRAY")
 _NUMBERS = {"INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "SHORT", "USHORT", "CHAR_S",
@@ -21,7 +29,7 @@ _NO_NUMBER = re.compile(r"(?<![\w.])[A-Za-z_]|\.\s*[A-Za-z_]|[\"'(\[]")
 class _Part:
     """An array or a struct that is put together: its elements by number."""
 
-    type: object
+    type: Type
     elements: dict[int, _Part | str] = field(default_factory=dict)
 
 
@@ -33,7 +41,7 @@ class ListWriter:
         self.text, self.edits, self.refuse, self.resume = text, edits, refuse, resume
         self.start = 0
 
-    def write(self, values, kind) -> None:
+    def write(self, values: Cursor, kind: Type) -> None:
         """Edits the list `values` of a variable or compound literal of this type."""
         if is_plain_table(values, self.text) or not self.needs(values, kind.get_canonical()):
             return
@@ -45,7 +53,7 @@ class ListWriter:
 
         self.edits.replace(start, end, write)
 
-    def needs(self, values, kind) -> bool:
+    def needs(self, values: Cursor, kind: Type) -> bool:
         """Whether there is an index, a chain (.a.b), a field out of its order, or a mixture."""
         last, named, plain = -1, False, False
         for child in values.get_children():
@@ -67,25 +75,24 @@ class ListWriter:
                 return True
         return named and plain
 
-    def designators(self, child) -> list:
+    def designators(self, child: Cursor) -> list[Step]:
         """Of one element: fields (their cursors), and (first, last) of indices."""
         if child.kind.name != "UNEXPOSED_EXPR" or child.type.kind.name != "VOID":
             return []
-        from ..probe import evaluate
-
-        chain, rest = [], list(child.get_children())[:-1]
+        chain: list[Step] = []
+        rest = list(child.get_children())[:-1]
         while rest:
             step = rest.pop(0)
             if step.kind.name == "MEMBER_REF":
                 chain.append(step.referenced)
                 continue
-            first = last = evaluate(step)
+            first = last = _index(step)
             if rest and re.match(r"\s*\.\.\.", self.text[step.extent.end.offset:][:99]):
-                last = evaluate(rest.pop(0))
+                last = _index(rest.pop(0))
             chain.append((first, last))
         return chain
 
-    def build(self, values, kind) -> _Part:
+    def build(self, values: Cursor, kind: Type) -> _Part:
         whole, at = _Part(kind), 0
         for child in values.get_children():
             chain = _spelt_out(self.designators(child), kind)
@@ -102,13 +109,13 @@ class ListWriter:
             at = last + 1
         return whole
 
-    def span(self, kind, step) -> tuple[int, int]:
+    def span(self, kind: Type, step: Step) -> tuple[int, int]:
         if isinstance(step, tuple):
             return step
         number = _number_of(kind, step)
         return number, number
 
-    def place(self, whole: _Part, number: int, chain: list, value) -> None:
+    def place(self, whole: _Part, number: int, chain: list[Step], value: Cursor) -> None:
         """Puts a value at a place that the rest of a chain leads to."""
         below = _element(whole.type, number)
         if not chain:
@@ -123,7 +130,7 @@ class ListWriter:
                 part.elements = {k: v for k, v in part.elements.items() if k == inner}
             self.place(part, inner, chain[1:], value)
 
-    def value(self, child, kind) -> _Part | str:
+    def value(self, child: Cursor, kind: Type | None) -> _Part | str:
         start, end = child.extent.start.offset, child.extent.end.offset
         if child.kind.name == "INIT_LIST_EXPR" and kind is not None and (
                 kind.kind.name in (*_ARRAYS, "RECORD")):
@@ -157,7 +164,7 @@ class ListWriter:
                                for i in sorted(part.elements)) + "}"
 
 
-def is_plain_table(cursor, text: str) -> bool:
+def is_plain_table(cursor: Cursor, text: str) -> bool:
     """A list of nothing but numbers, for an array of numbers."""
     if cursor.kind.name != "INIT_LIST_EXPR":
         return False
@@ -168,17 +175,25 @@ def is_plain_table(cursor, text: str) -> bool:
         text, cursor.extent.start.offset, cursor.extent.end.offset)
 
 
-def _is_union(kind) -> bool:
+def _index(step: Cursor) -> int:
+    from ..probe import integer
+
+    number = integer(step)
+    assert number is not None           # C takes no other
+    return number
+
+
+def _is_union(kind: Type | None) -> bool:
     return kind is not None and kind.get_declaration().kind.name == "UNION_DECL"
 
 
-def _number_of(kind, wanted) -> int:
+def _number_of(kind: Type, wanted: Cursor) -> int:
     return [one.hash for one in kind.get_fields()].index(wanted.hash)
 
 
-def _spelt_out(chain: list, kind) -> list:
+def _spelt_out(chain: list[Step], kind: Type) -> list[Step]:
     """With the structs and unions that have no name, which C lets a chain leave out."""
-    whole = []
+    whole: list[Step] = []
     for step in chain:
         if isinstance(step, tuple):
             path, kind = [step], _element(kind, 0)
@@ -189,7 +204,7 @@ def _spelt_out(chain: list, kind) -> list:
     return whole
 
 
-def _way_to(kind, wanted) -> list:
+def _way_to(kind: Type, wanted: Cursor) -> list[Cursor]:
     """The fields, from outside to inside, that lead to one; all but the last have no name."""
     for one in kind.get_fields():
         if one.hash == wanted.hash:
@@ -201,7 +216,7 @@ def _way_to(kind, wanted) -> list:
     return []
 
 
-def _element(kind, number: int):
+def _element(kind: Type, number: int) -> Type | None:
     """The canonical type of an array's element, or of a struct's field; None of anything else."""
     if kind.kind.name in _ARRAYS:
         return kind.element_type.get_canonical()

@@ -85,7 +85,7 @@ def build_program(env: Spec | Path, arch: str | None, *, verbose: bool = False) 
     if not cached:
         source = program_text(text)
         try:
-            if compiler:
+            if compiler and arch:
                 _write_cubin(path, compiler, source, arch, spec)
             else:
                 _compile_emulated(path, source, spec, verbose)
@@ -117,7 +117,8 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
     source = binding.write(spec, build_dir)
     device = paths.include_dir() / "device"
     compiler = compilers.find_compiler()
-    command = [*compiler.command, "-E", "-xc", "-std=gnu11", "-nostdinc", "-w",
+    command: list[compilers.Word] = [
+               *compiler.command, "-E", "-xc", "-std=gnu11", "-nostdinc", "-w",
                f"-I{spec.folder}", f"-I{device}", f"-I{headers.headers()}",
                f"-I{paths.data_dir('trainer') / 'device'}",     # before a compiler's -isystem
                "-U__SSE__", "-U__SSE2__", "-U_OPENMP", "-DPUFFER_LIBRARY", "-DPUFFER_DEVICE=1",
@@ -136,11 +137,12 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
 def _not_read(error: BuildError, spec: Spec) -> BuildError:
     refused = _REFUSED.search(error.detail or "")
     if refused:
-        name, where = refused[1], spec.binding or spec.header
+        name, file = refused[1], spec.binding or spec.header
+        where = str(file)
         with suppress(OSError):
-            for number, line in enumerate(paths.text(where).splitlines(), 1):
+            for number, line in enumerate(paths.text(file).splitlines(), 1):
                 if re.match(rf"\s*#\s*define\s+(OBS_TENSOR_T\s+)?{name}\b", line):
-                    where = f"{paths.shown(where)}:{number}"
+                    where = f"{paths.shown(file)}:{number}"
                     break
         reason = "its rows of 16 bits are converted on the CPU" if name == "PrecisionTensor" else \
             "there each env is a thread, and none sees the others"

@@ -8,12 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...base.errors import BuildError
 from . import either
 from .conversions import PLAIN, WORDS, conversion, renamed, unbound, unqualified
 from .initializers import ListWriter, is_plain_table
 from .text_edits import Edits
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from clang.cindex import Cursor, Type
+
+    Around: TypeAlias = tuple[Cursor, "Around"] | None      # a node's parent, and what is around it
 
 _TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 _UNIT = re.compile(r"\\(?:x[0-9a-fA-F]+|[0-7]{1,3}|.)|[^\\]", re.S)
@@ -28,7 +36,7 @@ RECORDS = {"STRUCT_DECL", "UNION_DECL"}
 class Piece:
     """A function, a variable or a type at file scope."""
 
-    cursor: object
+    cursor: Cursor
     start: int                      # in the text
     end: int
     names: list[tuple[str, int, bool]] = field(default_factory=list)    # it needs: name, where,
@@ -55,7 +63,7 @@ class Rewriter:
             if match[1]:
                 edits.replace(match.start(), match.end(), match[1] + "_")
 
-    def take_nested(self, record, outer: str) -> None:
+    def take_nested(self, record: Cursor, outer: str) -> None:
         """C puts what is defined inside a struct beside it; C++ leaves it in there."""
         outer = "" if "(" in outer else outer           # it has no name
         for child in record.get_children():
@@ -71,7 +79,8 @@ class Rewriter:
 
     def visit(self, piece: Piece) -> None:
         """Collects what a piece needs, and edits what C++ does not take."""
-        stack = [(piece.cursor, None, None)]            # node, parent, statement of a block
+        # node, parent, statement of a block
+        stack: list[tuple[Cursor, Around, Cursor | None]] = [(piece.cursor, None, None)]
         while stack:
             cursor, parent, statement = stack.pop()
             if is_plain_table(cursor, self.text):
@@ -82,11 +91,12 @@ class Rewriter:
             stack += [(child, (cursor, parent), child if is_block else statement)
                       for child in reversed(children)]
 
-    def edit(self, piece: Piece, cursor, children: list, parent, statement) -> None:
+    def edit(self, piece: Piece, cursor: Cursor, children: list[Cursor],
+             parent: Around, statement: Cursor | None) -> None:
         kind = cursor.kind.name
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
-        if kind == "UNEXPOSED_EXPR" and len(children) == 1:
-            words = conversion(cursor, children[0], parent)
+        if kind == "UNEXPOSED_EXPR" and len(children) == 1 and parent:
+            words = conversion(cursor, children[0], parent[0])
             if words:
                 self.edits.around(start, end, self.spell(words[0]), words[1])
         elif kind == "DECL_REF_EXPR":
@@ -102,8 +112,8 @@ class Rewriter:
                                       "char*)(", "))")
         elif kind == "COMPOUND_LITERAL_EXPR":
             self.literal(piece, cursor, children, parent, statement)
-        elif kind == "UNARY_OPERATOR":
-            self.count_truth(cursor, children, parent, start, end)
+        elif kind == "UNARY_OPERATOR" and parent:
+            self.count_truth(cursor, children, parent[0], start, end)
         elif kind == "CASE_STMT":
             self.case_range(children, start)
         elif kind == "STRING_LITERAL":
@@ -132,7 +142,7 @@ class Rewriter:
             raise self.refuse(start, "_Generic cannot be compiled for a GPU",
                               "call the function that it chooses")
 
-    def take_name(self, piece: Piece, cursor, parent, start: int, end: int) -> None:
+    def take_name(self, piece: Piece, cursor: Cursor, parent: Around, start: int, end: int) -> None:
         declared = cursor.referenced
         kind = declared.kind.name if declared is not None else ""
         if kind == "FUNCTION_DECL" or (kind == "VAR_DECL" and declared.semantic_parent is not None
@@ -147,7 +157,7 @@ class Rewriter:
         elif kind == "ENUM_CONSTANT_DECL" and cursor.spelling in self.enumerators:
             self.qualify_constant(declared, start, end)
 
-    def qualify_constant(self, declared, start: int, end: int) -> None:
+    def qualify_constant(self, declared: Cursor, start: int, end: int) -> None:
         around, outer = declared.semantic_parent, self.enumerators[declared.spelling]
         around = around.lexical_parent if around is not None else None
         if around is None or around.kind.name not in RECORDS:
@@ -157,7 +167,7 @@ class Rewriter:
             self.edits.replace(start, end, f"{outer}::{declared.spelling}" if known else
                                f"({declared.enum_value})")
 
-    def qualify(self, cursor, start: int, end: int) -> None:
+    def qualify(self, cursor: Cursor, start: int, end: int) -> None:
         """struct Inner, defined inside struct Outer: Outer::Inner."""
         name = self.text[start:end]
         outer = self.nested.get(name)
@@ -175,7 +185,7 @@ class Rewriter:
         return _TAGGED.sub(lambda match: f"{match[1]} {self.nested[match[2]]}::{match[2]}"
                            if self.nested.get(match[2]) else match[0], kind)
 
-    def variable(self, cursor, children: list, start: int) -> None:
+    def variable(self, cursor: Cursor, children: list[Cursor], start: int) -> None:
         if cursor.type.kind.name == "VARIABLEARRAY" and not _has_constant_size(children):
             raise self.refuse(start, f"the size of the array {cursor.spelling} is known only when "
                                      "it runs: that cannot be compiled for a GPU",
@@ -186,7 +196,7 @@ class Rewriter:
         if children and children[-1].kind.name == "INIT_LIST_EXPR":
             self.lists.write(children[-1], cursor.type)
 
-    def is_real_constant(self, cursor, children: list) -> bool:
+    def is_real_constant(self, cursor: Cursor, children: list[Cursor]) -> bool:
         """const float G = 9.81f; at file scope, of which C computes others, G * 2.0f."""
         around = cursor.semantic_parent
         return around is not None and around.kind.name == "TRANSLATION_UNIT" and bool(children) \
@@ -195,21 +205,22 @@ class Rewriter:
             and not any(one.kind.name == "CALL_EXPR" for one in _walk(children)) \
             and not _BY_ZERO.search(self.text, cursor.location.offset, cursor.extent.end.offset)
 
-    def count_truth(self, cursor, children: list, parent, start: int, end: int) -> None:
+    def count_truth(self, cursor: Cursor, children: list[Cursor], parent: Cursor,
+                    start: int, end: int) -> None:
         """done++ and done-- of a bool, which C++ lacks; where the old value is unused."""
         inner = children[0]
         if cursor.type.get_canonical().kind.name != "BOOL":
             return
         first, last = inner.extent.start.offset, inner.extent.end.offset
         before, behind = self.text[start:first].strip(), self.text[last:end].strip()
-        unused = before or parent[0].kind.name in ("COMPOUND_STMT", "IF_STMT", "CASE_STMT",
+        unused = before or parent.kind.name in ("COMPOUND_STMT", "IF_STMT", "CASE_STMT",
                                                    "DEFAULT_STMT", "FOR_STMT")
         if {before, behind} == {"++", ""} and unused:
             self.edits.replace(start, end, lambda: f"({self.edits.flat(first, last)} = true)")
         elif {before, behind} == {"--", ""} and unused:
             self.edits.replace(start, end, lambda: f"({self.edits.flat(first, last)} ^= true)")
 
-    def case_range(self, children: list, start: int) -> None:
+    def case_range(self, children: list[Cursor], start: int) -> None:
         """case 1 ... 3: is case 1: case 2: case 3:"""
         from ..probe import evaluate
 
@@ -224,7 +235,7 @@ class Rewriter:
         cases = " ".join(f"case {value}:" for value in range(low, high + 1))
         self.edits.replace(start, end + 1, cases + self.resume(start, end))
 
-    def characters(self, cursor, parent, start: int, end: int) -> None:
+    def characters(self, cursor: Cursor, parent: Around, start: int, end: int) -> None:
         """char row[3] = "abc" has no room for the zero at the end: C++ wants {'a', 'b', 'c'}."""
         kind = cursor.type
         if kind.kind.name != "CONSTANTARRAY" or parent is None or \
@@ -243,7 +254,8 @@ class Rewriter:
         else:
             self.edits.replace(start, end, f"{{{values}}}{self.resume(start, end)}")
 
-    def jumped_over(self, piece: Piece, children: list, parent, start: int, end: int) -> None:
+    def jumped_over(self, piece: Piece, children: list[Cursor], parent: Around,
+                    start: int, end: int) -> None:
         """goto and case may go past `int x = 3;` in C; in C++ only past `int x; x = 3;`."""
         around = parent
         while around is not None and around[0].kind.name in ("CASE_STMT", "DEFAULT_STMT",
@@ -265,7 +277,7 @@ class Rewriter:
             self.jumping[piece.start] = bool(_GOTO.search(self.text, piece.start, piece.end))
         return self.jumping[piece.start]
 
-    def in_two(self, variable) -> str:
+    def in_two(self, variable: Cursor) -> str:
         """A local variable, declared and then given its value."""
         from ..probe import evaluate
 
@@ -280,7 +292,8 @@ class Rewriter:
             text = written + text
         return f"{written} {name};" + (f" {name} = {text};" if text else "")
 
-    def literal(self, piece: Piece, cursor, children: list, parent, statement) -> None:
+    def literal(self, piece: Piece, cursor: Cursor, children: list[Cursor],
+                parent: Around, statement: Cursor | None) -> None:
         """(T){1, 2} is puffer_type<T>{1, 2}; or a box where its address is taken."""
         values = children[-1]
         start, middle = cursor.extent.start.offset, values.extent.start.offset
@@ -305,7 +318,7 @@ class Rewriter:
             self.edits.after(end, "}).value")
 
 
-def _wants_address(cursor, parent) -> bool:
+def _wants_address(cursor: Cursor, parent: Around) -> bool:
     if cursor.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
         return True
     while parent is not None and parent[0].kind.name == "PAREN_EXPR":
@@ -313,7 +326,7 @@ def _wants_address(cursor, parent) -> bool:
     return parent is not None and parent[0].kind.name == "UNARY_OPERATOR"
 
 
-def _is_sized_late(kind) -> bool:
+def _is_sized_late(kind: Type) -> bool:
     """A parameter int rows[h][w] or int (*rows)[w]; the first size of all is never looked at."""
     arrays = ("CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY")
     if kind.kind.name in arrays:
@@ -325,7 +338,7 @@ def _is_sized_late(kind) -> bool:
     return False
 
 
-def _has_constant_size(children: list) -> bool:
+def _has_constant_size(children: list[Cursor]) -> bool:
     """Whether C++ takes it as a constant: `const int n = 5; int a[n];`."""
     for node in _walk(children):
         if node.kind.name != "DECL_REF_EXPR":
@@ -342,7 +355,7 @@ def _has_constant_size(children: list) -> bool:
     return True
 
 
-def _walk(nodes: list) -> Iterator:
+def _walk(nodes: list[Cursor]) -> Iterator[Cursor]:
     stack = list(nodes)
     while stack:
         node = stack.pop()

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import bisect
 import re
+from typing import TYPE_CHECKING
 
 from ...base import limited, paths
 from ...base.errors import BuildError
+from ...base.records import Json
 from ...raylib import headers
 from .rewrite import RECORDS, Piece, Rewriter
 from .text_edits import Edits
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor
 
 ROOTS = tuple(f"puffer_thread_{name}" for name in ("facts", "start", "step", "log", "close"))
 CPU = "or train with the environments on the CPU: --vec.device cpu"
@@ -29,11 +34,12 @@ def translate(text: bytes) -> str:
 
     Raises BuildError with the author's file and line where it needs what a GPU lacks.
     """
-    return limited.call("puffer_sdk.env.gpu.translate:answer", {"text": text.decode("latin-1")},
-                        what="the preprocessed C")
+    written: str = limited.call("puffer_sdk.env.gpu.translate:answer",
+                                {"text": text.decode("latin-1")}, what="the preprocessed C")
+    return written
 
 
-def answer(request: dict) -> str:
+def answer(request: Json) -> str:
     """For the child of limited.py."""
     return _Translator(request["text"]).run()
 
@@ -50,7 +56,7 @@ class _Translator:
         self.rewriter = Rewriter(text, self.edits, self.refuse, self.resume)
         self.functions: dict[str, Piece] = {}          # definitions
         self.variables: dict[str, list[Piece]] = {}
-        self.declared: dict[str, list[object]] = {}     # functions that are declared only
+        self.declared: dict[str, list[Cursor]] = {}     # functions that are declared only
         self.types: list[Piece] = []
         self.device_dir = str(paths.include_dir() / "device")
         self.raylib_dir = str(headers.headers())
@@ -103,7 +109,7 @@ class _Translator:
                     if child.kind.name in RECORDS and child.is_definition():
                         self.rewriter.take_nested(child, cursor.spelling)
 
-    def declaration(self, cursor) -> Piece:
+    def declaration(self, cursor: Cursor) -> Piece:
         """All of it, its semicolon too."""
         end, depth = cursor.extent.end.offset, 0
         for match in _ENDING.finditer(self.text, end):
@@ -177,7 +183,7 @@ class _Translator:
         raise self.refuse(offset, f"{name} is called, and defined nowhere that a GPU could see",
                           "define it in the header, or include its definition")
 
-    def stand_in(self, cursor, body: str) -> Piece:
+    def stand_in(self, cursor: Cursor, body: str) -> Piece:
         """Takes the place of a declaration."""
         piece = self.declaration(cursor)
         self.edits.replace(piece.start, piece.end, "template <class... A> inline "
@@ -234,7 +240,7 @@ class _Translator:
                           hint=f"{hint}; {CPU}")
 
 
-def _names_enum_again(cursor) -> bool:
+def _names_enum_again(cursor: Cursor) -> bool:
     """`enum Way`, or `typedef enum Way Way`, before what Way is: C++ allows neither, and knows an
     enum by its own name."""
     if cursor.kind.name == "ENUM_DECL":
