@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -100,7 +100,7 @@ class Child:
         finally:
             os.close(fd)
 
-    def events(self) -> Iterator[tuple[str, Payload]]:
+    def events(self) -> Generator[tuple[str, Payload], None, None]:
         """Events as they come, until the target has returned; its value is then in `result`.
 
         Between events it yields ("idle", {}) ten times a second at least, so that the caller can

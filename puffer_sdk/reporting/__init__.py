@@ -6,6 +6,7 @@ subject      ENV, settings -> Subject: what is measured, and a key of all it dep
 measuring    runs in child processes: trajectories, speed
 curves       metrics of trainings -> curves, medians and histograms
 stages       Subject -> the report's data, stage by stage
+axes         values of any scale -> places in a picture, with ticks
 charts       numbers -> SVG
 summary      data -> the rows that a reader must know first
 report_page  data and pictures -> one HTML file, and Markdown for a pull request

@@ -20,7 +20,8 @@ from ..scoring.intervals import clustered_mean
 from ..scoring.play_episodes import PATIENCE
 from ..scoring.score import PLACE
 from ..training.runs import Run
-from ..training.train import train
+from ..training.train import TrainResult, train
+from .keeping import Facts
 
 STEPS = 2_000_000               # agent steps
 EPISODES = 400                  # that eval plays
@@ -43,7 +44,7 @@ class Measure:
         return abs(self.training - self.eval) <= self.within + 1e-6
 
 
-def compare(env: str | os.PathLike, settings: Mapping[str, object] | None = None, *,
+def compare(env: str | os.PathLike[str], settings: Mapping[str, object] | None = None, *,
             agents: int, steps: int = STEPS, shared: bool = False,
             runs_dir: Path) -> list[Measure]:
     """Train without learning, evaluate, and compare what was logged.
@@ -56,6 +57,7 @@ def compare(env: str | os.PathLike, settings: Mapping[str, object] | None = None
     given = {**(settings or {}), **STILL, "vec.total_agents": agents,
              "train.total_timesteps": steps}
     result = train(env, given, runs_dir=runs_dir)
+    assert isinstance(result, TrainResult)      # in this process
     rows = [row for row in Run(result.folder).metrics() if row.get("env/n")]
     late = [row for row in rows if row["step"] > result.steps // 2]
     if len(late) < FEWEST:
@@ -70,7 +72,7 @@ def compare(env: str | os.PathLike, settings: Mapping[str, object] | None = None
     return measures(late, [each for each in score.episodes if first < each["tick"] <= last])
 
 
-def measures(rows: Sequence[Mapping], entries: Sequence[Mapping]) -> list[Measure]:
+def measures(rows: Sequence[Facts], entries: Sequence[Facts]) -> list[Measure]:
     """rows: of a training, {"env/score": mean, "env/n": entries, ...}; entries: of an evaluation,
     {"score": mean, "n": entries, "env": index, ...}."""
     if not entries:

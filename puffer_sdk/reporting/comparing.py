@@ -12,16 +12,17 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..base import files, records
 from ..base.errors import Damaged, UsageError
 from . import curves
-from .charts import number
-from .report_page import DATA_ID
+from .axes import number
+from .charts import BaseCurve
+from .keeping import Facts
+from .report_page import DATA_ID, measure
 from .subject import FORMAT
 from .summary import finals, in_seconds, size
 
@@ -34,17 +35,18 @@ class Base:
 
     env: str
     source: str                 # a key of its sources
-    machine: dict[str, Any]
+    machine: Facts
 
 
-def load(path: Path) -> dict:
+def load(path: Path) -> Facts:
     """The data of an earlier report: its .json, or its .html. Raises UsageError."""
     try:
         text = records.content(files.typed(path), WHAT).decode()
         found = re.search(rf'<script type="application/json" id="{DATA_ID}">(.*?)</script>', text,
                           re.DOTALL)
-        data = records.parse(found[1] if found else text, path)
-        version = records.convert(data, dict[str, Any], path, WHAT)["format"]
+        data = records.convert(records.parse(found[1] if found else text, path),
+                               dict[str, object], path, WHAT)
+        version = data["format"]
     except (KeyError, UnicodeError, Damaged) as error:
         raise UsageError("this is not a report", where=path, expected="the .html or .json of an "
                          "earlier `puffer-sdk report`, or an environment",
@@ -57,7 +59,7 @@ def load(path: Path) -> dict:
     return data
 
 
-def compare(base: Mapping, now: Mapping, name: str) -> dict:
+def compare(base: Facts, now: Facts, name: str) -> Facts:
     """What the page and the summary show. name: of the base, for people."""
     with records.read_as(WHAT, name):
         records.convert(base, Base, name, WHAT)
@@ -68,21 +70,21 @@ def compare(base: Mapping, now: Mapping, name: str) -> dict:
             "same_machine": same_machine(base, now), "rows": rows, "curve": curve}
 
 
-def same_machine(base: Mapping, now: Mapping) -> bool:
-    return base["machine"] == now["machine"]
+def same_machine(base: Facts, now: Facts) -> bool:
+    return bool(base["machine"] == now["machine"])
 
 
 def row(name: str, base: str, now: str, word: str, *, changed: bool | None = None,
-        timing: bool = False) -> dict:
+        timing: bool = False) -> Facts:
     """changed: whether a reader should look; None: True if the texts differ."""
     return {"name": name, "base": base, "now": now, "word": word, "timing": timing,
             "changed": base != now if changed is None else changed}
 
 
-def _checks(base: Mapping, now: Mapping) -> list[dict]:
+def _checks(base: Facts, now: Facts) -> list[Facts]:
     if "failed" in base["check"] or "failed" in now["check"]:
-        return [row("check", *(each["check"].get("verdict", "did not run") for each in (base, now)),
-                    "exact")]
+        before, after = (each["check"].get("verdict", "did not run") for each in (base, now))
+        return [row("check", before, after, "exact")]
     codes = [{finding["code"] for finding in each["check"]["findings"]} for each in (base, now)]
     found = [row("check", base["check"]["verdict"], now["check"]["verdict"], "exact")]
     for code in sorted(codes[0] ^ codes[1]):
@@ -92,7 +94,7 @@ def _checks(base: Mapping, now: Mapping) -> list[dict]:
     return found
 
 
-def _seeds(base: Mapping, now: Mapping) -> list[dict]:
+def _seeds(base: Facts, now: Facts) -> list[Facts]:
     found = []
     metric = now["training"]["metric"]
     names = [name for name in dict.fromkeys([metric, "perf", "score", "episode_return",
@@ -117,13 +119,13 @@ def _seeds(base: Mapping, now: Mapping) -> list[dict]:
 
 
 def _of_sets(name: str, base: Sequence[float], now: Sequence[float], *,
-             timing: bool = False) -> dict:
+             timing: bool = False) -> Facts:
     """A row of two sets of seeds, by their medians."""
     show = in_seconds if timing else number
-    texts = [show(value) if math.isfinite(value) else "never"
-             for value in map(statistics.median, (base, now))]
+    before, after = (show(value) if math.isfinite(value) else "never"
+                     for value in map(statistics.median, (base, now)))
     word, apart = compare_seeds(base, now)
-    return row(name, *texts, word, changed=apart, timing=timing)
+    return row(name, before, after, word, changed=apart, timing=timing)
 
 
 def compare_seeds(base: Sequence[float], now: Sequence[float]) -> tuple[str, bool]:
@@ -139,7 +141,7 @@ def compare_seeds(base: Sequence[float], now: Sequence[float]) -> tuple[str, boo
     return f"every seed {side} the base's; by chance 1 time in {ways // 2}", True
 
 
-def _evaluations(base: Mapping, now: Mapping) -> list[dict]:
+def _evaluations(base: Facts, now: Facts) -> list[Facts]:
     found = []
     for policy in ("trained", "random"):
         pair = [each["evaluation"].get("policies", {}).get(policy) for each in (base, now)]
@@ -150,10 +152,9 @@ def _evaluations(base: Mapping, now: Mapping) -> list[dict]:
             halves = [score["interval"].get(name) for score in pair]
             if None in means:
                 continue
-            texts = [number(mean) + (f" ± {number(half)}" if half is not None else "")
-                     for mean, half in zip(means, halves)]
+            before, after = map(measure, means, halves)
             word, apart = _by_intervals(means, halves)
-            found.append(row(f"{policy} play: {name.replace('_', ' ')}", *texts, word,
+            found.append(row(f"{policy} play: {name.replace('_', ' ')}", before, after, word,
                              changed=apart))
     return found
 
@@ -162,43 +163,35 @@ def _by_intervals(means: Sequence[float], halves: Sequence[float | None]) -> tup
     """95 % intervals of independent means: half widths add as the root of the sum of squares."""
     if means[0] == means[1]:
         return "the same", False
-    if None in halves:
+    known = [half for half in halves if half is not None]
+    if len(known) < len(halves):
         return "noise is not known", True
-    apart = abs(means[1] - means[0]) > math.hypot(*halves)
+    apart = abs(means[1] - means[0]) > math.hypot(*known)
     return ("beyond" if apart else "within") + " the 95 % intervals", apart
 
 
-def _rates(base: Mapping, now: Mapping) -> list[dict]:
+def _rates(base: Facts, now: Facts) -> list[Facts]:
     pair = [each["timings"]["rates"] for each in (base, now)]
     if not all(pair):
         return []
-    if not all("ratio" in each["training"] for each in pair):
-        return _own_rates(pair) if same_machine(base, now) else []
+    beside = all("ratio" in each["training"] for each in pair)      # else compared on one machine
+    if not beside and not same_machine(base, now):
+        return []
     found = []
     for kind in ("stepping", "training"):
-        ranges = [[each[kind]["low"], each[kind]["high"]] for each in pair]
-        apart = not (ranges[1][0] <= ranges[0][1] and ranges[0][0] <= ranges[1][1])
-        found.append(row(f"{kind}, relative to Squared",
-                         *(f"{each[kind]['ratio']:.2f} x" for each in pair),
-                         "outside the range of the rounds" if apart
-                         else "within the range of the rounds", changed=apart, timing=True))
-    return found
-
-
-def _own_rates(pair: Sequence[Mapping]) -> list[dict]:
-    """Of an environment that is not compared with Squared, on one machine."""
-    found = []
-    for kind in ("stepping", "training"):
-        low, high = zip(*((min(each[kind]["own"]), max(each[kind]["own"])) for each in pair))
+        rates = [each[kind] for each in pair]
+        low, high = zip(*((each["low"], each["high"]) if beside else
+                          (min(each["own"]), max(each["own"])) for each in rates))
         apart = not (low[1] <= high[0] and low[0] <= high[1])
-        found.append(row(f"{kind}, steps/s",
-                         *(number(statistics.median(each[kind]["own"])) for each in pair),
-                         "outside the range of the rounds" if apart
-                         else "within the range of the rounds", changed=apart, timing=True))
+        before, after = (f"{each['ratio']:.2f} x" if beside
+                         else number(statistics.median(each["own"])) for each in rates)
+        found.append(row(f"{kind}, relative to Squared" if beside else f"{kind}, steps/s", before,
+                         after, ("outside" if apart else "within") + " the range of the rounds",
+                         changed=apart, timing=True))
     return found
 
 
-def _sizes(base: Mapping, now: Mapping) -> list[dict]:
+def _sizes(base: Facts, now: Facts) -> list[Facts]:
     found = []
     if "bytes" in base.get("web", {}) and "bytes" in now.get("web", {}):
         found.append(row("web page", size(base["web"]["bytes"]), size(now["web"]["bytes"]),
@@ -206,9 +199,9 @@ def _sizes(base: Mapping, now: Mapping) -> list[dict]:
     for key, name in (("agents_per_env", "agents of an env"), ("obs_size", "observations"),
                       ("obs_dtype", "their type"), ("act_sizes", "action heads"),
                       ("log_names", "logged")):
-        texts = [_text(each["environment"].get(key)) for each in (base, now)]
-        if texts[0] != texts[1]:
-            found.append(row(name, *texts, "exact"))
+        before, after = (_text(each["environment"].get(key)) for each in (base, now))
+        if before != after:
+            found.append(row(name, before, after, "exact"))
     return found
 
 
@@ -218,14 +211,14 @@ def _text(value: object) -> str:
     return "-" if value is None else str(value)
 
 
-def _settings(base: Mapping, now: Mapping) -> list[dict]:
+def _settings(base: Facts, now: Facts) -> list[Facts]:
     pair = [{each["name"]: each["value"] for each in data["settings"]} for data in (base, now)]
     return [row(name, pair[0].get(name, "-"), pair[1].get(name, "-"), "a setting")
             for name in dict.fromkeys([*pair[1], *pair[0]])
             if name != "base.env_name" and pair[0].get(name) != pair[1].get(name)]
 
 
-def _hashes(base: Mapping, now: Mapping) -> list[dict]:
+def _hashes(base: Facts, now: Facts) -> list[Facts]:
     """Whether trajectories and weights are the same, byte for byte."""
     found = []
     pair = [each["determinism"].get("hash") for each in (base, now)]
@@ -243,7 +236,7 @@ def _hashes(base: Mapping, now: Mapping) -> list[dict]:
     return found
 
 
-def _base_curve(base: Mapping, now: Mapping) -> dict | None:
+def _base_curve(base: Facts, now: Facts) -> BaseCurve | None:
     """The base's median learning curve, drawn below ours."""
     metric = now["training"]["metric"]
     seeds = [seed for seed in base["training"]["seeds"] if metric in seed["curves"]]

@@ -11,19 +11,20 @@ from collections.abc import Mapping, Sequence
 
 from ..settings.goal import parse_goal
 from ..settings.values import Config
+from .keeping import Facts
 
 POINTS = 80
 BINS = 20
 HEADLINE = ("perf", "score", "episode_return", "episode_length")
 
 
-def sample(rows: Sequence[Mapping], resolved: Config) -> dict[str, list]:
+def sample(rows: Sequence[Facts], resolved: Config) -> dict[str, list[float | None]]:
     """{"step": right ends of the stretches, "perf": means, ...}"""
     batch = resolved.vec.total_agents * resolved.train.horizon
     epochs = max(1, resolved.train.total_timesteps // batch)
     points = min(POINTS, epochs)
     edges = [-(-epochs * (i + 1) // points) for i in range(points)]    # last epoch of each
-    groups: list[list[Mapping]] = [[] for _ in edges]
+    groups: list[list[Facts]] = [[] for _ in edges]
     at = 0
     for row in rows:
         while at < points - 1 and row["epoch"] > edges[at]:
@@ -37,7 +38,7 @@ def sample(rows: Sequence[Mapping], resolved: Config) -> dict[str, list]:
             **{name: [_mean(group, name) for group in groups[:used]] for name in drawn}}
 
 
-def gather(trainings: list[dict], resolved: Config) -> dict:
+def gather(trainings: list[Facts], resolved: Config) -> Facts:
     """What several seeds have in common: the headline metric, and the median seed.
 
     trainings    the facts of each, the last of which may have failed
@@ -47,7 +48,7 @@ def gather(trainings: list[dict], resolved: Config) -> dict:
     goal = parse_goal(resolved.eval.goal)
     names = [name for name in done[0]["curves"] if name != "step"] if done else []
     metric = names[0] if names else None
-    facts = {"goal": str(goal) if goal else None, "metric": metric,
+    facts: Facts = {"goal": str(goal) if goal else None, "metric": metric,
              "least_is_best": bool(goal and not goal.at_least and goal.name == metric),
              "seeds": done, "timesteps": resolved.train.total_timesteps}
     if failed:
@@ -60,8 +61,8 @@ def gather(trainings: list[dict], resolved: Config) -> dict:
     return facts
 
 
-def middle_and_worst(seeds: Sequence[Mapping], metric: str,
-                     least_is_best: bool) -> tuple[list, list]:
+def middle_and_worst(seeds: Sequence[Facts], metric: str,
+                     least_is_best: bool) -> tuple[list[float | None], list[float | None]]:
     """(median, worst) over seeds at each stretch; None where a seed has logged nothing yet.
 
     A stretch without entries takes the value before it.
@@ -69,17 +70,19 @@ def middle_and_worst(seeds: Sequence[Mapping], metric: str,
     filled = [_fill(seed["curves"].get(metric, [])) for seed in seeds]
     length = min(map(len, filled), default=0)
     columns = [[curve[i] for curve in filled] for i in range(length)]
+    every = [[value for value in column if value is not None] for column in columns]
+    whole = [len(values) == len(seeds) for values in every]
     worst = max if least_is_best else min
-    return ([statistics.median(c) if None not in c else None for c in columns],
-            [worst(c) if None not in c else None for c in columns])
+    return ([statistics.median(values) if all_ else None for values, all_ in zip(every, whole)],
+            [worst(values) if all_ else None for values, all_ in zip(every, whole)])
 
 
-def of_episodes(policies: Mapping[str, Mapping]) -> dict[str, dict]:
+def of_episodes(policies: Mapping[str, Facts]) -> dict[str, Facts]:
     """Histograms of episode lengths and returns, with the same bins for every policy.
 
     {"episode_length": {"low", "high", "counts": {"trained": [...], "random": [...]}}}
     """
-    found = {}
+    found: dict[str, Facts] = {}
     for name in ("episode_length", "episode_return"):
         values = {policy: [episode[name] for episode in score["episodes"]
                            if isinstance(episode.get(name), (int, float))]
@@ -105,7 +108,7 @@ def _histogram(values: Sequence[float], low: float, high: float, bins: int) -> l
     return counts
 
 
-def _names(rows: Sequence[Mapping]) -> list[str]:
+def _names(rows: Sequence[Facts]) -> list[str]:
     """The logged metrics: 'perf' of 'env/perf', HEADLINE first."""
     names = dict.fromkeys(key[4:] for row in rows for key in row
                           if key.startswith("env/") and key != "env/n")
@@ -117,11 +120,11 @@ def _goal_name(resolved: Config, names: list[str]) -> list[str]:
     return [goal.name] if goal and goal.name in names else []
 
 
-def _entries(row: Mapping) -> float:
+def _entries(row: Facts) -> float:
     return row.get("env/n") or 0.0
 
 
-def _mean(rows: Sequence[Mapping], name: str) -> float | None:
+def _mean(rows: Sequence[Facts], name: str) -> float | None:
     pairs = [(row[f"env/{name}"], _entries(row)) for row in rows
              if isinstance(row.get(f"env/{name}"), (int, float)) and _entries(row) > 0]
     weight = sum(n for _, n in pairs)
@@ -129,12 +132,13 @@ def _mean(rows: Sequence[Mapping], name: str) -> float | None:
 
 
 def _fill(curve: Sequence[float | None]) -> list[float | None]:
-    filled, last = [], None
+    filled: list[float | None] = []
+    last = None
     for value in curve:
         last = value if value is not None else last
         filled.append(last)
     return filled
 
 
-def _number(value) -> float:
+def _number(value: object) -> float:
     return value if isinstance(value, (int, float)) and math.isfinite(value) else -math.inf

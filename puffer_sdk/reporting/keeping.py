@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from ..base import files, paths, records, trust, ui
 from ..base.errors import UsageError
@@ -26,6 +26,8 @@ from ..toolchain.libraries import digest
 from ..training.metrics import without_nan
 
 ENTRIES = 24                # kept per stage: a stage may have an entry for each seed
+Facts: TypeAlias = dict[str, records.Json]      # what was measured, JSON-able
+Result = tuple[Facts, Facts]                    # facts, and timings
 HINT = "free some space, or make the folder writable"
 
 
@@ -39,8 +41,8 @@ def key_of(*parts: object) -> str:
 class Kept:
     """The record of an entry."""
 
-    facts: dict[str, Any]
-    timings: dict[str, Any]
+    facts: Facts
+    timings: Facts
     files: dict[str, str]
     mac: str = ""
 
@@ -59,8 +61,8 @@ class Entry:
 
     def __init__(self, folder: Path, stage: str, key: str):
         self.folder, self.stage, self.key = folder, stage, key
-        self.facts: dict = {}
-        self.timings: dict = {}
+        self.facts: Facts = {}
+        self.timings: Facts = {}
 
     @property
     def record(self) -> Path:
@@ -82,7 +84,7 @@ class Entry:
                 return True
         return False
 
-    def write(self, facts: dict, timings: dict, suffixes: tuple[str, ...]) -> None:
+    def write(self, facts: Facts, timings: Facts, suffixes: tuple[str, ...]) -> None:
         self.facts, self.timings = facts, timings
         digests = {self.path(suffix).name: digest(self.path(suffix)) for suffix in suffixes}
         kept = Kept(*json.loads(json.dumps([facts, timings, digests])))     # as they will be read
@@ -112,7 +114,7 @@ class Keeper:
         self.measured: list[str] = []
 
     def stage(self, name: str, label: str, parts: object,
-              work: Callable[[Entry], tuple[dict, dict]], *suffixes: str) -> Entry:
+              work: Callable[[Entry], Result], *suffixes: str) -> Entry:
         """The kept entry, or that of work(entry) -> (facts, timings).
 
         suffixes    those of the files that work writes, to entry.path(suffix)

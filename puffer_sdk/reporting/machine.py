@@ -13,10 +13,11 @@ from ..settings.table import AUTO, KEYS
 from ..settings.texts import show
 from ..settings.values import Config
 from ..toolchain import compilers
+from .keeping import Facts
 
 
 @cache
-def machine() -> dict:
+def machine() -> Facts:
     """The machine and the compiler that the numbers were measured with."""
     from ..settings.automatic import available_cores
 
@@ -47,7 +48,8 @@ def _memory() -> int | None:
         return None
 
 
-def settings_table(config: Config, defaults: Mapping[str, object] | None = None) -> list[dict]:
+def settings_table(config: Config, defaults: Mapping[str, object] | None = None
+                   ) -> list[Facts]:
     """Every setting: its value, its default, and where the value comes from.
 
     defaults    of this kind of environment, in place of the table's
@@ -68,9 +70,8 @@ def settings_table(config: Config, defaults: Mapping[str, object] | None = None)
     return rows
 
 
-def environment(subject, determinism: dict) -> dict:
+def environment(about: Facts, determinism: Facts, spec_hash: str | None) -> Facts:
     """What an agent sees and does, from the running environment, else from what it states."""
     unknown = dict.fromkeys(("agents_per_env", "obs_size", "obs_dtype", "act_sizes", "mask_size",
                              "has_truncations", "log_names"))
-    return {**unknown, **subject.about(), **(determinism.get("about") or {}),
-            "spec_hash": subject.spec.hash() if subject.spec else None}
+    return {**unknown, **about, **(determinism.get("about") or {}), "spec_hash": spec_hash}

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..env.child_pipe import Link
 from ..env.job import EnvJob
 from ..env.obs_spec import ObsField
+from ..env.vec import VecEnv
 from ..training import backends
+from .keeping import Facts
 
 SEED = 2024             # of the trajectories' environments and actions
 AGENTS = 1024           # of the trajectories, at most about this
@@ -38,7 +41,7 @@ class TrajectoriesJob(EnvJob):
 
     envs: int
     ticks: int
-    parts: tuple = ()
+    parts: tuple[ObsField, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class RatesJob:
     rounds: int
 
 
-def trajectories(job: TrajectoriesJob, link: Link) -> dict:
+def trajectories(job: TrajectoriesJob, link: Link) -> Facts:
     """A hash of random play from fixed seeds, and facts about the environment.
 
     The hash is SHA-256 over observations and action mask before each tick, and rewards, terminals
@@ -67,18 +70,18 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
                       env_settings=resolved.env)
     about, rng, digest = vec.description, np.random.default_rng(SEED), hashlib.sha256()
     ticks = max(8, min(job.ticks, BYTES // vec.observations.nbytes))
-    seen: list[tuple] = []
+    seen: list[tuple[NDArray[np.generic], NDArray[np.float32]]] = []
     vec.reset()
     for _ in range(ticks):
         if link.stop:
             break
-        digest.update(vec.observations)
+        digest.update(vec.observations.data)
         if vec.action_mask is not None:
-            digest.update(vec.action_mask)
+            digest.update(vec.action_mask.data)
         vec.actions[:] = random_actions(vec, rng)
         vec.step()
         for rows in (vec.rewards, vec.terminals, vec.truncations):
-            digest.update(rows)
+            digest.update(rows.data)
         if job.parts:
             seen.append((vec.observations.copy(), vec.rewards.copy()))
     names = [*about.log_names, *vec.log()]
@@ -91,14 +94,15 @@ def trajectories(job: TrajectoriesJob, link: Link) -> dict:
                       "log_names": [name for name in dict.fromkeys(names) if name != "n"]}}
 
 
-def quantities(parts: Sequence[ObsField], rows: np.ndarray, rewards: np.ndarray) -> list[dict]:
+def quantities(parts: Sequence[ObsField], rows: NDArray[np.generic], rewards: NDArray[np.float32]
+               ) -> list[Facts]:
     """Numbers of each part of an observation, and of the reward, as `check` has them of C.
 
     rows (S, D), rewards (S,). A part of few numbers has a line for each of them.
     """
     from ..checking.core.statistics import BINS, Quantity
 
-    def quantity(name: str, values: np.ndarray, element: int | None) -> dict:
+    def quantity(name: str, values: NDArray[np.generic], element: int | None) -> Facts:
         values = values.astype(np.float64).ravel()
         values = values[np.isfinite(values)]
         low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
@@ -120,7 +124,7 @@ def quantities(parts: Sequence[ObsField], rows: np.ndarray, rewards: np.ndarray)
     return [*found[:MOST_PARTS], quantity("reward", rewards, None)]
 
 
-def rates(job: RatesJob, link: Link) -> dict:
+def rates(job: RatesJob, link: Link) -> Facts:
     """Agent steps per second of both environments: of stepping only, and of training.
 
     Turns alternate, so that other work on this machine slows both alike. The ratio is the median
@@ -130,42 +134,30 @@ def rates(job: RatesJob, link: Link) -> dict:
             "training": _contest(job, link, _Training, TRAINING)}
 
 
-def _contest(job: RatesJob, link: Link, kind, seconds: float) -> dict:
+def _contest(job: RatesJob, link: Link, kind: type[_Stepping] | type[_Training], seconds: float
+             ) -> Facts:
+    """The rates of both environments, turn by turn; or of the one alone."""
+    envs = [kind(one, link) for one in (job.own, job.squared) if one is not None]
+    for env in envs:                            # warm up: caches, threads, memory
+        env.turn(seconds / 4)
+    began, turns = time.perf_counter(), 0
+    seen: list[list[float]] = [[] for _ in envs]
+    while turns < job.rounds and not link.stop:
+        both = list(zip(envs, seen))
+        for env, rates in reversed(both) if turns % 2 else both:    # so that neither gains by it
+            rates.append(env.turn(seconds))
+        turns += 1
+        link.emit("progress", done=turns, total=job.rounds)
+        if turns >= 2 and time.perf_counter() - began > PATIENCE:
+            break
+    for env in envs:
+        env.close()
+    own = seen[0]
     if job.squared is None:
-        return _alone(job, link, kind, seconds)
-    own, squared = (kind(one, link) for one in (job.own, job.squared))
-    rounds = job.rounds
-    for one in (own, squared):                  # warm up: caches, threads, memory
-        one.turn(seconds / 4)
-    began, pairs = time.perf_counter(), []
-    while len(pairs) < rounds and not link.stop:
-        if len(pairs) % 2:                      # swap the order, so that neither gains by it
-            theirs, mine = squared.turn(seconds), own.turn(seconds)
-        else:
-            mine, theirs = own.turn(seconds), squared.turn(seconds)
-        pairs.append((mine, theirs))
-        link.emit("progress", done=len(pairs), total=rounds)
-        if len(pairs) >= 2 and time.perf_counter() - began > PATIENCE:
-            break
-    for one in (own, squared):
-        one.close()
-    ratios = [mine / theirs for mine, theirs in pairs] or [0.0]
-    return {"own": [mine for mine, _ in pairs], "squared": [theirs for _, theirs in pairs],
-            "ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
-
-
-def _alone(job: RatesJob, link: Link, kind, seconds: float) -> dict:
-    """The rates of one environment, turn by turn."""
-    own = kind(job.own, link)
-    own.turn(seconds / 4)
-    began, found = time.perf_counter(), []
-    while len(found) < job.rounds and not link.stop:
-        found.append(own.turn(seconds))
-        link.emit("progress", done=len(found), total=job.rounds)
-        if len(found) >= 2 and time.perf_counter() - began > PATIENCE:
-            break
-    own.close()
-    return {"own": found, "low": min(found, default=0.0), "high": max(found, default=0.0)}
+        return {"own": own, "low": min(own, default=0.0), "high": max(own, default=0.0)}
+    ratios = [mine / theirs for mine, theirs in zip(*seen)] or [0.0]
+    return {"own": own, "squared": seen[1], "ratio": statistics.median(ratios),
+            "low": min(ratios), "high": max(ratios)}
 
 
 class _Stepping:
@@ -190,7 +182,7 @@ class _Stepping:
             ticks += 1
             if self.link.stop:
                 break
-        return ticks * vec.num_agents / spent
+        return float(ticks * vec.num_agents / spent)
 
     def close(self) -> None:
         self.vec.close()
@@ -212,7 +204,7 @@ class _Training:
             epochs += 1
             if self.link.stop:
                 break
-        return epochs * self.trainer.batch_size / (time.perf_counter() - began)
+        return float(epochs * self.trainer.batch_size / (time.perf_counter() - began))
 
     def close(self) -> None:
         if hasattr(self.trainer, "close"):
@@ -220,7 +212,8 @@ class _Training:
         self.vec.close()
 
 
-def _make_vec(job: EnvJob, link: Link):
+def _make_vec(job: EnvJob, link: Link) -> VecEnv:
     from ..training.train_job import make_vec
 
-    return make_vec(job.open(), job.config, 0, link)
+    vec: VecEnv = make_vec(job.open(), job.config, 0, link)
+    return vec

@@ -5,7 +5,6 @@
     done.data                   the data (JSON-able), with timings under the key "timings"
     done.problems               why its status is 1; empty for a sound environment
 
-
 Two reports of the same sources and settings differ only in their timings.
 """
 from __future__ import annotations
@@ -16,15 +15,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from ..base import drafts, files, paths
 from ..base.errors import FINDINGS, OK, Interrupted, UsageError
 from ..env import child_process
 from ..training.metrics import without_nan
 from . import comparing, report_page, stages, summary
-from .keeping import HINT, Keeper
+from .keeping import HINT, Facts, Keeper
 from .subject import Subject, open_subject
 
+Named: TypeAlias = str | os.PathLike[str] | None        # an environment or a file
 SEEDS = 3
 MOST_SEEDS = 32
 
@@ -37,7 +38,7 @@ class Report:
     html: Path
     markdown: Path
     json: Path
-    data: dict = field(repr=False)
+    data: Facts = field(repr=False)
     problems: list[str]
     seconds: float                          # how long it took
     kept: list[str] = field(repr=False)     # stages that an earlier report had measured
@@ -47,9 +48,8 @@ class Report:
         return FINDINGS if self.problems else OK
 
 
-def report(env=None, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
-           seeds: int = SEEDS,
-           compare: str | os.PathLike | None = None, output: str | os.PathLike | None = None,
+def report(env: Named = None, settings: Mapping[str, object] | None = None, *,
+           ini: Path | None = None, seeds: int = SEEDS, compare: Named = None, output: Named = None,
            fresh: bool = False, verbose: bool = False) -> Report:
     """Measure ENV (a folder, a name, or a Python environment: "gymnasium:ID"), and write the
     results.
@@ -75,7 +75,7 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, ini: Path 
         keeper = Keeper(subject.kept, fresh=fresh)
         data = stages.measure(subject, keeper, seeds, verbose=verbose)
         pictures = read_pictures(data, keeper.folder)
-        if base is not None:
+        if compare is not None and base is not None:
             before = base if isinstance(base, dict) else stages.measure(
                 base, Keeper(base.kept, fresh=fresh), seeds, verbose=verbose)
             data["comparison"] = comparing.compare(before, data, _base_name(compare))
@@ -88,7 +88,7 @@ def report(env=None, settings: Mapping[str, object] | None = None, *, ini: Path 
                   data, summary.problems(data), time.perf_counter() - began, keeper.taken)
 
 
-def _target(output: str | os.PathLike | None, made: Path) -> Path:
+def _target(output: Named, made: Path) -> Path:
     """The path of the page. Raises UsageError if it cannot be written there."""
     if output is None:
         target = paths.writable(made, purpose="the report") / "report.html"
@@ -107,8 +107,8 @@ def _target(output: str | os.PathLike | None, made: Path) -> Path:
     return target
 
 
-def _open_base(compare: str | os.PathLike | None, settings: Mapping[str, object] | None,
-               ini: Path | None, verbose: bool) -> dict | Subject | None:
+def _open_base(compare: Named, settings: Mapping[str, object] | None, ini: Path | None,
+               verbose: bool) -> Facts | Subject | None:
     """The base's data, or the environment to measure for it."""
     if compare is None:
         return None
@@ -121,19 +121,19 @@ def _open_base(compare: str | os.PathLike | None, settings: Mapping[str, object]
         raise
 
 
-def _base_name(compare: str | os.PathLike) -> str:
+def _base_name(compare: str | os.PathLike[str]) -> str:
     """The user's name for the base. Absolute paths are shortened: others will read the page."""
     path = Path(compare)
     return str(Path(*path.parts[-2:])) if path.is_absolute() else os.fspath(compare)
 
 
-def read_pictures(data: Mapping, folder: Path) -> dict[str, bytes]:
+def read_pictures(data: Facts, folder: Path) -> dict[str, bytes]:
     """The GIFs that exist. Removes their paths from the data."""
     return {name: files.read(files.below(folder, found.pop("file"), "the picture"))
             for name, found in data["pictures"].items() if "file" in found}
 
 
-def _write(target: Path, data: dict, pictures: Mapping[str, bytes]) -> None:
+def _write(target: Path, data: Facts, pictures: Mapping[str, bytes]) -> None:
     """Write all three files, the page last. A signal waits until they are written."""
     text = json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n"
     documents = {target.with_suffix(".json"): text,

@@ -11,6 +11,7 @@ import re
 import statistics
 from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -19,7 +20,11 @@ from ..base.paths import PACKAGE
 from ..checking.report import beyond
 from ..settings.goal import parse_goal
 from . import charts, curves, summary
-from .charts import number
+from .axes import number
+from .keeping import Facts
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 DATA_ID = "puffer-sdk-report"
 MOST_LISTED = 12        # findings, and rows of a comparison, in the Markdown
@@ -30,9 +35,9 @@ NAMES = {"trained": "the trained policy", "random": "random play", "idle": "doin
 # -- HTML ------------------------------------------------------------------------------------
 
 
-def render(data: Mapping, pictures: Mapping[str, bytes]) -> str:
+def render(data: Facts, pictures: Mapping[str, bytes]) -> str:
     """The page. pictures: {"random": bytes of a GIF, "trained": ...}, those that exist."""
-    return template("page.html.jinja").render(
+    return template("reporting/page.html.jinja").render(
         data=data, rows=summary.rows(data), problems=summary.problems(data),
         found=summary.count_findings(data["check"]) if "failed" not in data["check"] else "",
         sources={name: "data:image/gif;base64," + base64.b64encode(gif).decode()
@@ -42,8 +47,8 @@ def render(data: Mapping, pictures: Mapping[str, bytes]) -> str:
 
 
 @cache
-def template(name: str):
-    """A page of this folder, with our filters. What it shows is escaped."""
+def template(name: str) -> Template:
+    """A page of puffer_sdk, with our filters. What it shows is escaped."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -53,7 +58,7 @@ def template(name: str):
                                median=statistics.median, spark=_spark, measure=measure,
                                plural=ui.plural, in_seconds=summary.in_seconds,
                                answer=beyond.answer)
-    return environment.get_template(f"reporting/{name}")
+    return environment.get_template(name)
 
 
 def timing(text: object) -> Markup:
@@ -66,7 +71,7 @@ def measure(mean: float | None, half: float | None) -> str:
     return number(mean) + (f" ± {number(half)}" if half is not None and mean is not None else "")
 
 
-def embed(data: Mapping) -> Markup:
+def embed(data: Facts) -> Markup:
     """The data as a JSON block inside the page: nothing in it can end the element."""
     text = json.dumps(data, sort_keys=True, allow_nan=False)
     for character in "<>&\u2028\u2029":
@@ -74,7 +79,7 @@ def embed(data: Mapping) -> Markup:
     return Markup(text)
 
 
-def learning_charts(data: Mapping) -> list[dict]:
+def learning_charts(data: Facts) -> list[Facts]:
     """A chart of each metric that is drawn: {"metric", "svg"}; None where nothing was logged."""
     training, found = data["training"], []
     seeds = training["seeds"]
@@ -99,7 +104,7 @@ def learning_charts(data: Mapping) -> list[dict]:
     return found
 
 
-def histograms(data: Mapping) -> list[dict]:
+def histograms(data: Facts) -> list[Facts]:
     """Charts of episode lengths and returns, of trained and random play."""
     found = []
     for name, shape in data["evaluation"].get("histograms", {}).items():
@@ -114,7 +119,7 @@ def histograms(data: Mapping) -> list[dict]:
     return found
 
 
-def _spark(quantity: Mapping) -> Markup:
+def _spark(quantity: Facts) -> Markup:
     return charts.spark(quantity["histogram"], f"Histogram of {quantity['name']} from "
                         f"{number(quantity['low'])} to {number(quantity['high'])}")
 
@@ -128,7 +133,7 @@ def marker(name: str) -> str:
     return f"<!-- puffer-sdk report: {re.sub(r'[^A-Za-z0-9_.]+', '_', name)} -->"
 
 
-def markdown(data: Mapping, page: str) -> str:
+def markdown(data: Facts, page: str) -> str:
     """The summary. page: the name of the HTML file."""
     bad = summary.problems(data)
     lines = [marker(data["env"]), f"### {plain(data['env'])}: {'fail' if bad else 'pass'}", ""]
@@ -146,7 +151,7 @@ def markdown(data: Mapping, page: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _compared(found: Mapping) -> list[str]:
+def _compared(found: Facts) -> list[str]:
     changed = [row for row in found["rows"] if row["changed"]]
     lines = [f"**Against {plain(found['base'])}**" + ("" if found["same_machine"] else
              " (measured on another machine)"), ""]
@@ -162,7 +167,7 @@ def _compared(found: Mapping) -> list[str]:
             "unchanged, or within their noise.", ""]
 
 
-def _findings(check: Mapping) -> list[str]:
+def _findings(check: Facts) -> list[str]:
     if not check.get("findings"):
         return []
     lines = ["<details><summary>findings</summary>", ""]

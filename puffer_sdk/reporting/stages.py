@@ -15,18 +15,23 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .. import __version__
 from ..base import files, ui
 from ..base.errors import Interrupted, PufferError, RunError, UsageError
 from ..env import build as building
+from ..env.child_process import Payload
 from ..env.job import EnvJob
 from ..settings import config
 from ..training import checkpoint, runs
 from ..training.find_model import find_model
 from . import curves, machine, measuring
-from .keeping import HINT, Entry, Keeper
+from .keeping import HINT, Entry, Facts, Keeper, Result
 from .subject import FORMAT, Subject
 
 BUDGET = 1.0            # of check
@@ -37,7 +42,7 @@ MOST_GIF = 3_000_000    # bytes of one picture: it travels inside the page
 # -- all stages ------------------------------------------------------------------------------
 
 
-def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = False) -> dict:
+def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = False) -> Facts:
     """The report's data: facts, and timings under the key "timings"."""
     done: dict[str, Entry] = {}
     done["check"] = _check(subject, keeper, verbose)
@@ -62,7 +67,8 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
         "pictures": {name: facts[f"picture-{name}"] for name in ("random", "trained")},
         "determinism": facts["determinism"], **{name: facts[name] for name in subject.stages},
         "settings": machine.settings_table(subject.config, subject.source.defaults),
-        "environment": machine.environment(subject, facts["determinism"]),
+        "environment": machine.environment(subject.about, facts["determinism"],
+                                           subject.spec.hash() if subject.spec else None),
         "machine": machine.machine(),
         "timings": {"check": done["check"].timings,
                     **{name: done[name].timings for name in subject.stages},
@@ -70,8 +76,7 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
     }
 
 
-def attempt(subject: Subject, work: Callable[[], tuple[dict, dict]], *,
-            usage: bool = False) -> tuple[dict, dict]:
+def attempt(subject: Subject, work: Callable[[], Result], *, usage: bool = False) -> Result:
     """work(), or {"failed": a sentence}. usage: raise for settings that the user must fix."""
     try:
         return work()
@@ -99,7 +104,7 @@ def sentence(error: PufferError, subject: Subject) -> str:
 def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     from ..checking.check import check
 
-    def work(entry: Entry) -> tuple[dict, dict]:
+    def work(entry: Entry) -> Result:
         result = check(subject.ref, settings=subject.settings, ini=subject.ini, budget=BUDGET,
                        verbose=verbose)
         document = result.to_dict()
@@ -114,12 +119,13 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
 
 def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
     """The same play three times, each in its own process, the last on two threads or workers."""
-    def work() -> tuple[dict, dict]:
-        found = []
+    def work() -> Result:
+        found: list[Facts] = []
         for threads in subject.deals:
-            found.append(subject.run("trajectories", subject.job(
-                measuring.TrajectoriesJob, threads=threads, envs=subject.envs,
-                ticks=subject.ticks, parts=() if found else subject.parts)))
+            own = subject.job(threads)
+            found.append(subject.run("trajectories", measuring.TrajectoriesJob(
+                own.opener, own.config, envs=subject.envs, ticks=subject.ticks,
+                parts=() if found else subject.parts)))
             if len(found) == 1:         # an env seeded with time() must differ: wait for the
                 time.sleep(1.01 - time.time() % 1)              # next second
         first = found[0]
@@ -134,7 +140,8 @@ def _trajectories(subject: Subject, keeper: Keeper) -> Entry:
 
 def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> list[Entry]:
     """One entry per seed; after a failure, no more are tried."""
-    first, found = subject.config.train.seed, []
+    first: int = subject.config.train.seed
+    found: list[Entry] = []
     files.mkdir(keeper.folder / "runs" / subject.source.place)      # no link leads to other runs
     for number in range(seeds):
         seed = first + number
@@ -142,9 +149,7 @@ def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> l
                                "train.seed": seed, "goal": subject.config.eval.goal}]
         found.append(keeper.stage(
             "training", f"training, seed {seed} ({number + 1} of {seeds})", parts,
-            lambda entry, seed=seed: attempt(
-                subject, lambda: _train(subject, keeper, entry, seed, verbose), usage=True),
-            ".safetensors"))
+            partial(_attempt_train, subject, keeper, seed, verbose), ".safetensors"))
         if "failed" in found[-1].facts:
             break
         for run in runs.list_runs(subject.source.runs_dir(keeper.folder / "runs")):
@@ -153,17 +158,22 @@ def _trainings(subject: Subject, keeper: Keeper, seeds: int, verbose: bool) -> l
     return found
 
 
-def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int,
-           verbose: bool) -> tuple[dict, dict]:
-    from ..training.train import train
+def _attempt_train(subject: Subject, keeper: Keeper, seed: int, verbose: bool,
+                   entry: Entry) -> Result:
+    return attempt(subject, lambda: _train(subject, keeper, entry, seed, verbose), usage=True)
+
+
+def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int, verbose: bool) -> Result:
+    from ..training.train import TrainResult, train
 
     subject.job()                               # raises if it is not built
     home = keeper.folder / "runs"
     run, resume = _unfinished(subject.source.runs_dir(home), entry.key)
     if run is None or run.status != "finished":
         result = train(subject.ref, {**subject.settings, "train.seed": seed}, tag=entry.key,
-                       resume=str(run.number) if resume else None, ini=subject.ini,
+                       resume=str(run.number) if run and resume else None, ini=subject.ini,
                        runs_dir=home, verbose=verbose)
+        assert isinstance(result, TrainResult)          # in this process
         run = runs.Run(result.folder)
     last = run.checkpoints()[-1]
     path = find_model(run.folder.parent, run.folder)
@@ -204,14 +214,14 @@ def _unfinished(home: Path, tag: str) -> tuple[runs.Run | None, bool]:
     return found, resume
 
 
-def _hash_tensors(tensors: Mapping) -> str:
+def _hash_tensors(tensors: Mapping[str, NDArray[np.generic]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(name.encode() + b"\0" + tensors[name].tobytes())
     return digest.hexdigest()
 
 
-def _untrained() -> tuple[dict, dict]:
+def _untrained() -> Result:
     return {"failed": "there is no trained policy"}, {}
 
 
@@ -219,7 +229,7 @@ def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
                 model: Path | None) -> Entry:
     from ..policy.evaluate import evaluate
 
-    def work() -> tuple[dict, dict]:
+    def work() -> Result:
         subject.job()
         with ui.Progress() as bar:
             result = evaluate(subject.ref, subject.settings, model=model, ini=subject.ini,
@@ -243,7 +253,7 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
     """A GIF; a shorter one if the whole would be too large."""
     from ..pictures.record import record
 
-    def work(entry: Entry) -> tuple[dict, dict]:
+    def work(entry: Entry) -> Result:
         subject.job()
         ticks = None
         with files.private("puffer-report-") as home:
@@ -271,13 +281,18 @@ def _picture(subject: Subject, keeper: Keeper, name: str, model: Path | None,
                         lambda entry: attempt(subject, lambda: work(entry)), ".gif")
 
 
+def _show_rates(bar: ui.Progress, kind: str, payload: Payload) -> None:
+    if kind == "progress":
+        bar.update("rates", payload["done"], payload["total"])
+
+
 def _rates_beside_squared(subject: Subject, keeper: Keeper, chosen: Entry | None,
                           model: Path | None, verbose: bool) -> Entry:
     """Compared with Squared, made from the template and trained with its own settings."""
     from ..projects import scaffold
     from ..training import backends
 
-    def work() -> tuple[dict, dict]:
+    def work() -> Result:
         own = subject.job()
         own = replace(own, config=backends.require(own.config, verbose=verbose))
         with files.private("puffer-report-") as home, ui.Progress() as bar:
@@ -286,8 +301,7 @@ def _rates_beside_squared(subject: Subject, keeper: Keeper, chosen: Entry | None
             beside = backends.require(beside, verbose=verbose)
             job = measuring.RatesJob(own, EnvJob.of(building.build(folder), beside),
                                      measuring.ROUNDS)
-            found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
-                                bar.update("rates", payload["done"], payload["total"]))
+            found = subject.run("rates", job, partial(_show_rates, bar))
         return {"threads": subject.config.vec.num_threads,
                 "agents": subject.config.vec.total_agents,
                 "squared_agents": beside.vec.total_agents}, found
@@ -302,13 +316,12 @@ def _rates_alone(subject: Subject, keeper: Keeper, chosen: Entry | None, model: 
     """Steps per second of what no environment in C is a measure of."""
     from ..training import backends
 
-    def work() -> tuple[dict, dict]:
+    def work() -> Result:
         own = subject.job()
         own = replace(own, config=backends.require(own.config, verbose=verbose))
         job = measuring.RatesJob(own, None, measuring.ROUNDS)
         with ui.Progress() as bar:
-            found = subject.run("rates", job, lambda kind, payload: kind == "progress" and
-                                bar.update("rates", payload["done"], payload["total"]))
+            found = subject.run("rates", job, partial(_show_rates, bar))
         return {"workers": subject.config.vec.num_workers,
                 "agents": subject.config.vec.total_agents}, found
 
@@ -322,11 +335,12 @@ def _profile(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path
     """Where the time of training goes."""
     from ..training.profiling import profile
 
-    def work() -> tuple[dict, dict]:
+    def work() -> Result:
         subject.job()
         with ui.Progress() as bar:
             found = profile(subject.ref, subject.settings, ini=subject.ini, seconds=PROFILE,
                             on_progress=bar.update, verbose=verbose)
+        assert found                    # in this process
         return {"seconds": PROFILE}, {
             "phases": [{"name": phase.name, "share": phase.share, "ns": phase.ns_per_step}
                        for phase in found.phases],
@@ -343,14 +357,14 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
     """build/web/, with the policy that the report chose."""
     from ..programs import targets
 
-    def work() -> tuple[dict, dict]:
+    def work() -> Result:
         subject.job()
         policy = subject.made / f"{subject.name}_policy.bin"
         before = files.read(policy) if files.is_file(policy) else None
         try:
             with ui.Progress() as bar:
                 made = targets.build_program(
-                    subject.ref, "web", env_settings=subject.config.env, model=model,
+                    subject.home, "web", env_settings=subject.config.env, model=model,
                     on_progress=bar.update, verbose=verbose)
         finally:                        # for the author's own programs
             if before is not None:

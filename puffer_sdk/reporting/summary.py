@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..base import ui
 from ..checking.report import beyond
-from .charts import number
+from .axes import number
+from .keeping import Facts
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Row:
         return ", ".join(filter(None, (self.text, self.timing)))
 
 
-def rows(data: Mapping) -> list[Row]:
+def rows(data: Facts) -> list[Row]:
     """Every line of the summary, in order."""
     found = [_check(data), *_outside(data), *_training(data), _rates(data), _determinism(data)]
     return [*found, _page(data)] if "web" in data else found
 
 
-def problems(data: Mapping) -> list[str]:
+def problems(data: Facts) -> list[str]:
     """Why the report's status is 1; empty if nothing is wrong."""
     found = []
     check, play = data["check"], data["determinism"]
@@ -48,7 +48,7 @@ def problems(data: Mapping) -> list[str]:
     return found
 
 
-def count_findings(check: Mapping) -> str:
+def count_findings(check: Facts) -> str:
     """'2 errors and 1 warning'"""
     errors = sum(finding["severity"] == "error" for finding in check["findings"])
     warnings = len(check["findings"]) - errors
@@ -58,7 +58,7 @@ def count_findings(check: Mapping) -> str:
         or "nothing found"
 
 
-def _check(data: Mapping) -> Row:
+def _check(data: Facts) -> Row:
     check = data["check"]
     if "failed" in check:
         return Row("check", check["failed"], good=False)
@@ -67,7 +67,7 @@ def _check(data: Mapping) -> Row:
                f"{number(check['env_steps'])} env steps", good=check["verdict"] == "pass")
 
 
-def _outside(data: Mapping) -> list[Row]:
+def _outside(data: Facts) -> list[Row]:
     """What the environment does beyond its game; most do nothing."""
     check = data["check"]
     places = beyond.count(check.get("findings"), check.get("suppressed"), more=check.get("more"))
@@ -77,7 +77,7 @@ def _outside(data: Mapping) -> list[Row]:
     return [Row("outside", f"it {beyond.says(places, asked)}", good=False)]
 
 
-def _training(data: Mapping) -> list[Row]:
+def _training(data: Facts) -> list[Row]:
     training, clocks = data["training"], data["timings"]["training"]
     seeds, metric = training["seeds"], training["metric"]
     if not seeds:
@@ -85,7 +85,7 @@ def _training(data: Mapping) -> list[Row]:
     return [_solved(training, clocks), *([_reached(data, metric)] if metric else [])]
 
 
-def _solved(training: Mapping, clocks: list[Mapping]) -> Row:
+def _solved(training: Facts, clocks: list[Facts]) -> Row:
     seeds, goal = training["seeds"], training["goal"]
     if goal is None:
         return Row("solved", "the ini states no goal ([eval] goal)")
@@ -101,7 +101,7 @@ def _solved(training: Mapping, clocks: list[Mapping]) -> Row:
                good=len(solved) == len(seeds))
 
 
-def _reached(data: Mapping, metric: str) -> Row:
+def _reached(data: Facts, metric: str) -> Row:
     training = data["training"]
     values = finals(training, metric)
     policies = data["evaluation"].get("policies", {})
@@ -122,14 +122,14 @@ def _reached(data: Mapping, metric: str) -> Row:
     return Row("reached", "; ".join([text, ", ".join(beside)] if beside else [text]))
 
 
-def finals(training: Mapping, metric: str) -> list[float]:
+def finals(training: Facts, metric: str) -> list[float]:
     """What each seed reached, if that is a number."""
     return [value for seed in training["seeds"]
             if isinstance(value := seed["final"].get(metric), (int, float))
             and math.isfinite(value)]
 
 
-def _rates(data: Mapping) -> Row:
+def _rates(data: Facts) -> Row:
     if "failed" in data["rates"]:
         return Row("speed", data["rates"]["failed"], good=None)
     found = data["timings"]["rates"]
@@ -141,7 +141,7 @@ def _rates(data: Mapping) -> Row:
                f"({train} steps/s), stepping {found['stepping']['ratio']:.2f} x ({step} steps/s)")
 
 
-def _determinism(data: Mapping) -> Row:
+def _determinism(data: Facts) -> Row:
     found = data["determinism"]
     if "failed" in found:
         return Row("same seed", found["failed"], good=False)
@@ -150,7 +150,7 @@ def _determinism(data: Mapping) -> Row:
     return Row("same seed", f"the same trajectories, SHA-256 {found['hash'][:16]}", good=True)
 
 
-def _page(data: Mapping) -> Row:
+def _page(data: Facts) -> Row:
     found = data["web"]
     if "failed" in found:
         return Row("web page", f"not built: {found['failed']}", good=None)

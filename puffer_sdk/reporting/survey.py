@@ -26,6 +26,7 @@ from ..env.job import EnvJob
 from ..pictures import record
 from ..settings import config
 from . import report_page, try_env
+from .keeping import Facts
 from .try_env import caught
 
 STEPS = 1_000_000       # agent steps that the rate is measured over
@@ -49,13 +50,13 @@ class Row:
     agents: int | None = None                   # of one env
     rate: float | None = None                   # agent steps a second, random actions, one thread
     check: str | None = None                    # "pass", "fail"
-    findings: list[dict] = field(default_factory=list)  # severity, code, message, place
+    findings: list[Facts] = field(default_factory=list)         # severity, code, message, place
     not_tested: dict[str, str] = field(default_factory=dict)
     picture: str | None = None                  # relative to the page
     files: dict[str, str] = field(default_factory=dict)         # name -> git's hash of the file
     programs: dict[str, str] = field(default_factory=dict)      # target -> "" or why it failed
-    training: list[dict] = field(default_factory=list)          # trial.learn()
-    agreement: list[dict] = field(default_factory=list)         # trial.agree()
+    training: list[Facts] = field(default_factory=list)         # try_env.learn()
+    agreement: list[Facts] = field(default_factory=list)        # try_env.agree()
     problems: dict[str, str] = field(default_factory=dict)      # part -> why it failed
 
     @property
@@ -74,7 +75,7 @@ class Row:
             return f"found {errors} error{'s' * (errors > 1)}"
         return next((said for part, said in LATE.items() if part in self.problems), "passed")
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> Facts:
         """JSON-able, with what follows from the rest."""
         return {**asdict(self), "passed": self.passed, "verdict": self.verdict}
 
@@ -92,7 +93,7 @@ class Survey:
         return all(row.passed for row in self.rows)
 
 
-def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey", *,
+def survey(source: str | os.PathLike[str], output: str | os.PathLike[str] = "ocean-survey", *,
            only: Sequence[str] = (), budget: float = 1.0, programs: bool = False,
            train: int | None = None,
            on_row: Callable[[Row], object] = lambda row: None) -> Survey:
@@ -131,7 +132,7 @@ def survey(source: str | os.PathLike, output: str | os.PathLike = "ocean-survey"
 
 def _write(done: Survey, source: Path) -> None:
     passed = sum(row.passed for row in done.rows)
-    files.write(done.page, report_page.template("survey.html.jinja").render(
+    files.write(done.page, report_page.template("reporting/survey.html.jinja").render(
         rows=done.rows, passed=passed, source=source.name))
     files.write(done.json, json.dumps({"commit": try_env.commit_of(source), "passed": passed,
                                        "rows": [row.to_dict() for row in done.rows]}, indent=1))
@@ -163,8 +164,7 @@ def try_one(folder: Path, source: Path, output: Path, budget: float = 1.0) -> Ro
         return row
     with caught(row.problems, "stepping"):
         seen = child_process.run("puffer_sdk.reporting.survey:step_work", job,
-                                 lambda kind, payload: None,
-                         cwd=paths.working_dir(folder))
+                                 lambda kind, payload: None, cwd=paths.working_dir(folder))
         row.obs, row.actions, row.agents, row.rate = (
             seen[key] for key in ("obs", "actions", "agents", "rate"))
     with caught(row.problems, "check"):
@@ -241,14 +241,14 @@ def judge(row: Row) -> None:
         row.problems["compared"] = "too little was logged to compare eval with training"
 
 
-def _not_learnt(attempt: dict) -> str:
+def _not_learnt(attempt: Facts) -> str:
     if attempt["measure"] is None:
         return "the environment logs nothing that play could be judged by"
     return (f"after {attempt['steps']:,} steps, {attempt['measure'].replace('_', ' ')} is "
             f"{attempt['trained'][0]:.4g}; of random play it is {attempt['random'][0]:.4g}")
 
 
-def step_work(job: EnvJob, link: Link) -> dict:
+def step_work(job: EnvJob, link: Link) -> Facts:
     """In the child: step at random, STEPS agent steps in all."""
     import numpy as np
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 
 from ..base import paths
@@ -23,9 +24,10 @@ from ..programs.targets import TARGETS, build_program
 from ..projects import upgrading
 from ..settings import config, table
 from ..training.runs import Run
-from ..training.train import train
+from ..training.train import TrainResult, train
 from . import agreement
 from .curves import sample
+from .keeping import Facts
 
 AGENTS = 512                    # of all envs: as many ticks each as the steps allow
 EPISODES = 1000                 # that tell a policy from random play; an ini may ask for 10,000
@@ -55,8 +57,9 @@ def files_of(folder: Path) -> dict[str, str]:
     shared = config.shared_ini(folder, ini)
     if (folder / "binding.c.orig").is_file() and not (folder / f"{folder.name}.ini.orig").is_file():
         ini = upgrading.ini_of_3(folder)                # that in the folder is new
-    found |= {f"{folder.name}.ini": ini, "default.ini": shared, **resources_of(folder)}
-    return {name: _blob(path) for name, path in found.items() if path and path.is_file()}
+    found |= {name: path for name, path in ((f"{folder.name}.ini", ini), ("default.ini", shared))
+              if path} | resources_of(folder)
+    return {name: _blob(path) for name, path in found.items() if path.is_file()}
 
 
 def resources_of(folder: Path) -> dict[str, Path]:
@@ -85,7 +88,7 @@ def before_upgrade(folder: Path) -> Callable[[str], str]:
     if not numbers:
         return lambda text: text
 
-    def number(found: re.Match) -> str:
+    def number(found: re.Match[str]) -> str:
         lines, line = numbers[found[1]], int(found[2])
         return f"{found[1]}:{lines[line - 1] if 0 < line <= len(lines) else line}"
 
@@ -121,9 +124,10 @@ def build_all(folder: Path) -> dict[str, str]:
     """{"local": "", "web": "why it failed", ...}: each program, and the CUDA program."""
     spec = header.read(folder)
     settings = config.resolve(folder, spec=spec).env
-    makers = {target: lambda target=target: build_program(
-        folder, target, env_settings=settings, model=None) for target in TARGETS}
-    makers["cuda"] = lambda: gpu_programs.build_program(spec, gpu_programs.ARCH)
+    makers: dict[str, Callable[[], object]] = {
+        target: partial(build_program, folder, target, env_settings=settings, model=None)
+        for target in TARGETS}
+    makers["cuda"] = partial(gpu_programs.build_program, spec, gpu_programs.ARCH)
     failed: dict[str, str] = {}
     for name, make in makers.items():
         with caught(failed, name):
@@ -139,13 +143,13 @@ def defaults(agents: int) -> dict[str, object]:
                if key.name != "total_timesteps"}, "vec.total_agents": agents}
 
 
-def learn(folder: Path, agents: int, steps: int, runs_dir: Path) -> list[dict]:
+def learn(folder: Path, agents: int, steps: int, runs_dir: Path) -> list[Facts]:
     """Train with the environment's ini and, where that does not beat random play, with our
     defaults. Each attempt: the settings, and a "problem", or the curve and both players' scores.
 
     agents      of one env
     """
-    attempts: list[dict] = []
+    attempts: list[Facts] = []
     for name, settings in (("its ini", {}), ("our defaults", defaults(_few(agents)))):
         attempts.append({"settings": name})
         with caught(attempts[-1], "problem"):
@@ -155,18 +159,21 @@ def learn(folder: Path, agents: int, steps: int, runs_dir: Path) -> list[dict]:
     return attempts
 
 
-def _attempt(folder: Path, settings: Mapping[str, object], steps: int, runs_dir: Path) -> dict:
+def _attempt(folder: Path, settings: Mapping[str, object], steps: int, runs_dir: Path
+             ) -> Facts:
     given = {**settings, "train.total_timesteps": steps}
     result = train(folder, given, runs_dir=runs_dir)
+    assert isinstance(result, TrainResult)      # in this process
     scores = evaluate(folder, {**settings, "eval.episodes": EPISODES}, model=result.checkpoint,
                       runs_dir=runs_dir).scores
     resolved = config.resolve(folder, given, spec=header.read(folder))
     trained, random = scores["trained"], scores["random"]
     measure = next((name for name in MEASURES if name in trained.mean and name in random.mean),
                    None)
-    facts = {"steps": result.steps, "seconds": round(result.seconds, 1), "measure": measure,
-             "curve": curve_of(sample(Run(result.folder).metrics(), resolved), measure),
-             "learnt": False}
+    facts: Facts = {
+        "steps": result.steps, "seconds": round(result.seconds, 1), "measure": measure,
+        "curve": curve_of(sample(Run(result.folder).metrics(), resolved), measure),
+        "learnt": False}
     if measure:
         for player in (trained, random):
             facts[player.policy] = [player.mean[measure], player.interval[measure]]
@@ -175,13 +182,13 @@ def _attempt(folder: Path, settings: Mapping[str, object], steps: int, runs_dir:
     return facts
 
 
-def curve_of(curves: Mapping[str, list], measure: str | None) -> dict:
+def curve_of(curves: Mapping[str, list[float | None]], measure: str | None) -> Facts:
     """{"measure", "steps", "values"} of the measure or, where training does not log that, of the
     first one that it logs."""
     names = [name for name in curves if name != "step"]
     name = measure if measure in names else next(iter(names), None)
     return {"measure": name, "steps": curves["step"], "values": [
-        None if each is None else float(f"{each:.4g}") for each in curves.get(name, [])]}
+        None if each is None else float(f"{each:.4g}") for each in curves.get(name or "", [])]}
 
 
 def _few(agents: int, most: int = AGENTS) -> int:
@@ -189,7 +196,7 @@ def _few(agents: int, most: int = AGENTS) -> int:
     return max(1, most // agents) * agents
 
 
-def agree(folder: Path, agents: int, runs_dir: Path) -> list[dict]:
+def agree(folder: Path, agents: int, runs_dir: Path) -> list[Facts]:
     """Each column of the log in a training that does not learn, and in eval. agents: of one env.
 
     Our own settings train: those of an ini may ask for more agents than are compared. Where all

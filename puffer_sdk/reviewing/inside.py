@@ -16,12 +16,25 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO, TypedDict
 
 from ..base.processes import python
+from ..base.records import Json
 from ..toolchain.libraries import seal_copies
 
 SAID = 16 << 20         # bytes of a step's output that are kept
 FILES = 24 << 20        # bytes of a report that come out
+
+
+class _Words(TypedDict):
+    name: str
+    words: list[str]
+
+
+class Step(_Words, total=False):
+    """A command to run: a function and its words. files: whether what it writes comes out."""
+
+    files: bool
 
 
 def main() -> int:
@@ -31,7 +44,7 @@ def main() -> int:
     _be_the_first_to_die()
     work = Path(tempfile.mkdtemp(prefix="work-"))
     Path(os.environ["HOME"]).mkdir(exist_ok=True)
-    document: dict = {"steps": {}, "files": {}}
+    document: dict[str, Json] = {"steps": {}, "files": {}}
     try:
         _copy_caches(job["caches"])
         project = work / "project"
@@ -63,7 +76,8 @@ def _copy_caches(caches: dict[str, str]) -> None:
             seal_copies(place)
 
 
-def _run(step: dict, env: str, project: Path, place: Path, files: dict) -> dict:
+def _run(step: Step, env: str, project: Path, place: Path, files: dict[str, str]
+         ) -> dict[str, Json]:
     """A puffer-sdk command: its status, what it printed, and for a report its files."""
     words = [word.replace("{env}", f"./{env}").replace("{out}", str(place))
              for word in step["words"]]
@@ -84,12 +98,12 @@ def _run(step: dict, env: str, project: Path, place: Path, files: dict) -> dict:
     return {"status": status, "seconds": round(time.monotonic() - began, 3), **said}
 
 
-def _read(stream) -> str:
+def _read(stream: IO[bytes]) -> str:
     stream.seek(0)
     return stream.read(SAID).decode(errors="replace")
 
 
-def _collect(folder: Path, files: dict) -> None:
+def _collect(folder: Path, files: dict[str, str]) -> None:
     """Files of a report, as base64, up to a size in all."""
     room = FILES
     for path in sorted(folder.rglob("*")):

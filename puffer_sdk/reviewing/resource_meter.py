@@ -52,7 +52,7 @@ class _Exceeded(Exception):
 
 
 def run(command: Sequence[str], *, env: Mapping[str, str], limits: Limits, stdin: bytes = b"",
-        cwd: str | os.PathLike = "/") -> Ended:
+        cwd: str | os.PathLike[str] = "/") -> Ended:
     """Run a command and all that it starts, within limits."""
     began = time.monotonic()
     try:
@@ -62,8 +62,10 @@ def run(command: Sequence[str], *, env: Mapping[str, str], limits: Limits, stdin
     except OSError as error:
         raise RunError("the sandbox does not start", where=command[0],
                        detail=error.strerror or str(error)) from None
+    assert child.stdin and child.stdout and child.stderr
     use = _Use(child.pid, limits)
-    streams = {child.stdout: bytearray(), child.stderr: bytearray()}
+    said, complained = bytearray(), bytearray()
+    streams = {child.stdout.fileno(): said, child.stderr.fileno(): complained}
     cause = None
     try:
         with suppress(BrokenPipeError):
@@ -74,12 +76,16 @@ def run(command: Sequence[str], *, env: Mapping[str, str], limits: Limits, stdin
         cause = str(limit)
     finally:
         _end(child, use)
-    return Ended(child.returncode, bytes(streams[child.stdout]), bytes(streams[child.stderr]),
-                 cause, time.monotonic() - began, use.memory, use.processes)
+    return Ended(child.returncode, bytes(said), bytes(complained), cause, time.monotonic() - began,
+                 use.memory, use.processes)
 
 
-def _listen(child: subprocess.Popen, streams: dict, use: _Use, began: float) -> None:
-    """Read until the command has ended and printed everything. Raises _Exceeded at a limit."""
+def _listen(child: subprocess.Popen[bytes], streams: dict[int, bytearray], use: _Use,
+            began: float) -> None:
+    """Read until the command has ended and printed everything. Raises _Exceeded at a limit.
+
+    streams     what each file descriptor has printed
+    """
     looked = 0.0
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -87,9 +93,9 @@ def _listen(child: subprocess.Popen, streams: dict, use: _Use, began: float) -> 
         while selector.get_map() or child.poll() is None:
             for key, _ in selector.select(PERIOD):
                 chunk = os.read(key.fd, 1 << 16)
-                streams[key.fileobj] += chunk
+                streams[key.fd] += chunk
                 if not chunk:
-                    selector.unregister(key.fileobj)
+                    selector.unregister(key.fd)
             if not selector.get_map():
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(PERIOD)
@@ -106,16 +112,16 @@ def _listen(child: subprocess.Popen, streams: dict, use: _Use, began: float) -> 
                 return
 
 
-def _drain(selector, streams: dict) -> None:
+def _drain(selector: selectors.BaseSelector, streams: dict[int, bytearray]) -> None:
     """Read what is left in the pipes of a command that has ended."""
     for key, _ in selector.select(0):
         while chunk := os.read(key.fd, 1 << 16):
-            streams[key.fileobj] += chunk
-            if len(streams[key.fileobj]) > OUTPUT:
+            streams[key.fd] += chunk
+            if len(streams[key.fd]) > OUTPUT:
                 return
 
 
-def _end(child: subprocess.Popen, use: _Use) -> None:
+def _end(child: subprocess.Popen[bytes], use: _Use) -> None:
     """Kill whatever is left. When the namespace's first process dies, so do all others in it."""
     left = use.descendants()
     for pid in (child.pid, *left):
@@ -128,7 +134,7 @@ def _end(child: subprocess.Popen, use: _Use) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
-    for stream in (child.stdout, child.stderr):
+    for stream in filter(None, (child.stdout, child.stderr)):
         stream.close()
 
 
@@ -159,9 +165,10 @@ class _Use:
         """All living descendants, without the process itself."""
         children: dict[int, list[int]] = {}
         for name in os.listdir("/proc"):
-            if name.isdigit() and (found := _stat(name)) and found[0] not in "ZX":
-                children.setdefault(found[1], []).append(int(name))
-        todo, found = [self.pid], []
+            if name.isdigit() and (state := _stat(name)) and state[0] not in "ZX":
+                children.setdefault(state[1], []).append(int(name))
+        todo = [self.pid]
+        found: list[int] = []
         while todo:
             below = children.get(todo.pop(), [])
             found += below

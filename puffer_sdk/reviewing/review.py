@@ -19,12 +19,13 @@ from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BUG, FINDINGS, OK, RUN, UsageError
+from ..base.records import Json
 from ..checking.collect.c import driver
 from ..checking.report import beyond
 from ..settings import config, outside_libraries, torch_class
 from ..settings.table import KEYS
 from ..toolchain.libraries import are_intact
-from . import reviewed_copy, sandbox
+from . import inside, reviewed_copy, sandbox
 from .resource_meter import Ended, Limits
 from .sandbox import Sandbox
 
@@ -51,7 +52,7 @@ class EnvReview:
     name: str
     folder: str                             # in the folder or patch that is reviewed
     steps: list[Step] = field(default_factory=list)
-    check: dict | None = None               # the document of `check --format json`
+    check: Json | None = None               # the document of `check --format json`
     asked: list[str] = field(default_factory=list)  # beyond its game: "fopen /x: Permission denied"
     outside: int = 0                        # places of PUF115, those that the author allows as well
     named: list[str] = field(default_factory=list)  # by its ini, beside its C: what commands run
@@ -69,7 +70,7 @@ class EnvReview:
     def verdict(self) -> str:
         return "pass" if self.exit_status == OK else "fail"
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Json]:
         return {"name": self.name, "folder": self.folder, "verdict": self.verdict,
                 "exit_status": self.exit_status, "cause": self.cause,
                 "steps": [{"name": step.name, "status": step.status,
@@ -99,7 +100,7 @@ class Review:
     def verdict(self) -> str:
         return "pass" if self.exit_status == OK else "fail"
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Json]:
         return {"verdict": self.verdict, "exit_status": self.exit_status,
                 "sandbox": self.sandbox, "limits": asdict(self.limits),
                 "envs": [env.to_dict() for env in self.envs],
@@ -139,11 +140,13 @@ def review(source: str | Path | bytes, *, base: Path | None = None, box: Sandbox
     return Review(envs, box.name, limits, copy.changed, copy.beside)
 
 
-def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
+def _steps(options: Mapping[str, object], build: bool, train: int, report: bool
+           ) -> list[inside.Step]:
     """What inside.py will run: a function and its words."""
     command = "puffer_sdk.__main__:run"
-    steps = [{"name": "check", "words": ["puffer_sdk.reviewing.inside:check_main", "{env}",
-                                         json.dumps(options)]}]
+    steps: list[inside.Step] = [
+        {"name": "check", "words": ["puffer_sdk.reviewing.inside:check_main", "{env}",
+                                    json.dumps(options)]}]
     if build:
         steps.append({"name": "build", "words": [command, "build", "{env}"]})
     if train:
@@ -155,7 +158,8 @@ def _steps(options: dict, build: bool, train: int, report: bool) -> list[dict]:
     return steps
 
 
-def _copy(source, base: Path | None, target: Path, limits: Limits) -> reviewed_copy.Copy:
+def _copy(source: str | Path | bytes, base: Path | None, target: Path, limits: Limits
+          ) -> reviewed_copy.Copy:
     files.mkdir(target)
     if not isinstance(source, bytes):
         path = Path(os.path.expanduser(source))
@@ -175,8 +179,8 @@ def _copy(source, base: Path | None, target: Path, limits: Limits) -> reviewed_c
     return reviewed_copy.apply_patch(source, base, target, limit=limits.disk // 2)
 
 
-def _review_env(env: str, copy: reviewed_copy.Copy, box: Sandbox, limits: Limits, steps: list[dict],
-                scratch: Path) -> EnvReview:
+def _review_env(env: str, copy: reviewed_copy.Copy, box: Sandbox, limits: Limits,
+                steps: list[inside.Step], scratch: Path) -> EnvReview:
     """One environment in its own sandbox: it cannot change the verdict of another."""
     apart = box.name != "none"
     inputs = {"/in": copy.folder}
@@ -193,7 +197,7 @@ def _review_env(env: str, copy: reviewed_copy.Copy, box: Sandbox, limits: Limits
     return read_outcome(env, copy.folder, ended, steps)
 
 
-def _caches(steps: list[dict]) -> list[str]:
+def _caches(steps: list[inside.Step]) -> list[str]:
     """Cache folders that save these steps a minute of compiling, or a download."""
     wanted = {step["name"] for step in steps}
     found = []
@@ -226,7 +230,7 @@ def _linked(folder: Path) -> list[str]:
 # -- reading the output --------------------------------------------------------------
 
 
-def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvReview:
+def read_outcome(env: str, root: Path, ended: Ended, steps: list[inside.Step]) -> EnvReview:
     """The document of inside.py as an EnvReview. Anything unexpected in it fails the review."""
     folder = files.real(root / env)
     name = folder.name
@@ -249,7 +253,7 @@ def read_outcome(env: str, root: Path, ended: Ended, steps: list[dict]) -> EnvRe
     return seen
 
 
-def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
+def _read_step(name: str, facts: Mapping[str, Json], seen: EnvReview) -> Step:
     status, seconds = int(facts["status"]), float(facts["seconds"])
     if status < 0 or status > BUG:
         status = RUN
@@ -278,7 +282,7 @@ def _read_step(name: str, facts: Mapping, seen: EnvReview) -> Step:
 STYLES = {"bold red", "bold yellow", "bold green", "dim", "cyan", "yellow"}
 
 
-def plain(item):
+def plain(item: Json) -> Json:
     """The same without control characters: text from inside must not control a terminal."""
     if isinstance(item, str):
         return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"

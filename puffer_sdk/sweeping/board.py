@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..base import ui
 from .results import counts, result_of
 from .store import DONE, FAILED, RUNNING, WAITING, Stored
 from .sweep_plan import Plan
 from .sweep_worker import is_searched, least_cost
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.panel import Panel
+
+    from .supervisor import Supervisor
 
 PLAIN_EVERY, REDRAW_EVERY = 5.0, 0.5        # seconds, at least, between two lines or pictures
 ROWS = 8                # trials of the front and running ones that are shown, each
@@ -19,8 +26,10 @@ class Board:
     """Draws to stderr while the context lasts. Call it with the sweep at work, often."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.live, self.clock = None, clock
-        self.drawn, self.news = -float("inf"), None     # when, and what was said then
+        self.clock = clock
+        self.live: Live | None = None
+        self.drawn = -float("inf")
+        self.news: str | None = None        # what was said then
 
     def __enter__(self) -> Board:
         if ui.is_interactive():
@@ -29,11 +38,11 @@ class Board:
             self.live.start()
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self.live:
             self.live.stop()
 
-    def __call__(self, sweep, last: bool = False) -> None:
+    def __call__(self, sweep: Supervisor, last: bool = False) -> None:
         """last: there is no next time, so that what is new is said now."""
         now = self.clock()
         if not last and now - self.drawn < (REDRAW_EVERY if self.live else PLAIN_EVERY):
@@ -61,7 +70,7 @@ class Board:
             f"{count[FAILED]} failed" if count[FAILED] else "",
             f"best {result_of(plan, top)} (trial {top.number})" if top else ""]))
 
-    def panel(self, sweep, plan: Plan, trials: list[Stored]):
+    def panel(self, sweep: Supervisor, plan: Plan, trials: list[Stored]) -> Panel:
         """Best, front, running, failed; time spent and left."""
         from rich.console import Group
         from rich.panel import Panel
@@ -100,8 +109,8 @@ def edge(plan: Plan, trials: list[Stored]) -> list[Stored]:
     """The front of the scores as they were measured: quick, for every redraw."""
     sign, highest, found = -1.0 if plan.minimize else 1.0, -float("inf"), []
     for trial in sorted((each for each in trials if each.state == DONE), key=lambda t: t.cost):
-        if sign * trial.score > highest:
-            highest = sign * trial.score
+        if sign * trial.final_score > highest:
+            highest = sign * trial.final_score
             found.append(trial)
     return found
 

@@ -13,6 +13,7 @@ from ..base import files
 from ..base.errors import PufferError, RunError
 from ..interop.python_envs.env_source import CompiledSource, PythonSource
 from .compute import fit, parts
+from .gaussian import Floats
 from .sampler import Sampler
 from .sweep_plan import Plan
 from .trial import Bench, Cut
@@ -27,7 +28,9 @@ def calibrate(source: CompiledSource | PythonSource, plan: Plan) -> list[float]:
 
     Raises RunError if most of the trainings fail.
     """
-    rows, times, error = [], [], None
+    rows: list[Floats] = []
+    times: list[float] = []
+    error: str | None = None
     with files.private("puffer-sweep-") as home:
         quick = replace(plan, cost="cpu", limit=0.0)
         bench = Bench(source, quick, Path(home))
@@ -37,7 +40,8 @@ def calibrate(source: CompiledSource | PythonSource, plan: Plan) -> list[float]:
                 settings = asked.ask(number).settings
                 seen: list[tuple[float, float]] = []
 
-                def look(share, score, cost, seen=seen) -> str | None:
+                def look(share: float, score: float | None, cost: float,
+                         seen: list[tuple[float, float]] = seen) -> str | None:
                     seen.append((share, cost))
                     return "cut" if cost > LONG else None
 
@@ -60,4 +64,4 @@ def calibrate(source: CompiledSource | PythonSource, plan: Plan) -> list[float]:
         raise RunError("the cost of this environment cannot be modelled", expected=f"{LEAST} short "
                        f"trainings of {RUNS} that run", actual=f"{len(times)} did", detail=error,
                        hint="--cost cpu measures each trial")
-    return fit(np.array(rows), np.array(times)).tolist()
+    return list(map(float, fit(np.array(rows), np.array(times))))

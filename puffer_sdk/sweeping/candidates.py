@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .gaussian import Floats
 from .space import Space
 
 INNER = 0.8                     # of each side: what the first trials are spread over
 SIZES = (0.02, 0.08, 0.2)       # how far a setting is moved, as shares of its range
 
 
-def spread(space: Space, seed: int, number: int) -> np.ndarray:
+def spread(space: Space, seed: int, number: int) -> Floats:
     """[d]: the next point of an additive recurrence in d dimensions, shifted by the seed. It keeps
     away from the corners, where trainings are the dearest, and those that learn nothing."""
     d = len(space)
@@ -21,12 +22,12 @@ def spread(space: Space, seed: int, number: int) -> np.ndarray:
     return 0.5 + INNER * (at - 0.5)
 
 
-def anywhere(space: Space, rng: np.random.Generator, count: int) -> np.ndarray:
+def anywhere(space: Space, rng: np.random.Generator, count: int) -> Floats:
     """[count, d]"""
     return space.snap(rng.random((count, len(space))))
 
 
-def near(space: Space, rng: np.random.Generator, centres: np.ndarray, count: int) -> np.ndarray:
+def near(space: Space, rng: np.random.Generator, centres: Floats, count: int) -> Floats:
     """[count, d]: points that differ from one of `centres` in one or several settings, a setting
     with levels by about one level or more."""
     d = len(space)
@@ -43,7 +44,7 @@ def near(space: Space, rng: np.random.Generator, centres: np.ndarray, count: int
     return space.snap(points)
 
 
-def distinct(points: np.ndarray) -> np.ndarray:
+def distinct(points: Floats) -> Floats:
     """[n, d] -> [m, d]: each point once. They are told apart by a weighed sum, which is far faster
     than row by row."""
     weights = np.sqrt(np.arange(2.0, 2 + points.shape[1]))

@@ -8,14 +8,17 @@ where the sweep begins, in short trainings of settings from its space.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..settings.values import Config
+from .gaussian import Floats
 
 ROUNDS = 20_000         # of the fit
 
 
-def parts(config: Config) -> np.ndarray:
+def parts(config: Config) -> Floats:
     """float64 [10]: how much of each kind of work one agent step makes, in no unit yet."""
     width, layers = config.policy.hidden_size, config.policy.num_layers
     train = config.train
@@ -27,12 +30,12 @@ def parts(config: Config) -> np.ndarray:
         updates, updates * width ** 2, updates * layers * width ** 3])      # Muon
 
 
-def seconds(weights, config: Config, steps: int) -> float:
+def seconds(weights: Sequence[float], config: Config, steps: int) -> float:
     """CPU seconds of so many agent steps under these settings."""
     return float(steps * (parts(config) @ np.asarray(weights)))
 
 
-def fit(rows: np.ndarray, times: np.ndarray) -> np.ndarray:
+def fit(rows: Floats, times: Floats) -> Floats:
     """Weights of at least 0 for which rows @ weights is near times, by its relative error."""
     scaled = rows / times[:, None]
     size = scaled.mean(0)
@@ -42,4 +45,5 @@ def fit(rows: np.ndarray, times: np.ndarray) -> np.ndarray:
     weights = np.full(len(size), 1 / len(size))
     for _ in range(ROUNDS):
         weights = np.maximum(0, weights - rate * (square @ weights - aim))
-    return weights / size
+    found: Floats = weights / size
+    return found

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .gaussian import Floats
+
 BEYOND = 0.1            # the area goes on so far above the dearest trial, as a share of their range
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(16)      # a normal variable's mean of a function
 SHARES = SHARES / SHARES.sum()
@@ -27,7 +29,7 @@ class Front:
     members [k]: which trials are steps, the cheapest first; edges [k], levels [k + 1]
     """
 
-    def __init__(self, costs: np.ndarray, scores: np.ndarray, floor: float,
+    def __init__(self, costs: Floats, scores: Floats, floor: float,
                  reach: float = -math.inf):
         order = np.argsort(costs, kind="stable")
         best = np.maximum.accumulate(np.append(floor, scores[order]))
@@ -35,11 +37,11 @@ class Front:
         self.edges, self.levels = costs[self.members], np.append(floor, scores[self.members])
         self.end = max(costs.max() + BEYOND * np.ptp(costs), reach)
 
-    def level(self, cost: np.ndarray) -> np.ndarray:
+    def level(self, cost: Floats) -> Floats:
         """[m]: the best score that was bought at log costs [m] or cheaper."""
         return self.levels[np.searchsorted(self.edges, cost, side="right")]
 
-    def gain(self, drawn: np.ndarray, cost: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    def gain(self, drawn: Floats, cost: Floats, deviation: Floats) -> Floats:
         """[m]: the area that trials are expected to add (expected hypervolume improvement).
 
         drawn       [m, len(NODES)]: their scores at NODES deviations from the mean
@@ -48,15 +50,16 @@ class Front:
         reached = improvement(-cost[:, None], deviation[:, None], -np.append(self.edges, self.end))
         widths = np.diff(reached, axis=1, prepend=0.0)
         over = np.maximum(drawn[:, :, None] - self.levels, 0.0)
-        return (widths * np.einsum("j,ijk->ik", SHARES, over)).sum(1)
+        gained: Floats = (widths * np.einsum("j,ijk->ik", SHARES, over)).sum(1)
+        return gained
 
 
-def at_nodes(mean: np.ndarray, deviation: np.ndarray, function: Callable) -> np.ndarray:
+def at_nodes(mean: Floats, deviation: Floats, function: Callable[[Floats], Floats]) -> Floats:
     """[m, len(NODES)]: a function of normal variables, to be weighed by SHARES."""
     return function(mean[:, None] + deviation[:, None] * NODES)
 
 
-def hidden(costs: np.ndarray, scores: np.ndarray, means: np.ndarray) -> np.ndarray:
+def hidden(costs: Floats, scores: Floats, means: Floats) -> Floats:
     """[n]: the area that is lost by each result, as it is better than its mean and so hides
     settings whose means are better: what is recommended is the front of results.
 
@@ -70,11 +73,12 @@ def hidden(costs: np.ndarray, scores: np.ndarray, means: np.ndarray) -> np.ndarr
     shown = np.maximum.accumulate(means[order][top])
     lost = np.maximum.accumulate(means[order]) - shown
     width = np.diff(costs[order], append=costs.max())
-    return np.bincount(order[top], lost * width, minlength=len(costs))
+    return np.bincount(order[top], lost * width, minlength=len(costs)).astype(np.float64)
 
 
-def improvement(mean: np.ndarray, deviation: np.ndarray, reached: np.ndarray) -> np.ndarray:
+def improvement(mean: Floats, deviation: Floats, reached: Floats) -> Floats:
     """By how much a normal variable is expected to exceed `reached`; shapes are broadcast."""
     over = (mean - reached) / deviation
     below = 0.5 * np.vectorize(math.erfc, otypes=[float])(-over / math.sqrt(2))
-    return deviation * (over * below + np.exp(-0.5 * over * over) / math.sqrt(2 * math.pi))
+    found: Floats = deviation * (over * below + np.exp(-0.5 * over * over) / math.sqrt(2 * math.pi))
+    return found

@@ -8,9 +8,12 @@ dimensions"). Everything is float64 and deterministic.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
 ROOT5 = math.sqrt(5.0)
 JITTER = 1e-6                                   # of the values' variance
 LENGTH, LENGTH_SPREAD = math.log(0.5), 1.0      # of log length, less log(d) / 2
@@ -18,15 +21,16 @@ NOISE, NOISE_SPREAD = math.log(0.02), 1.5       # of the noise's log variance
 BOUNDS = (-3.0, 4.0), (-3.0, 3.0), (-11.0, 1.0)     # log length, log signal, log noise
 
 
-def squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def squares(a: Floats, b: Floats) -> Floats:
     """[n, m]: squared distances of rows."""
-    found = (-2 * a) @ b.T
+    found: Floats = (-2 * a) @ b.T
     found += (a * a).sum(1)[:, None]
     found += (b * b).sum(1)
-    return np.maximum(found, 0.0, out=found)
+    np.maximum(found, 0.0, out=found)
+    return found
 
 
-def matern(squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def matern(squared: Floats) -> tuple[Floats, Floats]:
     """The kernel at squared distances, and -2 times its derivative by them."""
     slope = np.sqrt(squared)        # in place: at many candidates, memory takes the time
     slope *= ROOT5
@@ -54,10 +58,10 @@ class GaussianProcess:
         low, high = zip(*[BOUNDS[0]] * columns, *BOUNDS[1:])
         self.low, self.high = np.array(low), np.array(high)
 
-    def loss(self, parameters: np.ndarray, points: np.ndarray, values: np.ndarray):
+    def loss(self, parameters: Floats, points: Floats, values: Floats) -> tuple[float, Floats]:
         """Negative log posterior of the parameters, and its gradient."""
         d = self.columns
-        lengths, signal, noise = np.exp(parameters[:d]), *np.exp(parameters[d:])
+        lengths, (signal, noise) = np.exp(parameters[:d]), np.exp(parameters[d:])
         scaled = points / lengths
         kernel, slope = matern(squares(scaled, scaled))
         covariance = signal * kernel
@@ -79,7 +83,7 @@ class GaussianProcess:
         away = (parameters - self.centre) / self.spread
         return loss + 0.5 * (away * away).sum(), gradient + away / self.spread
 
-    def search(self, points: np.ndarray, values: np.ndarray, steps: int = 30) -> GaussianProcess:
+    def search(self, points: Floats, values: Floats, steps: int = 30) -> GaussianProcess:
         """The most likely parameters, from the prior's: they depend on these data alone."""
         self.parameters = self.centre
         if len(values) > 1:
@@ -88,40 +92,43 @@ class GaussianProcess:
                                        self.low, self.high, steps)
         return self
 
-    def fit(self, points: np.ndarray, values: np.ndarray) -> GaussianProcess:
+    def fit(self, points: Floats, values: Floats) -> GaussianProcess:
         """points [n, columns] in about [0, 1], values [n] in any unit; n >= 1."""
         self.points, self.weighed = points, values
         self.mean, self.scale = values.mean(), values.std() or 1.0
         scaled = (values - self.mean) / self.scale
         d = self.columns
-        self.lengths, self.signal, self.noise = (np.exp(self.parameters[:d]),
-                                                 *np.exp(self.parameters[d:]))
+        self.lengths = np.exp(self.parameters[:d])
+        self.signal, self.noise = np.exp(self.parameters[d:])
         covariance = self.kernel(points, points)
         covariance[np.diag_indices_from(covariance)] += self.noise + JITTER
         self.inverse = np.linalg.inv(covariance)
         self.weights = self.inverse @ scaled
         return self
 
-    def kernel(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return self.signal * matern(squares(a / self.lengths, b / self.lengths))[0]
+    def kernel(self, a: Floats, b: Floats) -> Floats:
+        kernel, _ = matern(squares(a / self.lengths, b / self.lengths))
+        kernel *= self.signal
+        return kernel
 
-    def predict(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation [m] of the value without its noise, in its unit."""
         across = self.kernel(points, self.points)
         variance = self.signal - ((across @ self.inverse) * across).sum(1)
         return (across @ self.weights * self.scale + self.mean,
                 np.sqrt(np.maximum(variance, 1e-12)) * self.scale)
 
-    def predict_mean(self, points: np.ndarray) -> np.ndarray:
+    def predict_mean(self, points: Floats) -> Floats:
         """The mean alone, which costs a tenth."""
-        return self.kernel(points, self.points) @ self.weights * self.scale + self.mean
+        mean: Floats = self.kernel(points, self.points) @ self.weights * self.scale + self.mean
+        return mean
 
 
-def minimize(function, start: np.ndarray, low: np.ndarray, high: np.ndarray, steps: int,
-             memory: int = 8) -> np.ndarray:
+def minimize(function: Callable[[Floats], tuple[float, Floats]], start: Floats, low: Floats,
+             high: Floats, steps: int, memory: int = 8) -> Floats:
     """Projected L-BFGS within bounds: function(x) -> (value, gradient). Returns the best x."""
     x, (value, gradient) = start, function(start)
-    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    pairs: list[tuple[Floats, Floats]] = []
     for _ in range(steps):
         free = ((x > low) | (gradient < 0)) & ((x < high) | (gradient > 0))
         if np.abs(gradient * free).max(initial=0.0) < 1e-3:
@@ -149,11 +156,12 @@ def minimize(function, start: np.ndarray, low: np.ndarray, high: np.ndarray, ste
     return x
 
 
-def descend(gradient: np.ndarray, pairs) -> np.ndarray:
+def descend(gradient: Floats, pairs: list[tuple[Floats, Floats]]) -> Floats:
     """The inverse Hessian's estimate times a gradient: L-BFGS's two loops."""
-    q, alphas = gradient.copy(), []
+    q: Floats = gradient.copy()
+    alphas: list[float] = []
     for moved, turned in reversed(pairs):
-        alphas.append((moved @ q) / (moved @ turned))
+        alphas.append(float((moved @ q) / (moved @ turned)))
         q -= alphas[-1] * turned
     if pairs:
         moved, turned = pairs[-1]

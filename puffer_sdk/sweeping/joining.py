@@ -20,7 +20,7 @@ from .trial import Bench
 
 
 def join(target: str, source: CompiledSource | PythonSource, runs_dir: Path, *,
-         name: str | None = None, wanted: dict | None = None, tag: str = "") -> int:
+         name: str | None = None, wanted: dict[str, bool] | None = None, tag: str = "") -> int:
     """Work for a sweep until it is over. Returns the number of trials that it has then.
 
     target  the sweep's folder, or the URL of its storage

@@ -4,14 +4,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..base import files, records
 from ..settings.texts import show
 from .page.sweep_page import render
+from .space import Settings
 from .store import DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
 from .sweep_plan import Plan, text_of
 from .sweep_worker import best, front
 from .verdict import Verdict, judge, untried, why_none
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass
@@ -38,7 +43,7 @@ class SweepResult:
     began: float = 0.0
 
     @property
-    def best(self) -> dict:
+    def best(self) -> Settings:
         """The best settings: {"train.learning_rate": 0.01, ...}"""
         return self.best_trial.settings
 
@@ -126,9 +131,10 @@ def counts(trials: list[Stored]) -> dict[str, int]:
     return found
 
 
-def as_json(found: SweepResult) -> dict:
+def as_json(found: SweepResult) -> dict[str, Any]:
     """All of it, for programs and for the page."""
-    plan, facts, began = found.plan, [], found.began
+    plan, began = found.plan, found.began
+    facts: list[dict[str, Any]] = []
     for trial in found.trials:
         more = {name: trial.facts.get(name) for name in
                 ("reason", "cost", "seed", "start", "repeats", "verdict", "error", "run", "steps",
@@ -137,21 +143,21 @@ def as_json(found: SweepResult) -> dict:
         if "ended" in trial.facts:          # in sweeps of earlier versions: seconds since 1970
             more["ended"] = round(trial.facts["ended"] - began, 3)
         facts.append({"number": trial.number, "state": trial.state, "score": trial.score,
-                      "settings": trial.settings, **more})
+                      "settings": trial.settings or None, **more})
     return {"folder": str(found.folder), "env": plan.env, "plan": plan.to_dict(),
             "best": found.best_trial.number, "front": [trial.number for trial in found.front],
             "verdict": found.verdict and found.verdict.to_dict(), "unjudged": found.unjudged,
             "untried": found.untried, "trials": facts}
 
 
-def table(found: SweepResult):
+def table(found: SweepResult) -> Table:
     """A rich table: the front and the ten best, with the settings that differ most."""
     from rich.table import Table
 
     plan, edge = found.plan, {trial.number for trial in found.front}
     sign = -1.0 if plan.minimize else 1.0
     done = sorted((trial for trial in found.trials if trial.state == DONE
-                   and "verdict" not in trial.facts), key=lambda trial: -sign * trial.score)
+                   and "verdict" not in trial.facts), key=lambda trial: -sign * trial.final_score)
     shown = [trial for k, trial in enumerate(done) if k < 10 or trial.number in edge]
     unit = plan.cost_unit.replace("seconds", "s")
     made = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
@@ -174,5 +180,5 @@ def failures(found: SweepResult) -> list[str]:
     return lines + [f"and {len(failed) - 10} more failed"] * (len(failed) > 10)
 
 
-def _short(value) -> str:
+def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else show(value) if value is not None else ""

@@ -32,14 +32,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import UsageError
 from . import candidates
 from .front import SHARES, Front, at_nodes, hidden
-from .gaussian import GaussianProcess
-from .space import Space
+from .gaussian import Floats, GaussianProcess
+from .space import Settings, Space
 from .warping import unwarped, warped
 
 RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
@@ -63,12 +64,19 @@ class Trial:
     """
 
     number: int
-    settings: dict
-    point: np.ndarray
+    settings: Settings
+    point: Floats
     reason: str
     state: str = RUNNING
     score: float | None = None
     cost: float | None = None
+
+    @property
+    def result(self) -> tuple[float, float]:
+        """Score and cost of a trial that is done. Raises ValueError for another."""
+        if self.score is None or self.cost is None:
+            raise ValueError(f"trial {self.number} has no result")
+        return self.score, self.cost
 
 
 class Sampler:
@@ -83,7 +91,7 @@ class Sampler:
     """
 
     def __init__(self, space: Space, *, seed: int = 0, minimize: bool = False,
-                 start: Mapping | None = None, method: str = "gp", front: bool = True):
+                 start: Mapping[str, Any] | None = None, method: str = "gp", front: bool = True):
         if method not in ("gp", "random"):
             raise UsageError("there is no such method", expected="gp or random",
                              actual=repr(method))
@@ -95,7 +103,7 @@ class Sampler:
         self.trials: list[Trial] = []
         columns = space.features(np.full((1, len(space)), 0.5)).shape[1]
         self.scores, self.costs, self.failures = (GaussianProcess(columns) for _ in range(3))
-        self._searched: dict[int, tuple] = {}
+        self._searched: dict[int, tuple[bytes, bytes]] = {}
         self._anywhere = candidates.anywhere(space, np.random.default_rng(seed), FAR)
 
     # ---- ask and tell --------------------------------------------------------------------------
@@ -120,7 +128,7 @@ class Sampler:
             point, reason = self._promising(rng, done, number)
         return self.add(self.space.settings(point), reason)
 
-    def add(self, settings: Mapping, reason: str = "given") -> Trial:
+    def add(self, settings: Mapping[str, Any], reason: str = "given") -> Trial:
         """A trial with settings from elsewhere, running: a repeat, or one of an earlier sweep."""
         trial = Trial(len(self.trials), dict(settings), self.space.point(settings), reason)
         self.trials.append(trial)
@@ -169,7 +177,7 @@ class Sampler:
     def front(self) -> list[Trial]:
         """Trials that no cheaper one beats, by the model's mean; the cheapest first."""
         done = sorted((trial for trial in self.trials if trial.state == DONE),
-                      key=lambda trial: (trial.cost, trial.number))
+                      key=lambda trial: (trial.result[1], trial.number))
         found, highest = [], -math.inf
         for trial, mean in zip(done, self._means(done) if done else ()):
             if mean > highest:
@@ -177,7 +185,7 @@ class Sampler:
                 highest = mean
         return found
 
-    def _means(self, done: list[Trial]) -> np.ndarray:
+    def _means(self, done: list[Trial]) -> Floats:
         """[n]: the model's mean at trials, with the better higher; the scores themselves while
         there are too few for a model."""
         if len(done) < 3:
@@ -191,7 +199,7 @@ class Sampler:
         points = [trial.point for trial in self.trials if trial.state in (DONE, STOPPED)]
         self._fit(self.scores, self.space.features(np.array(points)), self._told(), warped)
 
-    def _told(self) -> np.ndarray:
+    def _told(self) -> Floats:
         """[n]: the scores of whole trials and of stopped ones, the better higher."""
         return self.sign * np.array([
             trial.score for trial in self.trials if trial.state in (DONE, STOPPED)])
@@ -199,23 +207,24 @@ class Sampler:
     # ---- choosing ------------------------------------------------------------------------------
 
     def _promising(self, rng: np.random.Generator, done: list[Trial],
-                   number: int) -> tuple[np.ndarray, str]:
-        points, costs = (np.array([trial.point for trial in done]),
-                         np.log([trial.cost for trial in done]))
+                   number: int) -> tuple[Floats, str]:
+        points = np.array([trial.point for trial in done])
+        costs = np.log([trial.result[1] for trial in done])
         seen = self.space.features(points)
         self._learn_scores()
         self._fit(self.costs, seen, costs)
         told = self._told()
         means = unwarped(self.scores.predict_mean(seen), told)
-        early = [self.sign * trial.score for trial in self.trials[:EARLY] if trial.state == DONE]
+        early = [self.sign * trial.result[0] for trial in self.trials[:EARLY]
+                 if trial.state == DONE]
         dearest = self.costs.predict_mean(self.space.features(self._anywhere)).max()
-        front = Front(costs, means, np.median(early) if early else told.min(), dearest)
+        front = Front(costs, means, float(np.median(early) if early else told.min()), dearest)
         again, lost = self._doubtful(done, costs, np.maximum(means, front.levels[0]))
         good = points[np.union1d(np.argsort(-means)[:5], front.members)]
         self._suppose_running()
         power = 0.0 if self.counts_cost or number % LAVISH == 0 else rng.choice(THRIFT)
 
-        def weigh(asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def weigh(asked: Floats) -> tuple[Floats, Floats]:
             there = self.space.features(asked)
             drawn = at_nodes(*self.scores.predict(there), lambda values: unwarped(values, told))
             cost, deviation = self.costs.predict(there)
@@ -234,7 +243,7 @@ class Sampler:
             return again.point, f"as trial {again.number}: its score may have been luck"
         return asked[at], self._reason(asked[at:at + 1], front, told)
 
-    def _likely(self, rng, good: np.ndarray, front: Front, told: np.ndarray) -> np.ndarray:
+    def _likely(self, rng: np.random.Generator, good: Floats, front: Front, told: Floats) -> Floats:
         """[KEPT, d]: points anywhere and near good trials. One half has the highest mean scores
         above what their costs have bought, the other half is drawn."""
         asked = candidates.distinct(np.vstack([
@@ -245,11 +254,12 @@ class Sampler:
         if self.counts_cost:
             above = above - front.level(self.costs.predict_mean(there))
         order = np.argsort(-above, kind="stable")
-        return asked[np.concatenate([order[:KEPT // 2],
-                                     rng.permutation(order[KEPT // 2:])[:KEPT // 2]])]
+        kept: Floats = asked[np.concatenate([order[:KEPT // 2],
+                                             rng.permutation(order[KEPT // 2:])[:KEPT // 2]])]
+        return kept
 
-    def _doubtful(self, done: list[Trial], costs: np.ndarray,
-                  means: np.ndarray) -> tuple[Trial, float]:
+    def _doubtful(self, done: list[Trial], costs: Floats,
+                  means: Floats) -> tuple[Trial, float]:
         """The trial whose result hides most of what the model believes better, and the area that
         is lost by it: 0 where its settings have run twice, or are running."""
         groups: dict[bytes, list[int]] = {}
@@ -264,7 +274,7 @@ class Sampler:
         at = int(np.argmax(lost))
         return done[list(groups.values())[at][0]], float(lost[at])
 
-    def _reason(self, point: np.ndarray, front: Front, told: np.ndarray) -> str:
+    def _reason(self, point: Floats, front: Front, told: Floats) -> str:
         """point [1, d] -> what is expected of it, in the score's own units."""
         there = self.space.features(point)
         (mean,), (deviation,) = self.scores.predict(there)
@@ -284,17 +294,18 @@ class Sampler:
             values = np.concatenate([model.weighed, model.predict_mean(there)])
             model.fit(np.vstack([model.points, there]), values)
 
-    def _survival(self, there: np.ndarray) -> np.ndarray:
+    def _survival(self, there: Floats) -> Floats:
         """[n]: the chance that a trial does not fail, by a model of which ones did."""
         ended = [trial for trial in self.trials if trial.state != RUNNING]
         failed = np.array([trial.state == FAILED for trial in ended], float)
         if failed.min() == failed.max():
             return np.ones(len(there))
         seen = self.space.features(np.array([trial.point for trial in ended]))
-        return np.clip(1 - self._fit(self.failures, seen, failed).predict_mean(there), 1e-3, 1)
+        chance: Floats = 1 - self._fit(self.failures, seen, failed).predict_mean(there)
+        return chance.clip(1e-3, 1)
 
-    def _fit(self, model: GaussianProcess, points: np.ndarray, values: np.ndarray,
-             seen_as: Callable = np.asarray):
+    def _fit(self, model: GaussianProcess, points: Floats, values: Floats,
+             seen_as: Callable[[Floats], Floats] = np.asarray) -> GaussianProcess:
         """Fits a model to trials in their order, whose values it sees as `seen_as` makes them. The
         search for its parameters is repeated each time that the trials grew by a SHARE, on the
         first so many of them: what is found depends on the trials alone, not on how often anybody
@@ -307,7 +318,7 @@ class Sampler:
             self._searched[id(model)] = key
         return model.fit(points, seen_as(values))
 
-    def _is_new(self, point: np.ndarray) -> bool:
+    def _is_new(self, point: Floats) -> bool:
         """Whether the settings of a point, repaired, were not asked for before."""
         settings = self.space.settings(point)
         return all(settings != trial.settings for trial in self.trials)

@@ -102,8 +102,8 @@ class Schedule:
         if not walls:
             return 0.0
         sign = -1.0 if self.plan.minimize else 1.0
-        top = max(done, key=lambda trial: sign * trial.score)
-        return max(walls[len(walls) // 2], top.facts.get("wall", 0.0))
+        top = max(done, key=lambda trial: sign * trial.final_score)
+        return float(max(walls[len(walls) // 2], top.facts.get("wall", 0.0)))
 
     def _rounds(self, runs: int) -> int:
         """How often all workers run something, for so many runs."""

@@ -5,21 +5,25 @@ Names of settings are those of the table, its aliases and PufferLib's older ones
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..base import ui
 from ..base.errors import UsageError, did_you_mean
+from ..base.spec import Spec
+from ..interop.python_envs.env_source import CompiledSource, PythonSource, PythonSpec
 from ..settings import inifile, key_hints, table
 from ..settings.texts import show
 from ..settings.values import Config
-from .space import DISTRIBUTIONS, Space
+from .space import DISTRIBUTIONS, Row, Space
 
 
-def read_inis(source, resolved: Config, spec) -> tuple[dict, dict, dict]:
+def read_inis(source: CompiledSource | PythonSource, resolved: Config, spec: Spec | PythonSpec,
+              ) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, str]]:
     """([sweep] values, rows of the space, where each row stands) of the files that the settings
     come from."""
     ocean = source.lenient
     keys = {key.name: key.default for key in table.used_keys("sweep")}
-    rows: dict[str, dict] = {}
+    rows: dict[str, dict[str, Any]] = {}
     places: dict[str, str] = {}
     left: list[str] = []
     for path in (*source.own_inis(), *source.over):
@@ -48,7 +52,7 @@ def read_inis(source, resolved: Config, spec) -> tuple[dict, dict, dict]:
     return keys, rows, places
 
 
-def read_options(asked: Mapping[str, str], keys: Mapping) -> dict:
+def read_options(asked: Mapping[str, str], keys: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(keys)
     for full, text in asked.items():
         name = full.removeprefix("sweep.")
@@ -59,7 +63,7 @@ def read_options(asked: Mapping[str, str], keys: Mapping) -> dict:
     return found
 
 
-def _take(keys: dict, name: str, text: str, place: str, ocean: bool) -> bool:
+def _take(keys: dict[str, Any], name: str, text: str, place: str, ocean: bool) -> bool:
     """Store one key of [sweep]. False for one that has no effect here."""
     key = table.KEYS.get(f"sweep.{name}")
     if key is None and ocean:
@@ -70,7 +74,7 @@ def _take(keys: dict, name: str, text: str, place: str, ocean: bool) -> bool:
                          expected="one of " + ", ".join(own), hint=did_you_mean(name, own))
     if key.status == table.IGNORED:
         return False
-    if key.status == table.ALIAS:
+    if key.target:
         key = table.KEYS[key.target]
     text = text.lower() if key.choices else text
     try:
@@ -82,12 +86,12 @@ def _take(keys: dict, name: str, text: str, place: str, ocean: bool) -> bool:
     return True
 
 
-def _full_name(text: str, resolved: Config, spec) -> str | None:
+def _full_name(text: str, resolved: Config, spec: Spec | PythonSpec) -> str | None:
     """The setting that [sweep.TEXT] is about; None if there is none of that name."""
     section, _, name = text.partition(".")
     name = name.replace("-", "_")
     if section == "env":
-        known = resolved.of_python or name in resolved.env or \
+        known = isinstance(spec, PythonSpec) or name in resolved.env or \
             name in [each.name for each in spec.settable]
         return f"env.{name}" if known else None
     full = key_hints.RENAMED.get(name, f"{section}.{name}")
@@ -105,9 +109,10 @@ def _unknown(text: str, place: str) -> UsageError:
                       hint=f"did you mean [sweep.{close.full}]?" if close else None)
 
 
-def _row(name: str, texts: Mapping[str, str], place: str, source) -> dict:
+def _row(name: str, texts: Mapping[str, str], place: str,
+         source: CompiledSource | PythonSource) -> dict[str, Any]:
     """One description, with numbers for texts. PufferLib's `mean` and `scale` change nothing."""
-    row: dict = {}
+    row: dict[str, Any] = {}
     key = table.KEYS.get(name)
     for word, text in texts.items():
         if word in ("mean", "scale") or (source.lenient and word == "search_center"):
@@ -148,7 +153,7 @@ def _row(name: str, texts: Mapping[str, str], place: str, source) -> dict:
     return row
 
 
-def check_bounds(name: str, row: Mapping, place: str | None, resolved: Config) -> None:
+def check_bounds(name: str, row: Row, place: str | None, resolved: Config) -> None:
     """The ends of the range must be values that the setting can have, and a search begins with
     the value that it has."""
     key = table.KEYS.get(name)

@@ -14,17 +14,21 @@ logarithm, logit_normal in log(x / (1 - x)). `mean` and `scale` are taken and ch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import UsageError, did_you_mean
+from .gaussian import Floats
 
 # PufferLib's names, and two that say what they do
 DISTRIBUTIONS = ("uniform", "int_uniform", "uniform_pow2", "log_normal", "logit_normal",
                  "log_uniform", "logit_uniform", "choice")
 MEANING = {"log_uniform": "log_normal", "logit_uniform": "logit_normal"}
+Settings = dict[str, Any]       # {"train.gamma": 0.99, ...}: values of the settings' own types
+Row = Mapping[str, Any]         # {"distribution": ..., "min": ..., "max": ...}, or "choices"
 KEYS = ("distribution", "min", "max", "choices", "mean", "scale")
 
 
@@ -41,7 +45,7 @@ class Dimension:
     kind: str
     low: float
     high: float
-    choices: tuple = ()
+    choices: tuple[Any, ...] = ()
 
     @property
     def levels(self) -> int:
@@ -50,7 +54,7 @@ class Dimension:
             return round(math.log2(self.high / self.low)) + 1
         return round(self.high - self.low) + 1 if self.kind in ("int_uniform", "choice") else 0
 
-    def stretch(self, values: np.ndarray) -> np.ndarray:
+    def stretch(self, values: Floats) -> Floats:
         """Values on the axis in which they are uniform."""
         if self.kind == "log_normal":
             return np.log(values)
@@ -58,23 +62,25 @@ class Dimension:
             return np.log(values) - np.log1p(-values)
         return np.log2(values) if self.kind == "uniform_pow2" else values
 
-    def to_unit(self, values: np.ndarray) -> np.ndarray:
+    def to_unit(self, values: Floats) -> Floats:
         """float64 of [0, 1], of the same shape; a level stands in the middle of its share."""
         if self.levels:
             index = self.stretch(np.asarray(values, float)) - self.stretch(np.float64(self.low))
-            return (np.clip(np.rint(index), 0, self.levels - 1) + 0.5) / self.levels
+            middle: Floats = (np.clip(np.rint(index), 0, self.levels - 1) + 0.5) / self.levels
+            return middle
         low, high = self.stretch(np.array([self.low, self.high]))
         inside = np.clip(np.asarray(values, float), self.low, self.high)
-        return np.clip((self.stretch(inside) - low) / (high - low), 0.0, 1.0)
+        share: Floats = (self.stretch(inside) - low) / (high - low)
+        return share.clip(0.0, 1.0)
 
-    def snap(self, units: np.ndarray) -> np.ndarray:
+    def snap(self, units: Floats) -> Floats:
         """Units of the values that can be had: the same for a continuous setting."""
         if not self.levels:
             return units
         index = np.minimum(np.floor(units * self.levels), self.levels - 1)
         return (index + 0.5) / self.levels
 
-    def value(self, unit: float):
+    def value(self, unit: float) -> Any:
         """The setting at a unit: a float, an int, or one of the choices."""
         if self.levels:
             index = min(int(unit * self.levels), self.levels - 1)
@@ -91,7 +97,7 @@ class Dimension:
         # twelve digits: an ini that is written and read again gives the same point
         return float(f"{min(max(at, self.low), self.high):.12g}")
 
-    def unit(self, value) -> float:
+    def unit(self, value: object) -> float:
         """Where a value stands; the nearest end of the bounds for one outside."""
         if self.kind == "choice":
             if value not in self.choices:
@@ -99,7 +105,7 @@ class Dimension:
                                  expected="one of " + ", ".join(map(str, self.choices)))
             return (self.choices.index(value) + 0.5) / self.levels
         try:
-            number = float(value)
+            number = float(value)       # type: ignore[arg-type]  # what float() takes, it tells
         except (TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
@@ -108,10 +114,11 @@ class Dimension:
         return float(self.to_unit(np.float64(min(max(number, self.low), self.high))))
 
 
-def dimension(name: str, row: Mapping) -> Dimension:
+def dimension(name: str, row: Row) -> Dimension:
     """Checks one description. Raises UsageError that names the setting and what is wrong."""
-    def wrong(message: str, **parts):
-        return UsageError(f"{name}: {message}", **parts)
+    def wrong(message: str, expected: str, *, actual: str | None = None,
+              hint: str | None = None) -> UsageError:
+        return UsageError(f"{name}: {message}", expected=expected, actual=actual, hint=hint)
 
     for key in row:
         if key not in KEYS:
@@ -169,8 +176,8 @@ class Space:
     Raises UsageError for a description that cannot be read.
     """
 
-    def __init__(self, rows: Mapping[str, Mapping],
-                 repair: Callable[[dict], Mapping] | None = None):
+    def __init__(self, rows: Mapping[str, Row],
+                 repair: Callable[[Settings], Mapping[str, Any]] | None = None):
         if not rows:
             raise UsageError("the space is empty", expected="one setting or more",
                              hint="give each setting a distribution and its bounds")
@@ -184,12 +191,12 @@ class Space:
     def names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.dimensions)
 
-    def settings(self, point: Sequence[float]) -> dict:
+    def settings(self, point: Iterable[float]) -> Settings:
         """The settings at a point of the cube, repaired."""
         chosen = {each.name: each.value(at) for each, at in zip(self.dimensions, point)}
         return dict(self.repair(chosen)) if self.repair else chosen
 
-    def point(self, settings: Mapping) -> np.ndarray:
+    def point(self, settings: Mapping[str, object]) -> Floats:
         """float64 [len(self)]: where settings stand. Raises UsageError for one that is missing."""
         for each in self.dimensions:
             if each.name not in settings:
@@ -197,12 +204,12 @@ class Space:
                                  expected="a value for each setting of the space")
         return np.array([each.unit(settings[each.name]) for each in self.dimensions])
 
-    def snap(self, points: np.ndarray) -> np.ndarray:
+    def snap(self, points: Floats) -> Floats:
         """[n, len(self)]: points whose settings are the same become the same."""
         return np.column_stack([each.snap(points[:, k])
                                 for k, each in enumerate(self.dimensions)])
 
-    def features(self, points: np.ndarray) -> np.ndarray:
+    def features(self, points: Floats) -> Floats:
         """[n, f]: what a model of the space sees. A choice of k has k columns, and two different
         choices are as far from each other as the ends of a number's axis."""
         columns = []

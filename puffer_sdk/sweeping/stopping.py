@@ -25,9 +25,9 @@ def is_hopeless(eighth: int, score: float, cost: float, trials: list[Stored],
     whole = [trial for trial in trials if trial.state == DONE and trial.facts.get("curve")]
     if eighth < FIRST or len(whole) < LEAST:
         return False
-    gains = [sign * (trial.score - trial.facts["curve"][eighth - 1]) for trial in whole
+    gains = [sign * (trial.final_score - trial.facts["curve"][eighth - 1]) for trial in whole
              if trial.facts["curve"][eighth - 1] is not None]
-    bought = [sign * trial.score for trial in whole if trial.cost <= cost * 8 / eighth]
+    bought = [sign * trial.final_score for trial in whole if trial.cost <= cost * 8 / eighth]
     if len(gains) < LEAST or not bought:
         return False
     hoped = sign * score + max(0.0, float(np.quantile(gains, GAIN)))

@@ -4,10 +4,15 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..base import files, records
 from ..base.errors import Damaged, RunError, UsageError
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
 
 
 class Lock:
@@ -40,7 +45,7 @@ class Lock:
         self.lock.close()
 
 
-def connect(address: str):
+def connect(address: str) -> BaseStorage:
     """Optuna's storage for a journal's path, a database's URL, or grpc://HOST:PORT.
 
     Raises UsageError for one that cannot be, RunError for one that does not answer.
@@ -56,7 +61,8 @@ def connect(address: str):
             return optuna.storages.RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
         if os.path.lexists(address):
             files.open(address).close()         # refuses what is no file
-        return optuna.storages.JournalStorage(JournalFileBackend(address, lock_obj=Lock(address)))
+        return optuna.storages.JournalStorage(JournalFileBackend(
+            address, lock_obj=Lock(address)))   # type: ignore[arg-type]  # needs no Optuna itself
     except ImportError as error:
         missing = error.__cause__ or error
         raise UsageError("this storage requires a package that is not installed",
@@ -94,13 +100,13 @@ class Guarded:
     """A storage whose calls raise RunError where the disk is full or the database is gone. What
     they raise about trials and studies, they raise as before."""
 
-    def __init__(self, storage, address: str):
+    def __init__(self, storage: BaseStorage, address: str):
         self.inner, self.address = storage, address
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self.inner, name)
 
-        def call(*words, **options):
+        def call(*words: Any, **options: Any) -> Any:
             import optuna
             try:
                 return method(*words, **options)
@@ -123,7 +129,7 @@ class Guarded:
         return call
 
 
-def _proxy(address: str):
+def _proxy(address: str) -> BaseStorage:
     import grpc
     from optuna.storages import GrpcStorageProxy
 

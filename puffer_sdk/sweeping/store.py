@@ -18,15 +18,19 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..base import records, trust
 from ..base.errors import UsageError
 from ..settings import torch_class
 from ..training.alive import is_alive, this_process
-from .space import Space
+from .space import Settings, Space
 from .storages import Guarded, connect, shown
 from .sweep_plan import Plan
-from .sweep_records import Study, read_trial
+from .sweep_records import Facts, Study, read_trial
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
 
 BEAT = 5.0              # seconds between signs of life
 SILENCE = 60.0          # ... after which a worker of another machine counts as dead
@@ -44,18 +48,26 @@ class Stored:
 
     number: int
     state: str
-    facts: dict
+    facts: Facts
     id: int
     score: float | None = None
 
     @property
-    def settings(self) -> dict | None:
-        """None until they are chosen."""
-        return self.facts.get("settings")
+    def settings(self) -> Settings:
+        """{} until they are chosen."""
+        return self.facts.get("settings") or {}
 
     @property
-    def cost(self) -> float | None:
-        return self.facts.get("cost")
+    def cost(self) -> float:
+        """0 while it is not known."""
+        return self.facts.get("cost") or 0.0
+
+    @property
+    def final_score(self) -> float:
+        """Of a trial that is done, or was stopped. Raises ValueError for another."""
+        if self.score is None:
+            raise ValueError(f"trial {self.number} has no score")
+        return self.score
 
 
 class Store:
@@ -75,11 +87,11 @@ class Store:
         self.silence = Silence(clock)
         self._plan: Plan | None = None
         self._space: Space | None = None
-        self._sound: dict[int, tuple] = {}      # (text, state, score) of trials that were read
+        self._sound: dict[int, tuple[str, str, float | None]] = {}     # trials that were read
 
     # ---- the sweep -----------------------------------------------------------------------------
 
-    def create(self, plan: Plan, **facts) -> Store:
+    def create(self, plan: Plan, **facts: object) -> Store:
         """A new sweep. Raises UsageError if the storage has one of this name."""
         direction = self.optuna.study.StudyDirection
         try:
@@ -106,7 +118,7 @@ class Store:
         return self
 
     @property
-    def facts(self) -> dict:
+    def facts(self) -> Facts:
         """What was noted about the sweep as a whole. Raises Damaged."""
         where = shown(self.address)
         found = {name: records.parse(text, f"{where}, {name}") for name, text in records.convert(
@@ -114,11 +126,11 @@ class Store:
         records.convert(found, Study, where, "the sweep's journal")
         return found
 
-    def note(self, **facts) -> None:
+    def note(self, **facts: object) -> None:
         for name, value in facts.items():
             self.storage.set_study_user_attr(self.study, name, json.dumps(value))
 
-    def note_plan(self, plan: Plan, **facts) -> None:
+    def note_plan(self, plan: Plan, **facts: object) -> None:
         """The plan, with a MAC of what it names that is run."""
         self.note(plan=plan.to_dict(), mac=self._mac(plan), **facts)
 
@@ -147,7 +159,7 @@ class Store:
         """Take back a trial of this process: others had begun as many as there may be."""
         self.end(trial, FAILED, surplus=True)
 
-    def add(self, settings: dict | None, state: str = WAITING, **facts) -> Stored:
+    def add(self, settings: Settings | None, state: str = WAITING, **facts: object) -> Stored:
         """A new trial: to wait for a worker, or one that this process runs."""
         held = this_process() if state == RUNNING else None
         facts = {**facts, "settings": settings, "holder": held, "beat": 0}
@@ -168,28 +180,28 @@ class Store:
         self.beat(trial, holder=this_process())
         return True
 
-    def update(self, trial: Stored, **facts) -> None:
+    def update(self, trial: Stored, **facts: object) -> None:
         """Facts of a trial that is not over."""
         trial.facts.update(facts)       # in one write: only the holder changes them
         self.storage.set_trial_user_attr(trial.id, FACTS, json.dumps(trial.facts))
 
-    def beat(self, trial: Stored, **facts) -> None:
+    def beat(self, trial: Stored, **facts: object) -> None:
         """A sign of life from the worker that runs the trial, with facts."""
         self.update(trial, beat=trial.facts.get("beat", 0) + 1, **facts)
 
-    def end(self, trial: Stored, state: str, score: float | None = None, **facts) -> bool:
+    def end(self, trial: Stored, state: str, score: float | None = None, **facts: object) -> bool:
         """The result of a trial that this process ran. False if it has one already."""
         try:
             self.update(trial, **facts)
-            return self.storage.set_trial_state_values(
-                trial.id, self.codes[state], None if score is None else [score])
+            return bool(self.storage.set_trial_state_values(
+                trial.id, self.codes[state], None if score is None else [score]))
         except self.optuna.exceptions.UpdateFinishedTrialError:
             return False
 
     def put_back(self, trial: Stored) -> bool:
         """Let another worker run it. False if it is over."""
         try:
-            return self.storage.set_trial_state_values(trial.id, self.codes[WAITING])
+            return bool(self.storage.set_trial_state_values(trial.id, self.codes[WAITING]))
         except self.optuna.exceptions.UpdateFinishedTrialError:
             return False
 
@@ -206,7 +218,7 @@ class Store:
             return is_alive(held.get("pid"), held.get("pid_started"))
         return self.silence.of(trial.id, trial.facts.get("beat")) < SILENCE
 
-    def ask_tpe(self, trial: Stored, plan: Plan, trials: list[Stored]) -> tuple[dict, str]:
+    def ask_tpe(self, trial: Stored, plan: Plan, trials: list[Stored]) -> tuple[Settings, str]:
         """Settings that Optuna's TPE suggests; it sees the unit cube of the space."""
         optuna, space = self.optuna, plan.space()
         study = optuna.create_study(
@@ -215,7 +227,7 @@ class Store:
                                                constant_liar=True, n_startup_trials=10))
         sides = {name: optuna.distributions.FloatDistribution(0, 1) for name in space.names}
         for each in trials:
-            if each.settings is None or each.number == trial.number or each.state == WAITING:
+            if not each.settings or each.number == trial.number or each.state == WAITING:
                 continue
             point = space.point({**plan.start, **each.settings})
             state = RUNNING if each.state == RUNNING else DONE if each.score is not None else FAILED
@@ -225,7 +237,7 @@ class Store:
         asked = study.ask(sides)
         return space.settings([asked.params[name] for name in space.names]), "TPE"
 
-    def _stored(self, trial) -> Stored:
+    def _stored(self, trial: FrozenTrial) -> Stored:
         """A trial as it is stored; one that is damaged counts as failed."""
         state, score = self.states[trial.state], None
         try:
@@ -247,9 +259,10 @@ class Silence:
     machines' clocks do not matter."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock, self.heard = clock, {}
+        self.clock = clock
+        self.heard: dict[int | str, tuple[object, float]] = {}      # who -> what, and when
 
-    def of(self, who, said) -> float:
+    def of(self, who: int | str, said: object) -> float:
         """Seconds since `said` was another; 0 where it is new."""
         before, when = self.heard.get(who, (None, 0.0))
         if who in self.heard and before == said:

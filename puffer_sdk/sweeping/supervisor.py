@@ -17,10 +17,12 @@ from pathlib import Path
 from ..base import files, paths, processes, ui
 from ..base.errors import Interrupted, RunError, UsageError
 from ..env.child_process import Signals
+from ..interop.python_envs.env_source import CompiledSource, PythonSource
 from . import verdict as judging
 from .results import SweepResult, write_results
 from .schedule import Schedule
 from .store import DONE, FAILED, RUNNING, WAITING, Store, Stored
+from .sweep_records import Facts
 from .sweep_worker import is_full, is_searched
 
 TICK = 0.25             # seconds between two looks at the store
@@ -35,14 +37,16 @@ class Supervisor:
     sleep       waits so many seconds; a test's goes on with what it pretends
     """
 
-    def __init__(self, source, place: Path, store: Store, schedule: Schedule, *, runs_dir=None,
-                 tag: str = "", wandb: bool = False, tensorboard: bool = False,
-                 show_table: Callable | None = None, sleep: Callable = time.sleep):
+    def __init__(self, source: CompiledSource | PythonSource, place: Path, store: Store,
+                 schedule: Schedule, *, runs_dir: Path | None = None, tag: str = "",
+                 wandb: bool = False, tensorboard: bool = False,
+                 show_table: Callable[..., None] | None = None,
+                 sleep: Callable[[float], None] = time.sleep):
         self.source, self.place, self.store, self.schedule = source, place, store, schedule
         self.plan, self.seeds = schedule.plan, schedule.seeds
         self.options = {"wandb": wandb, "tensorboard": tensorboard, "tag": tag}
         self.runs_dir, self.table, self.sleep = runs_dir, show_table, sleep
-        self.workers: list[subprocess.Popen] = []
+        self.workers: list[subprocess.Popen[bytes]] = []
         self.beaten = -float("inf")
         self.beats = self.failures = 0
 
@@ -90,7 +94,7 @@ class Supervisor:
         where = f" --runs-dir {self.runs_dir}" if self.runs_dir else ""
         return f"puffer-sdk sweep {self.source.name} --resume {int(self.place.name)}{where}"
 
-    def interrupted(self, signals) -> Interrupted:
+    def interrupted(self, signals: Signals) -> Interrupted:
         self.store.reap()
         trials = self.store.trials()
         done = sum(trial.state == DONE for trial in trials)
@@ -204,6 +208,6 @@ class Supervisor:
                 self.store.note(champion=number)
                 self.add(rows)
 
-    def add(self, rows: list[dict]) -> None:
+    def add(self, rows: list[Facts]) -> None:
         for row in rows:
             self.store.add(**row)

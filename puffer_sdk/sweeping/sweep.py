@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -69,10 +70,11 @@ def find_sweep(home: Path, which: str) -> Path:
                      expected="one of " + ", ".join(str(int(each.name)) for each in found))
 
 
-def sweep(env=None, settings: Mapping[str, object] | None = None, *, resume: str | None = None,
-          storage: str | None = None, runs_dir: Path | None = None, seeds: int | None = None,
-          tag: str = "", wandb: bool = False, tensorboard: bool = False, ini: Path | None = None,
-          show_table: Callable | None = None, age: float = 0.0) -> SweepResult:
+def sweep(env: str | os.PathLike[str] | None = None, settings: Mapping[str, object] | None = None,
+          *, resume: str | None = None, storage: str | None = None, runs_dir: Path | None = None,
+          seeds: int | None = None, tag: str = "", wandb: bool = False, tensorboard: bool = False,
+          ini: Path | None = None,
+          show_table: Callable[..., None] | None = None, age: float = 0.0) -> SweepResult:
     """Search the settings of ENV (a folder, a name, or a Python environment: "gymnasium:ID") and
     return what was found.
 

@@ -16,14 +16,15 @@ from typing import Any
 
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged, UsageError, did_you_mean
-from ..interop.python_envs.env_source import CompiledSource, PythonSource
+from ..base.spec import Spec
+from ..interop.python_envs.env_source import CompiledSource, PythonSource, PythonSpec
 from ..settings import inifile, table, torch_class
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal
 from ..settings.texts import show, show_literal
 from ..settings.values import Config
 from .sections import check_bounds, read_inis, read_options
-from .space import Space
+from .space import Row, Settings, Space
 
 TIME_TO_GOAL = "time_to_goal"
 METHODS, KEPT = ("gp", "tpe", "random"), ("front", "all")
@@ -81,7 +82,7 @@ class Plan:
     """
 
     env: str
-    rows: dict[str, dict]
+    rows: dict[str, dict[str, Any]]
     start: dict[str, Any]
     fixed: dict[str, str]
     method: str = "gp"
@@ -98,7 +99,7 @@ class Plan:
     seed: int = 0
     spec: str = ""
     goal: str = ""
-    base: dict[str, int | float | None] = field(default_factory=dict)   # that repairs need
+    base: dict[str, int | None] = field(default_factory=dict)   # that repairs need
     weights: list[float] = field(default_factory=list)
     held: dict[str, str] = field(default_factory=dict)
     inis: list[list[str]] | None = None
@@ -140,7 +141,7 @@ class Plan:
             plan.repair(plan.space().settings(plan.space().point(plan.start)))
         return plan
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @property
@@ -155,12 +156,12 @@ class Plan:
     def space(self) -> Space:
         return Space(self.rows, repair=self.repair)
 
-    def repair(self, settings: dict) -> dict:
+    def repair(self, settings: Settings) -> Settings:
         """Settings that can run: whole environments, minibatches of whole horizons."""
         settings = {name: round(value) if table.KEYS.get(name) and
                     table.KEYS[name].type == "int" else value for name, value in settings.items()}
-        horizon = settings.get("train.horizon", self.base["train.horizon"])
-        total = settings.get("vec.total_agents", self.base["vec.total_agents"])
+        horizon: int = settings.get("train.horizon") or self.base["train.horizon"] or 1
+        total: int = settings.get("vec.total_agents") or self.base["vec.total_agents"] or 1
         whole = max(1, round(total / self.unit)) * self.unit
         if whole != total:
             settings["vec.total_agents"] = total = whole
@@ -173,7 +174,7 @@ class Plan:
 
 
 def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], resolved: Config,
-         spec, unit: int) -> Plan:
+         spec: Spec | PythonSpec, unit: int) -> Plan:
     """The plan for an environment.
 
     settings    of the command line: those of [sweep] are the sweep's, the others hold in all trials
@@ -232,12 +233,13 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
     space = plan.space()
     start = {name: resolved[name] for name in rows}
     start = space.settings(space.point(start)) if any(
-        not row_holds(row, start[name]) for name, row in rows.items()) else start
+        not _holds(row, start[name]) for name, row in rows.items()) else start
     plan.start.update(plan.repair(start))
     return plan
 
 
-def _classes(source: CompiledSource | PythonSource, resolved: Config, rows: Mapping) -> list[str]:
+def _classes(source: CompiledSource | PythonSource, resolved: Config, rows: Mapping[str, Row]
+             ) -> list[str]:
     found = [resolved.policy.torch_class, *rows.get(torch_class.KEY, {}).get("choices", ())]
     return [torch_class.absolute(each, source.folder)
             for each in found if each]
@@ -258,22 +260,22 @@ def text_of(name: str, value: object, python: bool) -> str:
     return show_literal(value) if python and name.startswith("env.") else show(value)
 
 
-def row_holds(row: Mapping, value) -> bool:
+def _holds(row: Row, value: Any) -> bool:
     """Whether a value lies within a row's bounds."""
     if "choices" in row:
         return value in row["choices"]
-    return row["min"] <= value <= row["max"]
+    return bool(row["min"] <= value <= row["max"])
 
 
-def _workers(keys: Mapping) -> int:
-    if keys["workers"] != table.AUTO:
-        return keys["workers"]
-    return keys["gpus"] or available_cores()
+def _workers(keys: Mapping[str, Any]) -> int:
+    return int(keys["gpus"] or available_cores() if keys["workers"] == table.AUTO
+               else keys["workers"])
 
 
 # ---- what nobody wrote -------------------------------------------------------------------------
 
-def _default_rows(resolved: Config, ranges: Mapping[str, tuple]) -> dict:
+def _default_rows(resolved: Config, ranges: Mapping[str, tuple[Any, ...]]
+                  ) -> dict[str, dict[str, Any]]:
     """ranges: of the environment's kind, in place of those of DEFAULT"""
     rows = {}
     for name, (kind, *bounds) in {**DEFAULT, **ranges}.items():
@@ -290,7 +292,7 @@ def _default_rows(resolved: Config, ranges: Mapping[str, tuple]) -> dict:
     return rows
 
 
-def _names(words: list[str], rows: Mapping) -> list[str]:
+def _names(words: list[str], rows: Mapping[str, Row]) -> list[str]:
     """Full names of what --only lists. Raises UsageError for a word that names nothing."""
     found = []
     for word in words:
@@ -307,7 +309,7 @@ def _names(words: list[str], rows: Mapping) -> list[str]:
     return found
 
 
-def _metric(keys: Mapping, resolved: Config, spec) -> tuple[str, bool]:
+def _metric(keys: Mapping[str, Any], resolved: Config, spec: Spec | PythonSpec) -> tuple[str, bool]:
     """The metric, and whether less of it is better."""
     metric, known = keys["metric"].rpartition("/")[2], tuple(getattr(spec, "log_names", ()))
     goal = parse_goal(resolved.eval.goal)

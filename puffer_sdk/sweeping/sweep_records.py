@@ -14,6 +14,8 @@ from ..base.errors import Damaged, UsageError
 from .space import Space
 from .sweep_plan import Plan
 
+Facts = dict[str, Any]      # of a trial or of a sweep: what a Trial or a Study has, as JSON
+
 
 @dataclass
 class Folder:
@@ -59,7 +61,7 @@ class Trial:
     verdict: Literal["best", "default"] | None = None
     surplus: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("beat", "cost", "ended", "wall", "share", "missing"):
             if not -1e12 < (getattr(self, name) or 0) < 1e12:
                 raise ValueError(f"{name} is out of range")
@@ -80,36 +82,37 @@ class Study:
     over: bool = False
     judged: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("began", "beat", "spent", "seeds"):
             if not 0 <= getattr(self, name) < 1e12:
                 raise ValueError(f"{name} is out of range")
 
 
 def read_trial(text: object, score: object, ended: bool, plan: Plan | None,
-               space: Space | None) -> dict:
+               space: Space | None) -> Facts:
     """The facts of a trial, as they are stored. Raises Damaged.
 
     ended   with a score, which is checked as well
     plan, space     of the sweep, where they are known
     """
     where, what = "puffer", "its record"
-    facts = records.parse(records.convert(text, str, where, what), where, what)
+    facts: Facts = records.parse(records.convert(text, str, where, what), where, what)
     read = records.convert(facts, Trial, where, what)
+    reached = 0.0
     if ended:
-        score = records.convert(score, float, "score", what)
+        reached = records.convert(score, float, "score", what)
         cost = records.convert(read.cost, float, "cost", what)
-        if not (math.isfinite(score) and cost >= 0) or read.settings is None:
+        if not (math.isfinite(reached) and cost >= 0) or read.settings is None:
             raise Damaged(f"{what} is damaged", expected="settings, cost and a finite score",
-                          actual=f"score {score:g}")
-    if plan and read.settings is not None:
+                          actual=f"score {reached:g}")
+    if plan and space and read.settings is not None:
         try:
             with records.read_as(what, "settings"):
                 space.point({**plan.start, **read.settings})
         except UsageError as error:
             raise Damaged(f"{what} is damaged", where="settings", expected=error.expected,
                           actual=error.actual) from None
-        if plan.to_goal and ended and (score <= 0 or read.reached is None
+        if plan.to_goal and ended and (reached <= 0 or read.reached is None
                                        or not read.reached and read.missing is None):
             raise Damaged(f"{what} is damaged", expected="reached, and what is missing")
     return facts

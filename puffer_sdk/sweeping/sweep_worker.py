@@ -5,6 +5,7 @@ trial that waits, or asks the sampler for a new one; trains it; stores the resul
 """
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from ..base import files
 from ..base.errors import RunError, UsageError
 from ..env.child_process import Signals
 from .sampler import Sampler
+from .space import Settings
 from .stopping import is_hopeless
 from .store import BEAT, DONE, FAILED, RUNNING, STOPPED, WAITING, Store, Stored
 from .sweep_plan import Plan
+from .sweep_records import Facts
 from .trial import Bench, Cut
 
 TOP = 5                 # trials whose checkpoints stay besides those of the front
@@ -48,14 +51,14 @@ class Worker:
                     continue
                 self.train(trial)
 
-    def is_over(self, facts: dict) -> bool:
+    def is_over(self, facts: Facts) -> bool:
         """Whether the sweep is over, or its own process has been silent for long."""
         return bool(facts.get("over")) or self.store.silence.of(
             "the sweep", facts.get("beat")) > GONE
 
     # ---- work ----------------------------------------------------------------------------------
 
-    def next(self, facts: dict) -> Stored | None:
+    def next(self, facts: Facts) -> Stored | None:
         """A trial that this process holds now, with its settings; None where there is none."""
         trials = self.store.trials()
         for trial in trials:
@@ -73,7 +76,7 @@ class Worker:
 
     def choose(self, trial: Stored) -> Stored:
         """Gives a trial its settings, if it has none."""
-        if trial.settings is None:
+        if not trial.settings:
             settings, reason = suggest(self.store, self.plan, trial)
             self.store.update(trial, settings=settings, reason=reason)
         if "seed" not in trial.facts:
@@ -122,9 +125,9 @@ class Worker:
         return None
 
 
-def is_cut(trial: Stored, facts: dict) -> bool:
+def is_cut(trial: Stored, facts: Facts) -> bool:
     """Whether the trial is to wait until somebody resumes the sweep: its time is over."""
-    return trial.number <= facts.get("cut", -1)
+    return bool(trial.number <= facts.get("cut", -1))
 
 
 def least_cost(trials: list[Stored]) -> float:
@@ -157,37 +160,39 @@ def is_full(plan: Plan, trials: list[Stored]) -> bool:
 
 # ---- suggestions -------------------------------------------------------------------------------
 
-def learned(plan: Plan, trials: list[Stored], without: int | None = None) -> Sampler:
-    """Our sampler, told all that is stored."""
+def learned(plan: Plan, trials: list[Stored], without: int | None = None
+            ) -> tuple[Sampler, dict[int, Stored]]:
+    """Our sampler, told all that is stored; and by its numbers, the trials."""
     sampler = Sampler(plan.space(), seed=plan.seed, minimize=plan.minimize,
                       method="random" if plan.method == "random" else "gp",
                       front=not plan.to_goal)
+    stored: dict[int, Stored] = {}
     for trial in trials:
-        if trial.number == without or trial.settings is None:
+        if trial.number == without or not trial.settings:
             continue
         settings = {**plan.start, **trial.settings}
         told = sampler.add(settings)
-        told.stored = trial
-        score = trial.score
+        stored[told.number] = trial
+        score = trial.score or 0.0
         if plan.to_goal and score:
             if not trial.facts["reached"]:      # more has been reached since
                 score = censored(trial.cost, trial.facts["missing"], trials)
-            score = np.log(score)
+            score = math.log(score)
         if trial.state == DONE:
             sampler.tell(told, score, max(trial.cost, 1e-6))
         elif trial.state == STOPPED:
             sampler.stop(told, score)
         elif trial.state == FAILED:
             sampler.fail(told)
-    return sampler
+    return sampler, stored
 
 
-def suggest(store: Store, plan: Plan, trial: Stored) -> tuple[dict, str]:
+def suggest(store: Store, plan: Plan, trial: Stored) -> tuple[Settings, str]:
     """(settings, reason) for a new trial."""
     trials = store.trials()
     if plan.method == "tpe":
         return store.ask_tpe(trial, plan, trials)
-    asked = learned(plan, trials, trial.number).ask(trial.number)
+    asked = learned(plan, trials, trial.number)[0].ask(trial.number)
     return asked.settings, asked.reason
 
 
@@ -197,8 +202,9 @@ def front(plan: Plan, trials: list[Stored]) -> list[Stored]:
     """Finished trials that no cheaper one beats, the cheapest first."""
     if not any(trial.state == DONE for trial in trials):
         return []
-    return [told.stored for told in learned(plan, trials).front()
-            if not plan.to_goal or told.stored.facts["reached"]]
+    sampler, stored = learned(plan, trials)
+    edge = [stored[told.number] for told in sampler.front()]
+    return [trial for trial in edge if not plan.to_goal or trial.facts["reached"]]
 
 
 def best(plan: Plan, trials: list[Stored]) -> Stored:
@@ -212,7 +218,8 @@ def best(plan: Plan, trials: list[Stored]) -> Stored:
                          else "no trial has reached the goal", expected="one or more",
                          actual=f"{len(failed)} failed" if failed else "none",
                          detail=failed[-1].facts.get("error") if failed else None)
-    found = learned(plan, searched).best().stored
+    sampler, stored = learned(plan, searched)
+    found = stored[sampler.best().number]
     return found if found in done else min(done, key=lambda trial: trial.cost)
 
 
@@ -225,11 +232,11 @@ def keep_checkpoints(trials: list[Stored], plan: Plan, home: Path) -> None:
     done = sorted((trial for trial in trials if trial.state == DONE and is_searched(trial)),
                   key=lambda t: t.cost)
     highest, sign = -np.inf, -1.0 if plan.minimize else 1.0
-    kept = {trial.number for trial in sorted(done, key=lambda t: -sign * t.score)[:TOP]}
+    kept = {trial.number for trial in sorted(done, key=lambda t: -sign * t.final_score)[:TOP]}
     for trial in done:
-        if sign * trial.score > highest:
+        if sign * trial.final_score > highest:
             kept.add(trial.number)
-            highest = sign * trial.score
+            highest = sign * trial.final_score
     for trial in trials:
         if "verdict" in trial.facts:
             kept.add(trial.number)

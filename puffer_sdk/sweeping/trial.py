@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ..base import files
 from ..base.errors import PufferError, RunError
@@ -23,13 +24,16 @@ from ..scoring import words
 from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.texts import show
+from ..settings.values import Config
 from ..training import backends, runs
 from ..training.metrics import open_sinks
 from ..training.train_job import TrainJob
 from ..training.worker_rank import take_obs_scale
 from . import compute
+from .space import Settings
 from .store import DONE, FAILED, STOPPED
 from .sweep_plan import Plan
+from .sweep_records import Facts
 
 MODULES = ["puffer_sdk.training.train_worker", "puffer_sdk.training.loop", "puffer_sdk.env.vec",
            "puffer_sdk.training.native.trainer_library"]
@@ -37,6 +41,7 @@ ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                      "MKL_NUM_THREADS")}
 FULL = 1 << 20          # bytes: with fewer, it is the disk that failed, not the trial
 QUARTERS = 8            # of a run, at whose ends its score is noted
+OnRow = Callable[[float, float | None, float], str | None]
 
 
 class Cut(Exception):
@@ -55,8 +60,8 @@ class Outcome:
 
     state: str
     score: float | None = None
-    facts: dict = field(default_factory=dict)
-    curve: list = field(default_factory=list)
+    facts: Facts = field(default_factory=dict)
+    curve: list[float | None] = field(default_factory=list)
 
 
 class Bench:
@@ -64,7 +69,7 @@ class Bench:
     trial."""
 
     def __init__(self, source: CompiledSource | PythonSource, plan: Plan, home: Path, *,
-                 wanted: dict | None = None, tag: str = "", group: str = ""):
+                 wanted: dict[str, bool] | None = None, tag: str = "", group: str = ""):
         """home: the folder for the trials' runs; wanted: other sinks, as training takes them;
         group: what wandb shows them under."""
         self.source, self.plan, self.home = source, plan, home
@@ -77,25 +82,24 @@ class Bench:
     def close(self) -> None:
         self.warm.close()
 
-    def prepare(self, settings: dict, seed: int) -> Prepared:
+    def prepare(self, settings: Settings, seed: int) -> Prepared:
         """The environment of a trial. Raises UsageError for settings that cannot be together.
 
         A trial has one thread, and steps Python environments in its own process: each worker of
         the sweep has one core, and processes that wait for each other would share that.
         """
-        own = {"vec.num_threads": 1, "vec.num_workers": 0}
+        own: Settings = {"vec.num_threads": 1, "vec.num_workers": 0}
         if not self.plan.gpus:
             own["train.device"] = "cpu"
         if self.plan.to_goal:
             own["train.stop_at_goal"] = True
         return self.prepared.again({**own, **self.plan.fixed, **settings, "train.seed": seed})
 
-    def resolve(self, settings: dict, seed: int):
+    def resolve(self, settings: Settings, seed: int) -> Config:
         """The Config of a trial."""
         return self.prepare(settings, seed).config
 
-    def run(self, number: int, settings: dict, seed: int,
-            on_row: Callable[[float, float | None, float], str | None]) -> Outcome:
+    def run(self, number: int, settings: Settings, seed: int, on_row: OnRow) -> Outcome:
         """Train once. Raises Cut if on_row says so, RunError if the disk is full.
 
         on_row  called often with (share of the steps done, score so far, cost so far). It returns
@@ -150,7 +154,7 @@ def prepare(source: CompiledSource | PythonSource, plan: Plan, home: Path) -> Pr
 class _Watch:
     """A trial's parent side: events in, metrics and decisions out."""
 
-    def __init__(self, bench: Bench, run: runs.Run, prepared: Prepared, on_row):
+    def __init__(self, bench: Bench, run: runs.Run, prepared: Prepared, on_row: OnRow):
         self.bench, self.run, self.prepared, self.on_row = bench, run, prepared, on_row
         self.plan, self.config = bench.plan, prepared.config
         self.goal = parse_goal(self.config.eval.goal) if self.plan.to_goal else None
@@ -158,10 +162,10 @@ class _Watch:
         self.score: float | None = None
         self.first: float | None = None
         self.cost, self.steps, self.reached = 0.0, 0, False
-        self.claim: dict | None = None
+        self.claim: dict[str, Any] | None = None
         self.bad = ""
         self.logged: list[str] = []
-        self.curve: list = [None] * QUARTERS
+        self.curve: list[float | None] = [None] * QUARTERS
 
     def train(self) -> Outcome:
         run, bench, prepared = self.run, self.bench, self.prepared
@@ -208,13 +212,13 @@ class _Watch:
     def share(self) -> float:
         return min(1.0, self.steps / self.config.train.total_timesteps)
 
-    def cost_of(self, row: dict) -> float:
+    def cost_of(self, row: dict[str, Any]) -> float:
         """row: with cpu and seconds since the first step, and the step."""
         if self.plan.cost == "compute":
             return compute.seconds(self.plan.weights, self.config, row["step"])
-        return row["cpu" if self.plan.cost == "cpu" else "seconds"]
+        return float(row["cpu" if self.plan.cost == "cpu" else "seconds"])
 
-    def take(self, row: dict) -> None:
+    def take(self, row: dict[str, Any]) -> None:
         self.sinks.log(row)
         self.steps = row["step"]
         self.cost = self.cost_of(row)
@@ -231,8 +235,8 @@ class _Watch:
         if losses:
             self.bad = f"training went non-finite: {losses[0]}"
 
-    def outcome(self, result: dict | None, word: str | None) -> Outcome:
-        facts = {"cost": self.cost, "steps": self.steps}
+    def outcome(self, result: dict[str, Any] | None, word: str | None) -> Outcome:
+        facts: Facts = {"cost": self.cost, "steps": self.steps}
         if result:
             facts["cost"] = self.cost_of(result)
             facts["steps"] = result["step"]
@@ -263,6 +267,7 @@ class _Watch:
     @property
     def missing(self) -> float:
         """The share of the way to the goal that is left, from the first score: 0 to 1."""
-        if self.score is None or self.first is None or self.first == self.goal.value:
+        value = self.goal.value if self.goal else None
+        if value is None or self.score is None or self.first is None or self.first == value:
             return 1.0
-        return min(1.0, max(0.0, (self.goal.value - self.score) / (self.goal.value - self.first)))
+        return min(1.0, max(0.0, (value - self.score) / (value - self.first)))

@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from ..base import ui
 from ..base.errors import UsageError
 from ..scoring.intervals import student_t
 from ..settings.texts import show
+from .space import Settings
 from .store import DONE, FAILED, Stored
 from .sweep_plan import Plan
+from .sweep_records import Facts
 from .sweep_worker import best
 
 NEW_SEEDS = 1_000_003       # added to the sweep's seed: no trial of the search has these
@@ -33,23 +36,24 @@ class Verdict:
 
     sentence: str
     trial: int
-    seeds: list
-    best: list
-    default: list
+    seeds: list[int]
+    best: list[float]
+    default: list[float]
     difference: float
     low: float
     high: float
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def contenders(plan: Plan, trials: list[Stored], count: int = 3, times: int = 2) -> list[dict]:
+def contenders(plan: Plan, trials: list[Stored], count: int = 3, times: int = 2
+               ) -> list[Facts]:
     """What to run again on new seeds before one is called the best: facts of new trials, where
     an earlier command has not added them."""
     left = [trial for trial in trials if trial.state == DONE]
     again = [trial.settings for trial in trials if "repeats" in trial.facts]
-    found: list[dict] = []
+    found: list[Facts] = []
     for _ in range(count):
         if not left:
             break
@@ -64,7 +68,7 @@ def contenders(plan: Plan, trials: list[Stored], count: int = 3, times: int = 2)
     return found
 
 
-def pairs(plan: Plan, trials: list[Stored], seeds: int) -> tuple[int, list[dict]]:
+def pairs(plan: Plan, trials: list[Stored], seeds: int) -> tuple[int, list[Facts]]:
     """The number of the best trial, and facts of the trials that judge it: best and default on
     each new seed, where an earlier command has not run them."""
     top = best(plan, trials)
@@ -73,7 +77,7 @@ def pairs(plan: Plan, trials: list[Stored], seeds: int) -> tuple[int, list[dict]
         rival.update(_steps_for(plan, trials, top))
     ran = {(trial.facts["seed"], trial.facts["verdict"]) for trial in _rounds(trials).get(
         top.number, ()) if trial.state == DONE}
-    found = []
+    found: list[Facts] = []
     for k in range(seeds):
         seed = plan.seed + NEW_SEEDS + k
         found += [{"settings": top.settings, "seed": seed, "verdict": "best", "trial": top.number,
@@ -83,7 +87,7 @@ def pairs(plan: Plan, trials: list[Stored], seeds: int) -> tuple[int, list[dict]
     return top.number, [row for row in found if (row["seed"], row["verdict"]) not in ran]
 
 
-def _steps_for(plan: Plan, trials: list[Stored], top: Stored) -> dict:
+def _steps_for(plan: Plan, trials: list[Stored], top: Stored) -> Settings:
     """{STEPS: as many as the default does at the best's cost}, by what the default's own trial
     cost, to its end or so far; without that, as many as the best had."""
     default = next((trial for trial in trials if trial.facts.get("start")), None)
@@ -101,7 +105,7 @@ def _steps_for(plan: Plan, trials: list[Stored], top: Stored) -> dict:
 def _rounds(trials: list[Stored]) -> dict[int, list[Stored]]:
     """{trial that was called the best: the trials that judge it}, in the order of the verdicts."""
     rounds: dict[int, list[Stored]] = {}
-    number = None
+    number = -1
     for trial in trials:
         if "verdict" in trial.facts:
             number = trial.facts.get("trial", number)   # once, only the best's own named it
@@ -109,16 +113,16 @@ def _rounds(trials: list[Stored]) -> dict[int, list[Stored]]:
     return rounds
 
 
-def _round(trials: list[Stored], judged: int | None) -> tuple[int | None, list[Stored]]:
-    """A trial's number, and the trials that judge it."""
+def _round(trials: list[Stored], judged: int | None) -> tuple[int, list[Stored]]:
+    """A trial's number, -1 for none, and the trials that judge it."""
     rounds = _rounds(trials)
-    number = next(reversed(rounds), None) if judged is None else judged
+    number = next(reversed(rounds), -1) if judged is None else judged
     return number, rounds.get(number, [])
 
 
 def _finished(judging: list[Stored]) -> dict[int, dict[str, Stored]]:
     """{seed: {"best": trial, "default": trial}} of the seeds on which both have finished."""
-    told: dict = {}
+    told: dict[int, dict[str, Stored]] = {}
     for trial in judging:
         if trial.state == DONE:
             told.setdefault(trial.facts["seed"], {})[trial.facts["verdict"]] = trial
@@ -136,7 +140,8 @@ def judge(plan: Plan, trials: list[Stored], judged: int | None = None) -> Verdic
     missed = {role: sum(trial.state == DONE and trial.facts.get("reached") is False
                         for trial in judging if trial.facts["verdict"] == role)
               for role in ("best", "default")}
-    ours, theirs = ([told[seed][role].score for seed in seeds] for role in ("best", "default"))
+    ours, theirs = ([told[seed][role].final_score for seed in seeds]
+                    for role in ("best", "default"))
     ratio = plan.to_goal
     each = [math.log(a / b) if ratio else a - b for a, b in zip(ours, theirs)]
     mean = sum(each) / len(each)
@@ -157,7 +162,7 @@ def judge(plan: Plan, trials: list[Stored], judged: int | None = None) -> Verdic
     return Verdict(sentence, number, seeds, ours, theirs, mean, low, high)
 
 
-def why_none(plan: Plan, trials: list[Stored], facts: Mapping) -> str:
+def why_none(plan: Plan, trials: list[Stored], facts: Mapping[str, Any]) -> str:
     """Why there is no verdict. facts: what was noted about the sweep as a whole."""
     seeds = facts.get("seeds", 0)
     if seeds < LEAST:
@@ -182,7 +187,7 @@ def untried(plan: Plan, trials: list[Stored]) -> str:
     the environment's own settings ask for, have finished."""
     row = plan.rows.get(STEPS)
     longest = max((trial.settings.get(STEPS, 0) for trial in trials if trial.state == DONE
-                   and trial.settings and "verdict" not in trial.facts), default=0)
+                   and "verdict" not in trial.facts), default=0)
     if row is None or not longest:
         return ""
     top = max(row["choices"]) if "choices" in row else row["max"]
@@ -192,7 +197,8 @@ def untried(plan: Plan, trials: list[Stored]) -> str:
             f"{top:,}, the settings to start from ask for {plan.start[STEPS]:,}")
 
 
-def _sentence(plan, number, seeds, a, b, mean, low, high, gain, loss, missed) -> str:
+def _sentence(plan: Plan, number: int, seeds: int, a: float, b: float, mean: float, low: float,
+              high: float, gain: bool, loss: bool, missed: Mapping[str, int]) -> str:
     count = ui.plural(seeds, "unseen seed")
     if plan.to_goal:
         unit = plan.cost_unit

@@ -11,21 +11,24 @@ from statistics import NormalDist
 
 import numpy as np
 
+from .gaussian import Floats
+
 NORMAL = NormalDist()
 
 
-def warped(scores: np.ndarray) -> np.ndarray:
+def warped(scores: Floats) -> Floats:
     """[n] -> [n]: in the same order, equal ones equal, as if drawn from a normal distribution."""
     ordered = np.sort(scores)
     below, until = (np.searchsorted(ordered, scores, side=side) for side in ("left", "right"))
     return np.array([NORMAL.inv_cdf(rank) for rank in (below + until) / (2 * len(scores))])
 
 
-def unwarped(values: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def unwarped(values: Floats, scores: Floats) -> Floats:
     """What scores the warped `values` stand for, where `scores` were warped; none is below the
     worst of them. Above the best, a straight line goes on as from the median to the best."""
     known, first = np.unique(warped(scores), return_index=True)
     reached = scores[first]
     over = np.maximum(values - known[-1], 0.0)
     slope = (reached[-1] - np.median(scores)) / max(known[-1], 1e-9)
-    return np.interp(values, known, reached) + slope * over
+    found: Floats = np.interp(values, known, reached) + slope * over
+    return found

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.reporting import charts, comparing, curves, report_page, summary
+from puffer_sdk.reporting import axes, charts, comparing, curves, report_page, summary
 from puffer_sdk.reporting.machine import settings_table
 from puffer_sdk.settings import config
 
@@ -342,14 +342,14 @@ def test_histograms_of_episodes_share_their_bins():
     (41e6, "41M"), (123e9, "123G"), (-0.5, "-0.5"), (1e-5, "1.00e-05"), (None, "-"),
     (math.nan, "-")])
 def test_numbers_are_short(value, text):
-    assert charts.number(value) == text
+    assert axes.number(value) == text
 
 
 @pytest.mark.parametrize(("low", "high", "expected"), [
     (0, 1, [0, .25, .5, .75, 1]), (0, 6e6, [0, 2e6, 4e6, 6e6]), (-1, 1, [-1, -.5, 0, .5, 1]),
     (5, 5, [5]), (0.3, 0.9, [0.4, 0.6, 0.8])])
 def test_ticks_are_round(low, high, expected):
-    assert charts.ticks(low, high) == pytest.approx(expected)
+    assert axes.ticks(low, high) == pytest.approx(expected)
 
 
 def test_charts_are_whole_and_inside_their_frame():

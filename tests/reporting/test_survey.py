@@ -199,7 +199,8 @@ def test_a_failed_training_has_a_page(tmp_path):
                      training=[{"settings": "its ini", "problem": "the env died"}])
     survey.judge(row)
     assert row.verdict == "training failed"
-    html = survey.report_page.template("survey.html.jinja").render(rows=[row], passed=0, source="x")
+    page = survey.report_page.template("reporting/survey.html.jinja")
+    html = page.render(rows=[row], passed=0, source="x")
     assert "the env died" in html
 
 

@@ -31,7 +31,8 @@ def test_what_ends_early_and_learns_nothing_is_not_fast():
     """One run reaches the goal for 3; many end at once, at a tenth of that."""
     trials = [trial(0, 3.0), *(trial(k, 0.1, 1.0, steps=1e4 + k) for k in range(1, 20)),
               trial(20, 2.0, 0.1, rate=0.03), trial(21, 5.0, 0.0, rate=0.05)]
-    told = {each.stored.number: math.exp(each.score) for each in learned(PLAN, trials).trials}
+    sampler, stored = learned(PLAN, trials)
+    told = {stored[each.number].number: math.exp(each.score) for each in sampler.trials}
     assert told[0] == pytest.approx(3) and min(told[k] for k in range(1, 22)) > 6
     assert told[20] < told[21] < told[1]        # nearer the goal, or for less, is better
     assert best(PLAN, trials).number == 0 and [t.number for t in front(PLAN, trials)] == [0]
@@ -48,7 +49,7 @@ def test_the_search_goes_where_the_goal_is_reached():
     """The goal takes 2e5 steps at the right rate: the sampler must not fall for cheap failures."""
     trials = []
     for number in range(50):
-        sampler = learned(PLAN, trials)
+        sampler, _ = learned(PLAN, trials)
         asked = sampler.ask(number)
         rate, steps = asked.settings["train.learning_rate"], asked.settings["train.total_timesteps"]
         needed = 2e5 * (1 + 3 * (math.log10(rate) + 1.7) ** 2)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from helpers.browser import Browser
 
-from puffer_sdk.sweeping.page.axes import LOG, LOGIT, Axis, of_setting, spanning
+from puffer_sdk.reporting.axes import LOG, LOGIT, Axis, spanning
 from puffer_sdk.sweeping.page.importance import Models
+from puffer_sdk.sweeping.page.sweep_charts import axis_of
 from puffer_sdk.sweeping.page.sweep_page import render, render_map
 from puffer_sdk.sweeping.space import Space
 
@@ -268,7 +269,7 @@ def test_axes_place_values_and_round_their_ticks():
     assert [text for _, text in axis.ticks()] == ["0.001", "0.01", "0.1", "1"] or len(
         axis.ticks()) <= 7
     assert Axis(0.5, 0.999, LOGIT).share(0.5) == 0
-    assert all(0 <= share <= 1 for row in ROWS.values() for share, _ in of_setting(row).ticks())
+    assert all(0 <= share <= 1 for row in ROWS.values() for share, _ in axis_of(row).ticks())
     assert spanning([3, 3]).share(3) == 0.5
 
 

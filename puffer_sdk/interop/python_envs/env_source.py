@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...base import paths
 from ...base.errors import UsageError
+from ...base.spec import Spec
 from ...env.job import CompiledEnv, EnvJob
 from ...settings.table import AUTO, OBS_SCALE
 from ...settings.texts import literal
@@ -54,7 +55,7 @@ class Prepared:
 
     opener: CompiledEnv | PythonEnv
     config: Config
-    spec: object
+    spec: Spec | PythonSpec
     folder: Path | None
     cwd: Path
     source: CompiledSource | PythonSource
@@ -113,9 +114,8 @@ class Prepared:
                        spec=replace(self.spec, facts=facts))
 
     def with_sizes(self) -> Prepared:
-        """[vec] reward_scale and [train] obs_scale of a Python environment, where they are chosen
-        automatically: by random play. RunError where its code fails. (A compiled environment is
-        played by the child that trains.)
+        """A Python environment's automatic [vec] reward_scale and [train] obs_scale, from random
+        play; a compiled one's are measured by the child that trains. Raises RunError.
         """
         vec, scaled = self.config.vec, self.config.train.obs_scale != AUTO
         if self.folder is not None or vec.reward_scale and scaled:

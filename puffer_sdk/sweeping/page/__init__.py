@@ -1,6 +1,5 @@
 """sweep.html: a sweep as one static file, and several sweeps on one map.
 
-axes          values of any scale -> places in a picture, with ticks
 importance    trials -> slices, importance: what the Gaussian processes say
 sweep_charts  the charts of one sweep, as SVG
 sweep_page    all of it -> HTML: render() one sweep, render_map() several

@@ -1,10 +1,12 @@
 """What the models of a sweep say.  trials -> slices through the best, importance of settings"""
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
-from ..gaussian import GaussianProcess
-from ..space import Space
+from ..gaussian import Floats, GaussianProcess
+from ..space import Row, Settings, Space
 
 GRID = 40               # places of a slice
 LEVELS, BASES = 12, 64  # of the importance: values of one setting, and of all others
@@ -17,7 +19,8 @@ class Models:
     settings    one dict a trial; scores and costs in the same order
     """
 
-    def __init__(self, rows: dict, settings: list[dict], scores, costs):
+    def __init__(self, rows: Mapping[str, Row], settings: Sequence[Settings],
+                 scores: Sequence[float], costs: Sequence[float]):
         self.space = Space(rows)
         self.points = np.array([self.space.point(each) for each in settings])
         self.scores, self.costs = np.array(scores, float), np.log(np.maximum(costs, 1e-9))
@@ -27,12 +30,12 @@ class Models:
             self.score = self._fit(self.scores)
             self.cost = self._fit(self.costs)
 
-    def _fit(self, values):
+    def _fit(self, values: Floats) -> GaussianProcess:
         model = GaussianProcess(self.seen.shape[1])
         some = np.linspace(0, len(values) - 1, min(len(values), 300)).astype(int)
         return model.search(self.seen[some], values[some]).fit(self.seen, values)
 
-    def slice(self, side: int, at: np.ndarray):
+    def slice(self, side: int, at: Floats) -> tuple[list[object], Floats, Floats]:
         """(values, mean, deviation) of the score along one setting, the others as at `at`."""
         each = self.space.dimensions[side]
         shares = (np.arange(each.levels) + 0.5) / each.levels if each.levels else \
@@ -61,10 +64,11 @@ class Models:
             tiled = np.repeat(bases[None], LEVELS, 0)
             tiled[:, :, side] = values[:, None]
             there = self._features(tiled.reshape(-1, len(self.space)))
-            found.append(tuple(float(min(1.0, np.var(
+            score, cost = (float(min(1.0, np.var(
                 model.predict_mean(there).reshape(LEVELS, BASES).mean(1)) / whole))
-                for model, whole in zip((self.score, self.cost), total)))
+                for model, whole in zip((self.score, self.cost), total))
+            found.append((score, cost))
         return found
 
-    def _features(self, points):
+    def _features(self, points: Floats) -> Floats:
         return self.space.features(self.space.snap(points))

@@ -1,81 +1,29 @@
-"""The charts of a sweep, as SVG.  trials -> <svg>, whose dots a small script can filter
-
-The dots of a chart are one path, a move and a stroke of no length for each trial in the order of
-`data-trials`: a thousand trials stay small, and the script redraws any part of them. Colours are
-the page's variables. Names and words are escaped.
-"""
+"""The charts of a sweep, as SVG.  trials -> <svg>, whose dots a small script can filter"""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup, escape
 
-from ...reporting.charts import number
-from .axes import Axis, spanning
+from ...reporting.axes import LINEAR, LOG, LOGIT, POINTS, Axis, spanning
+from ...reporting.charts import LEFT, RIGHT, Chart
+from ..gaussian import Floats
+from ..space import Row
 
-LEFT, RIGHT, TOP, BOTTOM = 54, 14, 12, 40
-
-
-class Chart:
-    """Axes with a grid, and what is drawn between them."""
-
-    def __init__(self, x: Axis, y: Axis, width: int = 480, height: int = 270):
-        self.x_axis, self.y_axis, self.width, self.height = x, y, width, height
-        self.parts: list[str] = []
-
-    def x(self, value) -> float:
-        return LEFT + self.x_axis.share(value) * (self.width - LEFT - RIGHT)
-
-    def y(self, value) -> float:
-        return self.height - BOTTOM - self.y_axis.share(value) * (self.height - TOP - BOTTOM)
-
-    def axes(self, x_label: str, y_label: str = "") -> None:
-        right, floor = self.width - RIGHT, self.height - BOTTOM
-        for share, text in self.y_axis.ticks():
-            y = floor - share * (floor - TOP)
-            self.parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" '
-                              f'y2="{y:.1f}"/><text x="{LEFT - 6}" y="{y + 4:.1f}" '
-                              f'text-anchor="end">{escape(text)}</text>')
-        for share, text in self.x_axis.ticks(4 if self.width < 400 else 5):
-            x = LEFT + share * (right - LEFT)
-            anchor = "end" if x > right - 14 else "middle"
-            self.parts.append(f'<text x="{x:.1f}" y="{floor + 16}" text-anchor="{anchor}">'
-                              f'{escape(text)}</text>')
-        self.parts.append(f'<text class="label" x="{(LEFT + right) / 2}" y="{self.height - 6}" '
-                          f'text-anchor="middle">{escape(x_label)}</text>')
-        if y_label:
-            self.parts.append(f'<text class="label" transform="translate(11 {(TOP + floor) / 2}) '
-                              f'rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
-
-    def line(self, xs: Sequence, ys: Sequence, kind: str) -> None:
-        points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys))
-        self.parts.append(f'<polyline class="{kind}" points="{points}"/>')
-
-    def steps(self, xs: Sequence, ys: Sequence, kind: str) -> None:
-        """A line that rises only at its points, and goes on to the right edge."""
-        places = [(f"{self.x(x):.1f}", f"{self.y(y):.1f}") for x, y in zip(xs, ys)]
-        path = "".join(f"H{x}V{y}" if k else f"M{x} {y}" for k, (x, y) in enumerate(places))
-        if path:
-            self.parts.append(f'<path class="{kind}" d="{path}H{self.width - RIGHT}"/>')
-
-    def band(self, xs: Sequence, lows: Sequence, highs: Sequence, kind: str = "band") -> None:
-        points = [f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, highs)]
-        points += [f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs[::-1], lows[::-1])]
-        self.parts.append(f'<polygon class="{kind}" points="{" ".join(points)}"/>')
-
-    def dots(self, numbers: Sequence[int], xs: Sequence, ys: Sequence, kind: str = "") -> None:
-        """One dot a trial, that the script may filter and that can be clicked."""
-        path = "".join(f"M{self.x(x):.0f} {self.y(y):.0f}h0" for x, y in zip(xs, ys))
-        if path:
-            self.parts.append(f'<path class="dots {kind}" d="{path}" '
-                              f'data-trials="{" ".join(map(str, numbers))}"/>')
-
-    def svg(self, alt: str, kind: str = "") -> Markup:
-        return Markup(f'<svg class="chart {kind}" viewBox="0 0 {self.width} {self.height}" '
-                      f'role="img" aria-label="{escape(alt)}">{"".join(self.parts)}</svg>')
+SCALES = {"log_normal": LOG, "log_uniform": LOG, "uniform_pow2": LOG, "logit_normal": LOGIT,
+          "logit_uniform": LOGIT, "choice": POINTS}
+Trials = Sequence[Mapping[str, Any]]        # of results.as_json
 
 
-def front(done: list[dict], edge: list[int], best: int, default: int | None, metric: str,
+def axis_of(row: Row) -> Axis:
+    """The axis of one setting of a space."""
+    scale = SCALES.get(row["distribution"], LINEAR)
+    return Axis(0, 1, POINTS, tuple(row["choices"])) if scale == POINTS else \
+        Axis(row["min"], row["max"], scale)
+
+
+def front(done: Trials, edge: list[int], best: int, default: int | None, metric: str,
           unit: str, spread: dict[int, tuple[float, float, float]]) -> Markup:
     """Score against cost, with the front as a line.
 
@@ -94,10 +42,10 @@ def front(done: list[dict], edge: list[int], best: int, default: int | None, met
     chart.dots([each["number"] for each in done], costs, scores)
     chart.dots([each["number"] for each in line], [each["cost"] for each in line],
                [each["score"] for each in line], "edge")
-    for number_, kind in ((default, "default"), (best, "best")):
-        if number_ in by_number:
-            each = by_number[number_]
-            chart.dots([number_], [each["cost"]], [each["score"]], kind)
+    for number, kind in ((default, "default"), (best, "best")):
+        if number is not None and number in by_number:
+            each = by_number[number]
+            chart.dots([number], [each["cost"]], [each["score"]], kind)
     return chart.svg(f"{metric} of {len(done)} trials against their cost", "wide")
 
 
@@ -123,13 +71,14 @@ def verdict(best: Sequence[float], default: Sequence[float], metric: str) -> Mar
     return chart.svg(f"{metric} of best and default on unseen seeds", "wide")
 
 
-def history(done: list[dict], metric: str, sign: float) -> Markup:
+def history(done: Trials, metric: str, sign: float) -> Markup:
     """Scores as they came, and the best so far, over seconds since the sweep began."""
     ends = [each["ended"] for each in done]
     scores = [each["score"] for each in done]
     chart = Chart(Axis(0, max(ends) or 1), spanning(scores), 720, 270)
     chart.axes("seconds since the sweep began", metric)
-    xs, ys = [], []
+    xs: list[float] = []
+    ys: list[float] = []
     for each in sorted(done, key=lambda one: one["ended"]):
         if not ys or sign * each["score"] > sign * ys[-1]:
             xs.append(each["ended"])
@@ -139,14 +88,16 @@ def history(done: list[dict], metric: str, sign: float) -> Markup:
     return chart.svg("the best score over time", "wide")
 
 
-def slice_of(name: str, axis: Axis, done: list[dict], y_axis: Axis, curve, best) -> Markup:
+def slice_of(name: str, axis: Axis, done: Trials, y_axis: Axis,
+             curve: tuple[list[object], Floats, Floats] | None,
+             best: Mapping[str, Any] | None) -> Markup:
     """Scores against one setting, with what the model expects around the best."""
     chart = Chart(axis, y_axis, 330, 210)
     chart.axes(name)
     if curve:
         values, mean, deviation = curve
-        chart.band(values, mean - 2 * deviation, mean + 2 * deviation)
-        chart.line(values, mean, "model")
+        chart.band(values, list(mean - 2 * deviation), list(mean + 2 * deviation))
+        chart.line(values, list(mean), "model")
     chart.dots([each["number"] for each in done], [each["settings"][name] for each in done],
                [each["score"] for each in done])
     if best:
@@ -173,16 +124,20 @@ def importance(names: Sequence[str], shares: Sequence[tuple[float, float]], alt:
                   f'aria-label="{escape(alt)}">{"".join(parts)}</svg>')
 
 
-def parallel(done: list[dict], axes: dict[str, Axis], score: Axis, cost: Axis, metric: str,
+def parallel(done: Trials, axes: dict[str, Axis], score: Axis, cost: Axis, metric: str,
              unit: str, best: int | None) -> Markup:
     """A line a trial through an axis for each setting, then cost and score. Axes can be brushed."""
-    columns = [*((name, axis, lambda t, n=name: t["settings"][n]) for name, axis in axes.items()),
-               (f"cost, {unit}", cost, lambda trial: trial["cost"]),
-               (metric, score, lambda trial: trial["score"])]
+    def setting(name: str) -> Callable[[Mapping[str, Any]], object]:
+        return lambda trial: trial["settings"][name]
+
+    columns: list[tuple[str, Axis, Callable[[Mapping[str, Any]], object]]] = [
+        *((name, axis, setting(name)) for name, axis in axes.items()),
+        (f"cost, {unit}", cost, lambda trial: trial["cost"]),
+        (metric, score, lambda trial: trial["score"])]
     step, top, floor = 92, 46, 300      # names stand in two rows, so that they have twice the step
     width = 60 + step * (len(columns) - 1) + 60
 
-    def place(axis, value):
+    def place(axis: Axis, value: object) -> float:
         return floor - axis.share(value) * (floor - top)
 
     parts, low, high = [], score.low, score.high
@@ -200,8 +155,8 @@ def parallel(done: list[dict], axes: dict[str, Axis], score: Axis, cost: Axis, m
                      f'y2="{floor}"/><text class="name" x="{x}" y="{y}" text-anchor="middle">'
                      f'{_short(name.partition(".")[2] or name, 24)}</text>')
         for share, text in axis.ticks(4):
-            y = floor - share * (floor - top) + 4
-            parts.append(f'<text class="tick" x="{x + 4}" y="{y:.0f}">{escape(text)}</text>')
+            height = floor - share * (floor - top) + 4
+            parts.append(f'<text class="tick" x="{x + 4}" y="{height:.0f}">{escape(text)}</text>')
         parts.append(f'<rect class="grip" x="{x - 14}" y="{top - 8}" width="28" '
                      f'height="{floor - top + 16}" tabindex="0" aria-label="filter by '
                      f'{escape(name)}"/></g>')
@@ -217,7 +172,3 @@ def _short(name: str, most: int) -> Markup:
         return escape(name)
     half = (most - 1) // 2
     return Markup("{}…{}<title>{}</title>").format(name[:most - 1 - half], name[-half:], name)
-
-
-def amount(value: float | None) -> str:
-    return number(value) if value is not None else "-"

@@ -8,25 +8,25 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
-from ...base import ui
-from ...reporting.report_page import embed
+from ...reporting.axes import spanning
+from ...reporting.report_page import embed, template
 from ...settings.texts import show
 from ..sweep_plan import COST_UNITS
 from . import sweep_charts
-from .axes import of_setting, spanning
 from .importance import Models
 
 HERE = Path(__file__).parent
 LISTED = 100            # trials in the table
 
 
-def render(data: Mapping) -> str:
+def render(data: Mapping[str, Any]) -> str:
     """The page of one sweep."""
     plan = data["plan"]
     unit, metric = COST_UNITS[plan["cost"]], data["plan"]["metric"]
@@ -36,7 +36,7 @@ def render(data: Mapping) -> str:
     done = [each for each in trials if each["state"] == "done"]
     sign = -1.0 if plan["minimize"] else 1.0
     default = next((each["number"] for each in trials if each.get("start")), None)
-    drawn = _draw(data, plan, done, metric, unit, sign, default) if done else {}
+    drawn = _draw(data, done, metric, unit, default) if done else {}
     names = list(plan["rows"])
     failures = Counter(each["error"] or "no reason given" for each in trials
                        if each["state"] == "failed")
@@ -45,7 +45,8 @@ def render(data: Mapping) -> str:
         each["number"], each["state"], each["score"], each["cost"], each["seed"],
         each["reason"] or "", [each["settings"].get(name) for name in names],
         _others(each["settings"], names)] for each in trials]}
-    return _template("sweep.html.jinja").render(
+    return template("sweeping/page/sweep.html.jinja").render(
+        show=_shown, upper_first=lambda text: text[:1].upper() + text[1:],
         data=data, plan=plan, unit=unit, metric=metric, drawn=drawn, names=names,
         counts=Counter(each["state"] for each in data["trials"]), failures=failures.most_common(),
         listed=listed, total=len(done), best=data["best"], default=default,
@@ -53,7 +54,7 @@ def render(data: Mapping) -> str:
         embedded=embed(table))
 
 
-def render_map(sweeps: list[Mapping]) -> str:
+def render_map(sweeps: Sequence[Mapping[str, Any]]) -> str:
     """Several sweeps on one chart: what PufferLib's Constellation shows."""
     names = list(dict.fromkeys(name for data in sweeps for name in data["plan"]["rows"]))
     rows, groups = [], []
@@ -70,26 +71,27 @@ def render_map(sweeps: list[Mapping]) -> str:
                          each["score"], each["cost"], each["steps"],
                          [each["settings"].get(name) for name in names]])
     # of rows that several sweeps have, each axis spans them all
-    scales = {name: of_setting(row).scale for data in sweeps
+    scales = {name: sweep_charts.axis_of(row).scale for data in sweeps
               for name, row in data["plan"]["rows"].items()}
-    return _template("map.html.jinja").render(
+    return template("sweeping/page/map.html.jinja").render(
         groups=groups, count=len(rows), script=Markup(_script("map.js")), hash=_hash("map.js"),
         embedded=embed({"groups": groups, "names": names, "rows": rows,
                         "scales": [scales[name] for name in names]}))
 
 
-def _draw(data, plan, done, metric, unit, sign, default) -> dict:
+def _draw(data: Mapping[str, Any], done: list[dict[str, Any]], metric: str, unit: str,
+          default: int | None) -> dict[str, Any]:
     """The charts of a sweep with one finished trial or more."""
     best = next((each for each in done if each["number"] == data["best"]), None)
-    rows, start = plan["rows"], plan["start"]
+    rows, start = data["plan"]["rows"], data["plan"]["start"]
+    sign = -1.0 if data["plan"]["minimize"] else 1.0
     for each in done:       # a setting that the trial's own repair did not touch is the start's
         each["settings"] = {**start, **each["settings"]}
     models = Models(rows, [each["settings"] for each in done], [each["score"] for each in done],
                     [each["cost"] for each in done])
-    axes = {name: of_setting(row) for name, row in rows.items()}
+    axes = {name: sweep_charts.axis_of(row) for name, row in rows.items()}
     y_axis = spanning([each["score"] for each in done])
     cost_axis = spanning([each["cost"] for each in done], "log")
-    at = models.space.point(best["settings"]) if best else None
     sides = list(rows)
     made = {
         "front": sweep_charts.front(done, data["front"], data["best"], default, metric, unit,
@@ -99,14 +101,15 @@ def _draw(data, plan, done, metric, unit, sign, default) -> dict:
         if done[0]["ended"] is not None else None,
         "slices": [sweep_charts.slice_of(
             name, axes[name], done, y_axis,
-            models.slice(k, at) if models.useful and best else None, best)
+            models.slice(k, models.space.point(best["settings"])) if models.useful and best
+            else None, best)
             for k, name in enumerate(sides)],
         "parallel": sweep_charts.parallel(done, axes, y_axis, cost_axis, metric, unit,
                                           data["best"])}
     if models.useful:
-        scored = Models(rows, [each["settings"] for each in done],
-                        [sign * each["score"] for each in done], [each["cost"] for each in done]) \
-            if sign < 0 else models
+        scored = models if sign > 0 else Models(
+            rows, [each["settings"] for each in done], [-each["score"] for each in done],
+            [each["cost"] for each in done])
         made["importance"] = sweep_charts.importance(sides, scored.importance(), "over all trials")
         made["importance_top"] = sweep_charts.importance(sides, scored.importance(top=True),
                                                    "among the best quarter")
@@ -116,9 +119,9 @@ def _draw(data, plan, done, metric, unit, sign, default) -> dict:
     return made
 
 
-def _spread(done) -> dict:
+def _spread(done: Sequence[Mapping[str, Any]]) -> dict[int, tuple[float, float, float]]:
     """Trials that ran several times: their cost, and the least and highest score."""
-    groups: dict = {}
+    groups: dict[tuple[tuple[str, str], ...], list[Mapping[str, Any]]] = {}
     for each in done:
         key = tuple(sorted((name, str(value)) for name, value in each["settings"].items()))
         groups.setdefault(key, []).append(each)
@@ -127,7 +130,7 @@ def _spread(done) -> dict:
             for group in groups.values() if len(group) > 1}
 
 
-def _others(settings: Mapping, names: list[str]) -> dict:
+def _others(settings: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
     """Settings that are not searched, and that a repair set."""
     return {name: value for name, value in settings.items() if name not in names}
 
@@ -143,19 +146,7 @@ def _hash(name: str) -> str:
     return "sha256-" + base64.b64encode(digest).decode()
 
 
-@cache
-def _template(name: str):
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, undefined=jinja2.StrictUndefined, autoescape=True)
-    environment.filters.update(amount=sweep_charts.amount, plural=ui.plural, show=_shown,
-                               upper_first=lambda text: text[:1].upper() + text[1:])
-    return environment.get_template(name)
-
-
-def _shown(value) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else show(value)
