@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
@@ -68,6 +68,20 @@ class Difference:
     fields: list[tuple[str, object, object]] | None = None
 
 
+class Learning(TypedDict, total=False):
+    """What learning_probe.py found. One of three: why it was skipped; what was not finite, from
+    "nan" on; the others."""
+
+    skipped: str
+    nan: str                        # in words
+    row: int
+    element: int                    # -1: a reward
+    value: float | str | None       # None: not the env's
+    steps: int
+    unit: str
+    scores: dict[str, list[float]]  # of each player, of each env
+
+
 @dataclass
 class Variant:
     """A short play under another value of one [env] key."""
@@ -102,7 +116,7 @@ class Facts:
     lines: dict[str, dict[int, int]] = field(default_factory=dict)  # file -> line -> times reached
     functions: dict[str, list[tuple[str, int]]] = field(default_factory=dict)   # its (file, line)s
     options: frozenset[str] = frozenset()                   # that were asked for: "--learn"
-    learning: dict | None = None                            # see learning.probe
+    learning: Learning | None = None
     deep: dict[str, str] = field(default_factory=dict)      # tool of --deep -> what it did
     deep_faults: list = field(default_factory=list)         # of deep.Fault
     files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name

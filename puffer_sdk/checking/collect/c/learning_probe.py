@@ -24,7 +24,7 @@ from ....settings.texts import parse_action
 from ....settings.values import Config
 from ....training import backends
 from ...core.fact_kinds import CostFact
-from ...core.facts import Facts
+from ...core.facts import Facts, Learning
 from .sizes import cost_class
 
 SECONDS = 12.0          # of the whole probe, on the machine that the constants below describe
@@ -306,7 +306,7 @@ WORDS = {
     "blind": "The observations carried nothing: shown another env's, it does as well."}
 
 
-def verdict(found: dict) -> str:
+def verdict(found: Learning) -> str:
     """A key of WORDS. The first that holds: no better than random, constant, blind play.
 
     Where the env masks actions, a blind policy still has its own mask, and tells nothing.

@@ -12,7 +12,6 @@ from ...collect.c.source.model import Call
 from ...core.fact_kinds import OutsideFact
 from ...core.facts import Facts
 from ...core.finding import Finding
-from ...core.kinds import Fact
 from ...core.registry import rule
 from ..memory.memory import call_of, place_of
 
@@ -42,6 +41,7 @@ _EARLY = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*?"
                     r"\b(?:__)?(constructor|destructor|ifunc)(?:__)?\b")
 _ASSEMBLY = re.compile(r"\b(?:__asm__|__asm|asm)\b\s*"
                        r"(?:(?:__)?volatile(?:__)?|goto|inline|\s)*[({]")
+KEPT = "a game that keeps to itself"
 _HARMLESS = {"/proc/self/statm"}        # of puffer_os.h
 
 
@@ -86,10 +86,10 @@ def acts_outside(facts: Facts) -> Iterator[Finding]:
         key = call.name, call.function.file, call.node.line
         fact = tried.pop(key, None)
         yield Finding("PUF115", f"{call.function.name} calls {call.name}(), which {does}",
-                      **call.at, **_answer(fact))
+                      **call.at, expected=KEPT if fact else None, actual=_answer(fact))
     for fact in tried.values():
         yield Finding("PUF115", f"{_who(fact)} asks the machine for '{_shown(fact)}'",
-                      **place_of(facts, fact), **_answer(fact))
+                      **place_of(facts, fact), expected=KEPT, actual=_answer(fact))
 
 
 def _calls(facts: Facts, program: str) -> Iterator[tuple[Call, str]]:
@@ -118,7 +118,7 @@ def _opening(call: Call) -> str | None:
     return None
 
 
-def asked(facts: Facts) -> Iterator[Fact]:
+def asked(facts: Facts) -> Iterator[OutsideFact]:
     """What the env asked of the machine while it was played, each once."""
     seen = set()
     for outcome in facts.outcomes.values():
@@ -128,7 +128,7 @@ def asked(facts: Facts) -> Iterator[Fact]:
                 yield fact
 
 
-def _is_own(facts: Facts, fact: Fact) -> bool:
+def _is_own(facts: Facts, fact: OutsideFact) -> bool:
     """A file to read, below the environment's folder or where it finds its resources."""
     if fact.what in _HARMLESS:
         return True
@@ -139,22 +139,20 @@ def _is_own(facts: Facts, fact: Fact) -> bool:
     return path.is_relative_to(home) or path.is_relative_to(facts.folder.resolve())
 
 
-def _place(facts: Facts, fact: Fact) -> tuple[str | None, int | None]:
+def _place(facts: Facts, fact: OutsideFact) -> tuple[str | None, int | None]:
     place = place_of(facts, fact)
     return place.get("file"), place.get("line")
 
 
-def _who(fact: Fact) -> str:
+def _who(fact: OutsideFact) -> str:
     return call_of(fact) if fact.phase not in ("", "idle") else "code that runs by itself"
 
 
-def _answer(fact: Fact | None) -> dict:
-    """actual='connect 10.0.0.1:80: Network is unreachable', where it was tried."""
-    return {} if fact is None else {"expected": "a game that keeps to itself",
-                                    "actual": f"{fact.call} {_shown(fact)}: "
-                                              f"{fact.denied or 'done'}"}
+def _answer(fact: OutsideFact | None) -> str | None:
+    """"connect 10.0.0.1:80: Network is unreachable", where it was tried."""
+    return f"{fact.call} {_shown(fact)}: {fact.denied or 'done'}" if fact else None
 
 
-def _shown(fact: Fact) -> str:
+def _shown(fact: OutsideFact) -> str:
     """What was asked for, on one line: the environment chose its characters."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in fact.what)

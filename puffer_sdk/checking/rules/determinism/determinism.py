@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from ....env.contract import UNSET
 from ...core.fact_kinds import SharedMemoryFact
 from ...core.facts import Difference, Facts
 from ...core.finding import Finding
-from ...core.registry import DEADLY, NotTested, need, rule, unless
+from ...core.registry import DEADLY, NotTested, finds, need, rule, unless
 from ...core.repro_spec import FAILED, RACE, Proof, Shows
 from ..contract.code import mutable_global, shared_rng
 from ..contract.contract_rules import compiler_warning
@@ -17,7 +16,8 @@ from ..memory.memory import undefined_behaviour, unrepeatable, unsound
 FIELDS = 4          # of the struct that a finding names
 
 
-def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -> Finding:
+def _finding(facts: Facts, code: str, message: str, found: Difference, *, seen_in: str, hint: str,
+             shows: Shows | None = None) -> Finding:
     what = {"rewards": "reward", "terminals": "terminal", "truncations": "truncation"}
     name = what.get(found.array, found.array)
     where = f"{name} of env {found.env} at step {found.step}"
@@ -31,7 +31,8 @@ def _finding(facts: Facts, code: str, message: str, found: Difference, **more) -
     return Finding(code, f"{message} ({where})", fields=lines,
                    **facts.at("c_reset" if found.step == 0 else "c_step"), env=found.env,
                    agent=found.agent, step=found.step, element=found.element,
-                   expected=found.one, actual=found.other, seed=facts.seed, **more)
+                   expected=found.one, actual=found.other, seed=facts.seed, seen_in=seen_in,
+                   hint=hint, shows=shows or Shows())
 
 
 @rule("PUF501", "nondeterministic", proof=Proof("same-in-another-process"))
@@ -204,10 +205,8 @@ def build_dependent(facts: Facts) -> Iterator[Finding]:
 
 
 def _undefined(facts: Facts) -> NotTested | None:
-    with suppress(NotTested):           # no sanitizers
-        if any(undefined_behaviour(facts)):
-            return NotTested("undefined behaviour explains it", "PUF202")
-    return None
+    return NotTested("undefined behaviour explains it", "PUF202") \
+        if finds(undefined_behaviour, facts) else None
 
 
 def _other_builds(facts: Facts) -> Iterator[Finding]:

@@ -1,11 +1,12 @@
 """PUF306: elements that leave their bounds."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from ....env.obs_spec import ObsField
 from ...core.fact_kinds import ObsBoundsFact
 from ...core.facts import Facts
-from ...core.finding import Finding, span
+from ...core.finding import FileLine, Finding, span
 from ...core.registry import need, rule
 from ...core.repro_spec import Proof, Shows
 
@@ -40,12 +41,12 @@ def obs_bounds(facts: Facts) -> Iterator[Finding]:
     described = facts.row.described
     yield from _misdescribed(described)
     if not any(part.limits for part in described):
-        return                          # nothing is promised
+        return                          # nothing is declared
     need(facts, "run")
     seen = {fact.element: fact for fact in facts.all("run", ObsBoundsFact)}
     for part in described:
         found = [seen[e] for e in range(part.first, part.last + 1) if e in seen]
-        if not found:
+        if not found or part.limits is None:
             continue
         first = min(found, key=lambda f: (f.step, f.element))
         elements = [f.element for f in found]
@@ -63,10 +64,11 @@ def obs_bounds(facts: Facts) -> Iterator[Finding]:
                       shows=Shows(low=low, high=high))
 
 
-def _misdescribed(parts) -> Iterator[Finding]:
+def _misdescribed(parts: Iterable[ObsField]) -> Iterator[Finding]:
     """Parts of which the comment cannot be true, or cannot be read."""
     for part in parts:
-        name, place = part.name or "the observation", {"file": part.file, "line": part.line}
+        name = part.name or "the observation"
+        place: FileLine = {"file": part.file, "line": part.line}
         if part.unclear:
             yield Finding("PUF306", f"a size of {name} is not known: {part.unclear}", **place,
                           expected="a number, a macro, an enumerator, or env->SETTING",

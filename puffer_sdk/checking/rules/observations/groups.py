@@ -7,9 +7,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ....env.obs_spec import named
+from ...core.fact_kinds import CellFact, LeftFact
 from ...core.facts import REPEATS, Facts, as_one, blocks, ranges
 from ...core.finding import Elements, span
-from ...core.kinds import Fact
 
 
 class Group(NamedTuple):
@@ -21,7 +21,7 @@ class Group(NamedTuple):
     env: int                # where it was seen first
 
 
-def grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
+def grouped(facts: Facts, cells: Collection[CellFact | LeftFact]) -> list[Group]:
     """Cells of agents' rows: those that have one cause are one group.
 
     Agents whose rows have the same cells share them. Rows that have some cells of one pattern each,
@@ -30,9 +30,9 @@ def grouped(facts: Facts, cells: Collection[Fact]) -> list[Group]:
     rows: dict[int, set[int]] = defaultdict(set)
     for cell in cells:
         rows[cell.agent].add(cell.element)
-    agents_of: dict[tuple, list[int]] = defaultdict(list)
-    for agent, row in sorted(rows.items()):
-        agents_of[tuple(sorted(row))].append(agent)
+    agents_of: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for agent, mine in sorted(rows.items()):
+        agents_of[tuple(sorted(mine))].append(agent)
     if len(agents_of) >= REPEATS:
         agents_of = {tuple(sorted(set().union(*rows.values()))): sorted(rows)}
     found = []

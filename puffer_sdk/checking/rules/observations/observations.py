@@ -8,7 +8,7 @@ import numpy as np
 from ...core.fact_kinds import ObsBoundsFact, ObsNotFiniteFact, ObsScaleFact, SeenAtFact
 from ...core.facts import Facts, as_one, gathered, ranges
 from ...core.finding import Elements, Finding, span
-from ...core.registry import need, rule
+from ...core.registry import need, present, rule
 from ...core.repro_spec import Proof, Shows
 from ..memory.origins import origin
 from .groups import grouped, whole
@@ -126,7 +126,7 @@ def obs_scale(facts: Facts) -> Iterator[Finding]:
     usual, huge = (255, INT_HUGE) if ints else (5, HUGE)        # as in run.c
     broken = {fact.element for fact in facts.all("run", ObsBoundsFact)}   # PUF306 says more
     for element, fact, found in _sightings(facts, ObsScaleFact, without=broken):
-        largest = max((each.largest for each in found), key=abs)
+        largest = max((float(each.largest) for each in found), key=abs)
         yield Finding("PUF304", f"{facts.called(element)} of the observation "
                                 f"reach{'es' if len(found) == 1 else ''} {largest:g}",
                       **facts.at("c_step"), env=fact.env, agent=fact.agent,
@@ -150,5 +150,6 @@ def _tiny(facts: Facts) -> Iterator[Finding]:
                       **facts.at("c_step"), element=element, seed=facts.seed,
                       expected="numbers that a network can tell from 0", actual=f"{largest:g}",
                       hint="rows of 16 bits hold bf16, the upper half of a float's bits: an int "
-                      "that is stored there is next to nothing" if facts.spec.is_narrow else
+                      "that is stored there is next to nothing"
+                      if present(facts.spec).is_narrow else
                       "the bits of an int may have been stored in a float")

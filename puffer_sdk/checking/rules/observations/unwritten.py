@@ -3,10 +3,9 @@ from __future__ import annotations
 
 from ...core.fact_kinds import LeftFact
 from ...core.facts import Facts, repeated
-from ...core.kinds import Fact
 
 
-def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
+def unwritten(facts: Facts) -> tuple[list[LeftFact], list[LeftFact]]:
     """Cells that c_reset leaves: those that nothing ever writes, and those that some step writes.
 
     An element that a step writes for another agent, or elsewhere in the pattern, counts as written:
@@ -18,7 +17,7 @@ def unwritten(facts: Facts) -> tuple[list[Fact], list[Fact]]:
     pattern = repeated({c.element for c in left})
     if pattern and pattern == repeated(touched):
         touched = {c.element for c in left}
-    parts: tuple[list[Fact], list[Fact]] = ([], [])
+    parts: tuple[list[LeftFact], list[LeftFact]] = ([], [])
     for c in left:
         parts[bool(c.touched or (c.element in touched and c.agent in met))].append(c)
     return parts

@@ -15,7 +15,7 @@ from ...core.fact_kinds import (
 )
 from ...core.facts import Facts
 from ...core.finding import Finding
-from ...core.registry import NotTested, need, rule
+from ...core.registry import NotTested, need, needed, rule
 from ...core.repro_spec import Proof, Shows
 from ...fix import remedies
 from ...fix.edits import Fix
@@ -46,12 +46,12 @@ def _stale(facts: Facts, code: str, array: str, example: str) -> Iterator[Findin
 def clear_rows(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
     """Clear what each step has to write, all arrays at once."""
     stale = [finding for finding in findings if finding.line]
-    if not stale:
-        return
     arrays = [name for name in ("rewards", "terminals", "truncations")
               if any(finding.remedy == name for finding in stale)]
-    edits = remedies.clear_arrays(texts, stale[0].file, stale[0].line, arrays)
-    yield Fix.of(stale, f"clear {' and '.join(arrays)} at the top of c_step", edits)
+    match stale:
+        case [Finding(file=str(file), line=int(line)), *_]:
+            yield Fix.of(stale, f"clear {' and '.join(arrays)} at the top of c_step",
+                         remedies.clear_arrays(texts, file, line, arrays))
 
 
 @rule("PUF311", "reward-stale", proof=Proof("written", "rewards"), fix=clear_rows)
@@ -123,7 +123,7 @@ def reward_scale(facts: Facts) -> Iterator[Finding]:
     need(facts, "run")
     fact = facts.fact("run", RewardScaleFact)
     if fact:
-        yield Finding("PUF313", f"rewards reach {fact.largest:g}", **facts.at("c_step"),
+        yield Finding("PUF313", f"rewards reach {float(fact.largest):g}", **facts.at("c_step"),
                       env=fact.env, agent=fact.agent, step=fact.step,
                       expected="within [-5, 5]", actual=fact.value, seed=facts.seed,
                       hint="divide all rewards by the largest", seen_in="run")
@@ -148,8 +148,7 @@ def reward_absent(facts: Facts) -> Iterator[Finding]:
     Fix: make sure that the reward is written after it was cleared. If it is only rare, let
     episodes begin near the goal, or reward the way there.
     """
-    need(facts, "run")
-    run = facts.fact("run", RunFact)
+    run = needed(facts, "run", RunFact)
     if run.rewards > 0:
         return
     if run.steps < STEPS:

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from ...collect.c.learning_probe import BLIND, IDLE, RANDOM, TRAINED, best_constant, verdict
 from ...core.fact_kinds import ObsNotFiniteFact, RewardNotFiniteFact, RunFact
-from ...core.facts import Facts
+from ...core.facts import Facts, Learning
 from ...core.finding import Finding
 from ...core.registry import NotTested, rule
 
 RARE = 0.01         # of steps: rewards that are hard to come by
 
 
-def _probed(facts: Facts) -> dict:
+def _probed(facts: Facts) -> Learning:
     found = facts.learning or {"skipped": "there was no training"}
     if "skipped" in found:
         raise NotTested(found["skipped"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts
 from ...core.finding import Finding
-from ...core.registry import need, rule
+from ...core.registry import needed, rule
 
 FACTOR = 100            # times the yardstick
 SECONDS = 20e-6         # of a step of one agent, below which nobody has to wait
@@ -39,8 +39,7 @@ def slow_step(facts: Facts) -> Iterator[Finding]:
     same moment. Heavy physics is a good reason: then say so, and allow it. This is the only finding
     that may differ between two runs.
     """
-    need(facts, "probe")
-    cost = facts.fact("probe", CostFact)
+    cost = needed(facts, "probe", CostFact)
     agents = facts.shape.env_agents
     each = cost.seconds / agents
     if each > SECONDS and cost.seconds > FACTOR * cost.yardstick:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ....core.fact_kinds import AgainFact, EndingsFact
 from ....core.facts import Facts
-from ....core.finding import Finding
+from ....core.finding import FileLine, Finding
 from ....core.often import enough, half
 from ....core.registry import detector, unless
 from .seed_ignored import SEEDING, begins_without_reset, explained
@@ -32,7 +32,7 @@ def _one_game(facts: Facts) -> Iterator[Finding]:
                       hint="let the generator go on from episode to episode: do not set env->rng")
 
 
-def _put_back(facts: Facts) -> tuple[dict, str]:
+def _put_back(facts: Facts) -> tuple[FileLine, str]:
     """Where c_reset makes the generator's state of fields of the author's, and of which ones."""
     for function in facts.source.reach("c_reset"):
         for node in function.nodes:

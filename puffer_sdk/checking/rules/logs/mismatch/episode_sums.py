@@ -7,9 +7,8 @@ from ....collect.c.source import counters, logging
 from ....core.fact_kinds import EntriesFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.often import enough
-from ....core.registry import NotTested, detector
+from ....core.registry import NotTested, detector, present
 from ....core.repro_spec import Shows
 from ...episodes.crossed.known import is_paid_elsewhere
 from ...episodes.no_reset.known import is_reset_late
@@ -38,7 +37,7 @@ def sums(facts: Facts) -> Iterator[Finding]:
                 _is_cut_short(name, fact):
             continue
         if enough(wrong) and wrong > RARE * fact.judged:
-            if facts.spec.has_max_agents:
+            if present(facts.spec).has_max_agents:
                 raise NotTested("agents may move to other rows when num_agents changes")
             if name == "episode_return" and is_paid_elsewhere(facts):
                 raise NotTested("rewards are paid to rows of others", "PUF409")
@@ -49,7 +48,7 @@ def sums(facts: Facts) -> Iterator[Finding]:
         raise NotTested("nothing fills Log.episode_return or Log.episode_length")
 
 
-def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
+def _mismatch(facts: Facts, name: str, fact: EntriesFact, wrong: int) -> Finding:
     what = "the rewards add up to" if name == "episode_return" else "the steps made are"
     share = "every entry" if wrong == fact.judged else f"{wrong} of {fact.judged} entries"
     if name == "episode_length":
@@ -65,7 +64,7 @@ def _mismatch(facts: Facts, name: str, fact: Fact, wrong: int) -> Finding:
                    seed=facts.seed, hint=hint, seen_in="run", shows=Shows(field=name))
 
 
-def _is_in_frames(facts: Facts, name: str, fact: Fact) -> bool:
+def _is_in_frames(facts: Facts, name: str, fact: EntriesFact) -> bool:
     """A length of k frames for each step, where a loop of k passes counts it."""
     if name != "episode_length" or fact.skip <= 1:
         return False
@@ -77,11 +76,11 @@ def _is_in_frames(facts: Facts, name: str, fact: Fact) -> bool:
     return False
 
 
-def _waits_between(name: str, fact: Fact) -> bool:
+def _waits_between(name: str, fact: EntriesFact) -> bool:
     """Lengths that lack the same few steps each time: an agent waits before it is back."""
     return name == "episode_length" and fact.lag > 1 and fact.low < fact.high
 
 
-def _is_cut_short(name: str, fact: Fact) -> bool:
+def _is_cut_short(name: str, fact: EntriesFact) -> bool:
     """`if (lost || ++tick >= limit)`: some endings miss one step, the others are right."""
     return name == "episode_length" and fact.lag == 1 and fact.matched > RARE * fact.judged

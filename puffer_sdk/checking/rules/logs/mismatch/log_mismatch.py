@@ -3,9 +3,8 @@ from __future__ import annotations
 
 from ....core.fact_kinds import RewardNotFiniteFact, RunFact
 from ....core.facts import Facts
-from ....core.kinds import Fact
 from ....core.often import most
-from ....core.registry import NotTested, family, need
+from ....core.registry import NotTested, family, needed
 from ....core.repro_spec import Proof
 from ...episodes.no_reset.known import is_not_reset
 
@@ -52,7 +51,7 @@ def log_mismatch() -> None:
     """
 
 
-def entries(facts: Facts) -> Fact:
+def entries(facts: Facts) -> RunFact:
     """The facts of the run, where entries can be held against episodes. Raises NotTested."""
     run = of_episodes(facts)
     if run.entries == 0:
@@ -65,10 +64,9 @@ def entries(facts: Facts) -> Fact:
     return run
 
 
-def of_episodes(facts: Facts) -> Fact:
+def of_episodes(facts: Facts) -> RunFact:
     """The facts of a run in which episodes ended. Raises NotTested."""
-    need(facts, "run")
-    run = facts.fact("run", RunFact)
+    run = needed(facts, "run", RunFact)
     if run.terminals == 0:
         raise NotTested("no terminal was ever set")
     if is_not_reset(facts):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from ....core.fact_kinds import OmittedFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.often import enough, most
 from ....core.registry import detector
 from .log_mismatch import entries
@@ -17,13 +16,15 @@ AGENTS = 12         # entries that are each of just those agents that ended on t
 @detector("PUF422", "uncounted")
 def uncounted(facts: Facts) -> Iterator[Finding]:
     """n does not count endings that other fields sum up."""
-    fact = _seen(facts)
-    if fact and enough(fact.summed) and not fact.elsewhere:
-        yield Finding("PUF422", f"log.n does not count {_share(fact)}, although other fields of "
-                                "the log sum them up", **_place(facts, fact), severity="error",
-                      expected="n grows by 1 with each episode that the log takes in",
-                      actual="sums of more episodes than they are divided by",
-                      hint="add 1 to log.n wherever the other fields are added to")
+    entries(facts)
+    fact = facts.fact("run", OmittedFact)
+    if fact and not fact.partial and enough(fact.endings) and enough(fact.summed) \
+            and not fact.elsewhere:
+        yield _finding(facts, fact, f"log.n does not count {_share(fact)}, although other fields "
+                       "of the log sum them up", severity="error",
+                       expected="n grows by 1 with each episode that the log takes in",
+                       actual="sums of more episodes than they are divided by",
+                       hint="add 1 to log.n wherever the other fields are added to")
 
 
 @detector("PUF422", "left-out")
@@ -42,23 +43,18 @@ def left_out(facts: Facts) -> Iterator[Finding]:
         made = fact.theirs
     else:
         return
-    yield Finding("PUF422", told, **_place(facts, fact),
-                  severity="warning", expected="an entry of each episode, however it ends",
-                  actual=f"{made} entries",
-                  hint="write the log wherever a terminal is set: a mean over wins only says "
-                       "nothing")
+    yield _finding(facts, fact, told, severity="warning",
+                   expected="an entry of each episode, however it ends", actual=f"{made} entries",
+                   hint="write the log wherever a terminal is set: a mean over wins only says "
+                        "nothing")
 
 
-def _seen(facts: Facts) -> Fact | None:
-    entries(facts)
-    fact = facts.fact("run", OmittedFact)
-    return None if fact is None or fact.partial or not enough(fact.endings) else fact
+def _finding(facts: Facts, fact: OmittedFact, message: str, severity: str, expected: str,
+             actual: str, hint: str) -> Finding:
+    return Finding("PUF422", message, **facts.at("c_step"), env=fact.env, step=fact.step,
+                   element="n", severity=severity, expected=expected, actual=actual,
+                   seed=facts.seed, hint=hint)
 
 
-def _place(facts: Facts, fact: Fact) -> dict:
-    return {**facts.at("c_step"), "env": fact.env, "step": fact.step, "element": "n",
-            "seed": facts.seed}
-
-
-def _share(fact: Fact) -> str:
+def _share(fact: OmittedFact) -> str:
     return f"{fact.unlogged} of {fact.endings} endings"

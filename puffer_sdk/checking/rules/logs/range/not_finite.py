@@ -8,6 +8,7 @@ from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector, need
 from ...memory.origins import origin
+from .columns import elements
 
 
 @detector("PUF423", "not-finite")
@@ -16,7 +17,7 @@ def not_finite(facts: Facts) -> Iterator[Finding]:
     need(facts, "run")
     odd = facts.fact("run", LogNotFiniteFact)
     if odd:
-        names = [field.name for field in facts.spec.log_fields for _ in range(field.length or 1)]
+        names = [name for name, _ in elements(facts)]
         name = names[odd.element] if odd.element < len(names) else f"[{odd.element}]"
         yield Finding("PUF423", f"Log.{name} became {odd.value} in an entry", env=odd.env,
                       **origin(facts, odd.value, facts.at("c_step")), step=odd.step, element=name,

@@ -2,32 +2,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 
 from ....core.fact_kinds import LogRangeFact, RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
-from ....core.registry import NotTested, detector, need
+from ....core.registry import NotTested, detector, needed
+from .columns import elements
 
 
 @detector("PUF423", "beyond")
 def beyond(facts: Facts) -> Iterator[Finding]:
     """perf is below 0 or above 1 in an entry."""
-    need(facts, "run")
-    if not any(field.name == "perf" for field in facts.spec.log_fields):
+    run = needed(facts, "run", RunFact)
+    if ("perf", None) not in elements(facts):
         return
-    if facts.fact("run", RunFact).entries == 0:
+    if run.entries == 0:
         raise NotTested("there are no log entries")
     fact = facts.fact("run", LogRangeFact)
     if fact is None:
         yield from _of_one(facts)
     else:
-        largest = fact.largest
-        yield Finding("PUF423", f"Log.perf is {fact.value:.6g} in an entry"
-                      if not isinstance(fact.value, str) else f"Log.perf is {fact.value}",
+        first, largest = float(fact.value), float(fact.largest)
+        yield Finding("PUF423", f"Log.perf is {first:.6g}{' in an entry' * isfinite(first)}",
                       **facts.at("c_step"), env=fact.env, step=fact.step, element="perf",
                       expected="within [0, 1]",
-                      actual=f"{largest:.6g}" if not isinstance(largest, str) else largest,
+                      actual=f"{largest:.6g}",
                       seed=facts.seed, hint="divide by the best that can be reached",
                       seen_in="run")
 

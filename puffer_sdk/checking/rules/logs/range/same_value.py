@@ -7,7 +7,7 @@ from ....core.fact_kinds import FinishesFact, RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough, most
-from ....core.registry import NotTested, detector, need
+from ....core.registry import NotTested, detector, needed
 from .columns import logged
 
 JUDGES = ("perf", "score")      # what episodes are compared by
@@ -17,12 +17,12 @@ JUDGES = ("perf", "score")      # what episodes are compared by
 def same_value(facts: Facts) -> Iterator[Finding]:
     """perf or score is the same in every entry, and not 0, although some episodes end well and
     others badly."""
-    need(facts, "run")
-    run, ends, columns = facts.fact("run", RunFact), facts.fact("run", FinishesFact), logged(facts)
+    run, columns = needed(facts, "run", RunFact), logged(facts)
     if run.agents > run.envs or not columns:
         return                          # a mean over winners and losers may well be the same
     if not most(run.entries - run.goals, run.entries):
         raise NotTested("entries are logged per goal, not per episode")
+    ends = needed(facts, "run", FinishesFact)
     kinds = {"above 0": ends.gained, "0": ends.even, "below 0": ends.lost}
     found = [f"{what} in {count:,}" for what, count in kinds.items() if enough(count)]
     for name in JUDGES:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ....collect.c.source import logging
 from ....core.facts import Facts, as_one
 from ....core.finding import Finding
-from ....core.registry import detector, need
+from ....core.registry import detector, need, present
 from .columns import logged
 
 
@@ -15,7 +15,8 @@ def unwritten_column(facts: Facts) -> Iterator[Finding]:
     """No line of code stores to a field of Log, or to an element of it: it is 0 in every entry."""
     need(facts, "run")
     binding, columns = facts.source.files.get("binding.c", ""), logged(facts)
-    for field in facts.spec.log_fields:
+    spec = present(facts.spec)
+    for field in spec.log_fields:
         names = [f"{field.name}[{i}]" for i in range(field.length or 0)] or [field.name]
         empty = [i for i, name in enumerate(names)
                  if name in columns and columns[name].low == columns[name].high == 0
@@ -25,7 +26,7 @@ def unwritten_column(facts: Facts) -> Iterator[Finding]:
         whole = len(empty) == len(names)
         name = field.name if whole else f"{field.name}[{as_one(empty)}]"
         yield Finding("PUF423", f"nothing ever writes Log.{name}",
-                      file=facts.spec.header.name, line=field.line, element=name,
+                      file=spec.header.name, line=field.line, element=name,
                       expected=f"log.{name} += ... where n grows", actual="0 in each of "
                       f"{columns[names[0]].entries:,} entries", seed=facts.seed, seen_in="run",
                       hint=f"add to it where the entry is made, or "

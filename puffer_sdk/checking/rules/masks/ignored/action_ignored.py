@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ....core.fact_kinds import EffectFact, ReachFact
 from ....core.facts import Facts
-from ....core.kinds import Fact
+from ....core.finding import Details, Finding
 from ....core.registry import NotTested, family, need
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 AHEAD = 64              # steps that follow a choice: AHEAD of play/forks.c
 ENOUGH = 40             # moments at which a choice must have been tried
@@ -44,9 +47,9 @@ def action_ignored() -> None:
 class Head(NamedTuple):
     """What came of the choices of one head."""
 
-    fact: Fact
+    fact: EffectFact
     name: str               # "the action", or "head 1"
-    reach: list[Fact]       # of each agent
+    reach: list[ReachFact]  # of each agent
     tested: int             # moments
     moved: int              # of these, at which some choice changed something
     moved_late: bool        # in the longer play, if there was one
@@ -69,12 +72,14 @@ def tried(facts: Facts) -> Iterator[Head]:
         raise NotTested("too few moments were tried")
     masked = [(f.head, f.never) for f in heads if f.never]
     if masked:
-        head, values = masked[0]
+        number, values = masked[0]
         raise NotTested(f"{'actions' if len(values) > 1 else 'action'} "
-                        f"{', '.join(f'{v:g}' for v in values)} of head {head} never taken: "
+                        f"{', '.join(f'{v:g}' for v in values)} of head {number} never taken: "
                         "the mask forbids it")
 
 
-def place(facts: Facts) -> dict:
-    return {**(facts.at_macro("ACT_SIZES") or facts.at("c_step")), "seed": facts.seed,
-            "seen_in": "effect"}
+def finding(facts: Facts, message: str, **more: Unpack[Details]) -> Finding:
+    """At ACT_SIZES, by the experiment `effect`."""
+    told: Details = {**(facts.at_macro("ACT_SIZES") or facts.at("c_step")), "seed": facts.seed,
+                     "seen_in": "effect", **more}
+    return Finding("PUF411", message, **told)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from ....core.fact_kinds import AnswerFact
 from ....core.facts import Facts, ranges
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.registry import detector
-from .action_ignored import ENOUGH, Head, place, tried
+from .action_ignored import ENOUGH, Head, finding, tried
 
 OFTEN = 0.5            # of moments, at which another agent's choice matters
 
@@ -23,7 +22,7 @@ def agents(facts: Facts) -> Iterator[Finding]:
         idle = idle or _unanswered(facts, one)
         for first, last in ranges(idle):
             who = f"agent {first}" if first == last else f"agents {first}-{last}"
-            yield Finding("PUF411", f"{one.name} of {who} changes nothing", **place(facts),
+            yield finding(facts, f"{one.name} of {who} changes nothing",
                           agent=first, element=one.fact.head,
                           expected="an effect, as the other agents' have",
                           actual=f"none, at {idle[first]} moments",
@@ -33,7 +32,7 @@ def agents(facts: Facts) -> Iterator[Finding]:
 def _unanswered(facts: Facts, one: Head) -> dict[int, int]:
     """Agents with moments at which no row answered to another value for one step, where others'
     choices are answered: of a game of turns, whose moves seldom show otherwise."""
-    found: dict[int, list[Fact]] = {}
+    found: dict[int, list[AnswerFact]] = {}
     for fact in facts.all("crossed", AnswerFact):
         if fact.head == one.fact.head:
             found.setdefault(fact.agent, []).append(fact)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
-from .action_ignored import place, tried
+from .action_ignored import finding, tried
 
 
 @detector("PUF411", "head")
@@ -14,7 +14,7 @@ def head(facts: Facts) -> Iterator[Finding]:
     """Whatever is chosen for a head changes nothing."""
     for one in tried(facts):
         if not one.moved and not one.moved_late:
-            yield Finding("PUF411", f"{one.name} changes nothing", **place(facts),
+            yield finding(facts, f"{one.name} changes nothing",
                           element=one.fact.head,
                           expected="another observation, reward or terminal",
                           actual=f"none, at {one.tested} moments",

@@ -8,7 +8,7 @@ from ....core.fact_kinds import EffectFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import NotTested, detector
-from .action_ignored import ENOUGH, place, tried
+from .action_ignored import ENOUGH, finding, tried
 
 CHANCE = 0.01           # that values which do differ did not, at any of so many moments
 SELDOM = 4              # a head that matters at one moment of so many has rarer values
@@ -31,7 +31,7 @@ def _same_values(facts: Facts, fact: EffectFact, which: str, unmet: set[tuple[in
                  ) -> Iterator[Finding]:
     """Grouped by the first of them; `unmet` gets those that have conditions of their own."""
     asked = {id for id in conditional.ids(facts.source, facts.spec) if id[0] == fact.head}
-    groups: dict[float, list[tuple[float, int]]] = {}
+    groups: dict[int, list[tuple[int, int]]] = {}
     for first, value, moments in fact.same:
         chance = chance_of(fact, first, value) ** moments * fact.values ** 2
         waiting = {(fact.head, int(each)) for each in (first, value)} & asked
@@ -45,9 +45,9 @@ def _same_values(facts: Facts, fact: EffectFact, which: str, unmet: set[tuple[in
         values = ", ".join(f"{value:g}" for value, _ in members)
         subject = "actions" if len(members) > 1 else "action"
         of = f" of {which}" if which.startswith("head") else ""
-        yield Finding("PUF411", f"{subject} {values}{of} never "
-                                f"do{'' if len(members) > 1 else 'es'} anything but action "
-                                f"{first:g}", **place(facts), element=fact.head,
+        yield finding(facts, f"{subject} {values}{of} never "
+                             f"do{'' if len(members) > 1 else 'es'} anything but action "
+                             f"{first:g}", element=fact.head,
                       expected=f"{fact.values} different actions",
                       actual=f"no difference at {min(m for _, m in members)} moments",
                       hint="is the value handled? can it be reached?")

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.registry import detector
-from .action_ignored import AHEAD, place, tried
+from ....core.registry import detector, present
+from .action_ignored import AHEAD, finding, tried
 
 
 @detector("PUF411", "late")
 def late(facts: Facts) -> Iterator[Finding]:
     """What a head changes comes later than a segment of the trainer reaches."""
-    horizon = facts.config.train.horizon
+    horizon = present(facts.config).train.horizon
     for one in tried(facts):
         if not one.moved and one.moved_late and horizon <= AHEAD:
-            yield Finding("PUF411", f"what {one.name} changes shows only after more than {AHEAD} "
-                                    "steps", **place(facts), element=one.fact.head,
+            yield finding(facts, f"what {one.name} changes shows only after more than {AHEAD} "
+                                 "steps", element=one.fact.head,
                           expected="an effect within [train] horizon, or a longer horizon",
                           actual=f"a horizon of {horizon}",
                           hint=f"train with a horizon of at least {2 * AHEAD}: what comes later "

@@ -1,13 +1,17 @@
 """The page of PUF413, and what its detectors share."""
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ....core.fact_kinds import MaskByteFact, MaskingFact, MaskRowFact, MaskTruthFact
 from ....core.facts import Facts, K
+from ....core.finding import Details, Finding
 from ....core.registry import family, need
 
 M = TypeVar("M", bound=MaskingFact)
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 MOMENTS = 20            # that are no accident
 
 
@@ -82,14 +86,16 @@ def _by_head(seen: list[M]) -> list[list[M]]:
 
 
 def _seen(facts: Facts, kind: type[K]) -> list[K]:
-    if facts.shape is None or not facts.shape.mask:
+    if not facts.shape.mask:
         return []
     need(facts, "masks")
     return facts.all("masks", kind)
 
 
-def place(facts: Facts) -> dict:
-    return {**facts.at("c_step"), "seed": facts.seed, "seen_in": "masks"}
+def finding(facts: Facts, message: str, **more: Unpack[Details]) -> Finding:
+    """In c_step, by the experiment `masks`."""
+    told: Details = {**facts.at("c_step"), "seed": facts.seed, "seen_in": "masks", **more}
+    return Finding("PUF413", message, **told)
 
 
 def legal(one: MaskingFact) -> int:

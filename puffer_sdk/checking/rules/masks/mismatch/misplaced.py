@@ -1,14 +1,14 @@
 """PUF413: bytes that know when another action acts."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from ....core.fact_kinds import MaskingFact
 from ....core.facts import Facts, elements
 from ....core.finding import Finding, span
-from ....core.kinds import Fact
 from ....core.often import most
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
+from .mask_mismatch import MOMENTS, finding, forbidden, heads, legal
 from .one_legal import is_dead
 from .upside_down import is_upside_down
 
@@ -25,7 +25,7 @@ def misplaced(facts: Facts) -> Iterator[Finding]:
                                                   for one in each})
 
 
-def misplaced_of(facts: Facts, mine: list[Fact], actions: dict[int, Fact],
+def misplaced_of(facts: Facts, mine: Sequence[MaskingFact], actions: Mapping[int, MaskingFact],
                  agent: int | None = None) -> Iterator[Finding]:
     """The worst byte of a head; of one agent's mask, where that is given."""
     wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions]
@@ -43,23 +43,23 @@ def misplaced_of(facts: Facts, mine: list[Fact], actions: dict[int, Fact],
     if agent is not None:
         mask, hint = (f"agent {agent}'s mask", "c_step must read the action as the mask writes it: "
                                                "is one of them mirrored or turned?")
-    yield Finding("PUF413", f"{elements(one.twin, one.twin)} of {mask} tells when action "
-                            f"{one.value} of head {one.head} does something, and not its own "
-                            f"{elements(one.action, one.action)}",
-                  **place(facts), agent=agent, element=span(one.twin, one.twin),
+    yield finding(facts, f"{elements(one.twin, one.twin)} of {mask} tells when action "
+                         f"{one.value} of head {one.head} does something, and not its own "
+                         f"{elements(one.action, one.action)}",
+                  agent=agent, element=span(one.twin, one.twin),
                   expected=f"element {owner.action} for action {owner.value} of head {owner.head}",
                   actual=f"that action acts at {owner.forbidden_acts} of {forbidden(owner)} "
                          "moments where it is forbidden",
                   hint=hint)
 
 
-def _tells(one: Fact) -> bool:
+def _tells(one: MaskingFact) -> bool:
     """The other byte says when this action acts."""
     both = one.twin_acts + one.twin_idle
     return min(one.twin_acts, one.twin_idle) >= MOMENTS // 2 and most(both - one.twin_wrong, both)
 
 
-def _is_no_use(one: Fact) -> bool:
+def _is_no_use(one: MaskingFact) -> bool:
     """Its own byte does not."""
     wrong = one.legal_idle + one.forbidden_acts
     return wrong >= MOMENTS // 2 and WRONG * wrong >= legal(one) + forbidden(one)

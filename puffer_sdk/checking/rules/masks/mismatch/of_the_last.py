@@ -7,7 +7,7 @@ from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, place, rows
+from .mask_mismatch import MOMENTS, finding, rows
 
 
 @detector("PUF413", "of-the-last")
@@ -15,8 +15,8 @@ def of_the_last(facts: Facts) -> Iterator[Finding]:
     """Every step writes the row of the mask, and the start of an episode does not."""
     for row in rows(facts):
         if MOMENTS <= row.written == row.steps and enough(row.ends) and not row.ends_written:
-            yield Finding("PUF413", "a new episode begins with the mask of the last one",
-                          **{**place(facts), "env": row.env, "agent": row.agent, "step": row.step},
+            yield finding(facts, "a new episode begins with the mask of the last one",
+                          env=row.env, agent=row.agent, step=row.step,
                           expected="a mask that c_reset writes, as each step does",
                           actual=f"left as it was at {row.ends} endings",
                           hint="write the mask in c_reset, where the observation is written")

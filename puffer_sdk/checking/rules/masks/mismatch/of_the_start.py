@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, place, truths
+from .mask_mismatch import MOMENTS, finding, truths
 
 SELDOM = 20         # one byte of so many: others may have decided what it did
 
@@ -24,8 +24,8 @@ def of_the_start(facts: Facts) -> Iterator[Finding]:
         wrong = sum(one.legal_idle + one.forbidden_acts for one in found)
         if min(idle, acts) >= MOMENTS // 2 and min(right) >= MOMENTS and \
                 SELDOM * wrong <= sum(right):
-            yield Finding("PUF413", f"the mask of head {head} stays as c_reset wrote it, while the "
-                                    "game goes on", **place(facts), element=head,
+            yield finding(facts, f"the mask of head {head} stays as c_reset wrote it, while the "
+                                 "game goes on", element=head,
                           expected="a mask that each step writes",
                           actual=f"{idle} legal actions that did nothing, {acts} forbidden ones "
                                  f"that acted; right after c_reset {wrong} of both",

@@ -1,14 +1,14 @@
 """PUF413: a head that leaves one value alone."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ....core.fact_kinds import MaskingFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.often import half
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
+from .mask_mismatch import MOMENTS, finding, forbidden, heads, legal
 
 
 @detector("PUF413", "one-legal")
@@ -17,14 +17,14 @@ def one_legal(facts: Facts) -> Iterator[Finding]:
     for mine in heads(facts):
         if is_dead(mine):
             only = next(one for one in mine if legal(one))
-            yield Finding("PUF413", f"the mask never allows anything but action {only.value} of "
-                                    f"head {only.head}", **place(facts), element=only.head,
+            yield finding(facts, f"the mask never allows anything but action {only.value} of "
+                                 f"head {only.head}", element=only.head,
                           expected="1 where an action does something",
                           actual=f"0 at each of {max(map(forbidden, mine))} moments",
                           hint="is the condition the wrong way round?")
 
 
-def is_dead(mine: list[Fact]) -> bool:
+def is_dead(mine: Sequence[MaskingFact]) -> bool:
     """One value alone is ever legal, and most of the others act where they are tried."""
     never = [one for one in mine if not legal(one)]
     if not never or len(never) != len(mine) - 1:

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....core.fact_kinds import MaskByteFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.often import most
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, forbidden, heads, place
+from .mask_mismatch import MOMENTS, finding, forbidden, heads
 from .one_legal import is_dead
 from .upside_down import is_upside_down
 
@@ -21,7 +21,7 @@ def refused(facts: Facts) -> Iterator[Finding]:
             yield from _of_head(facts, mine)
 
 
-def _of_head(facts: Facts, mine: list[Fact]) -> Iterator[Finding]:
+def _of_head(facts: Facts, mine: list[MaskByteFact]) -> Iterator[Finding]:
     """Of several, each may be what a phase of the game makes of the forbidden ones."""
     tried = [one for one in mine if one.beside >= MOMENTS and forbidden(one) >= MOMENTS // 2]
     same = [one for one in tried if one.like == one.beside]
@@ -29,9 +29,9 @@ def _of_head(facts: Facts, mine: list[Fact]) -> Iterator[Finding]:
     if len(same) == 1 <= len(others) and all(most(one.beside - one.like, one.beside)
                                              for one in others):
         for one in same:
-            yield Finding("PUF413", f"the mask allows action {one.value} of head {one.head}, and "
-                                    "the code treats it as it treats forbidden ones",
-                          **place(facts), element=one.action,
+            yield finding(facts, f"the mask allows action {one.value} of head {one.head}, and "
+                                 "the code treats it as it treats forbidden ones",
+                          element=one.action,
                           expected="an effect of its own where it is legal",
                           actual=f"what a forbidden action does, at {one.beside} moments",
                           hint="is the range of the check one too small?")

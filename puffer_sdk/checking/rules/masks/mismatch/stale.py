@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....core.fact_kinds import MaskTruthFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.often import enough
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, place, truths
+from .mask_mismatch import MOMENTS, finding, truths
 
 LATER = 4           # bytes that a step puts right, for one that it makes wrong
 
@@ -22,14 +22,14 @@ def stale(facts: Facts) -> Iterator[Finding]:
         spoiled = sum(one.spoiled for one in found)
         if enough(acts) and enough(idle) and late >= MOMENTS // 2 and late >= LATER * spoiled:
             wrong = sum(one.legal_idle + one.forbidden_acts for one in found)
-            yield Finding("PUF413", f"the mask of head {head} is at times that of an earlier "
-                                    "moment",
-                          **place(facts), element=head,
+            yield finding(facts, f"the mask of head {head} is at times that of an earlier "
+                                 "moment",
+                          element=head,
                           expected="1 exactly where the next action does something",
                           actual=f"{late} of {wrong} wrong bytes are right one step later",
                           hint="write the mask of all agents last, when all that the step changes "
                                "is changed")
 
 
-def _late(one: Fact) -> int:
+def _late(one: MaskTruthFact) -> int:
     return one.late_acts + one.late_idle

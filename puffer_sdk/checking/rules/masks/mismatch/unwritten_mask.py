@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ....core.facts import Facts, ranges
 from ....core.finding import Finding
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, place, rows
+from .mask_mismatch import MOMENTS, finding, rows
 
 
 @detector("PUF413", "unwritten")
@@ -18,7 +18,7 @@ def unwritten(facts: Facts) -> Iterator[Finding]:
     blank = {row.agent: row for row in found if row.steps >= MOMENTS and not row.written}
     for first, last in ranges(blank):
         who = f"agent {first}" if first == last else f"agents {first}-{last}"
-        yield Finding("PUF413", f"the mask of {who} is never written", **place(facts), agent=first,
+        yield finding(facts, f"the mask of {who} is never written", agent=first,
                       expected="each agent's own row, as agent "
                                f"{next(r.agent for r in found if r.written)}'s is",
                       actual=f"left as it was on {blank[first].steps} steps",

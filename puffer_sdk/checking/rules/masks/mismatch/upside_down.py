@@ -1,14 +1,14 @@
 """PUF413: a mask the wrong way round."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ....core.fact_kinds import MaskingFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.often import half, most
 from ....core.registry import detector
-from .mask_mismatch import MOMENTS, forbidden, heads, legal, place
+from .mask_mismatch import MOMENTS, finding, forbidden, heads, legal
 from .one_legal import is_dead
 
 
@@ -18,9 +18,9 @@ def upside_down(facts: Facts) -> Iterator[Finding]:
     for mine in heads(facts):
         if not is_dead(mine) and is_upside_down(mine):
             worst = next(each for each in mine if forbidden(each) >= MOMENTS and acts_against(each))
-            yield Finding("PUF413", f"the mask of head {worst.head} forbids actions where they do "
-                                    "something, and allows them where they do nothing",
-                          **place(facts), element=worst.action,
+            yield finding(facts, f"the mask of head {worst.head} forbids actions where they do "
+                                 "something, and allows them where they do nothing",
+                          element=worst.action,
                           expected="1 where the action does something",
                           actual=f"action {worst.value} acted at {worst.forbidden_acts} of "
                                  f"{forbidden(worst)} moments where it is forbidden, and at "
@@ -28,12 +28,12 @@ def upside_down(facts: Facts) -> Iterator[Finding]:
                           hint="is the condition that of another action?")
 
 
-def is_upside_down(mine: list[Fact]) -> bool:
+def is_upside_down(mine: Sequence[MaskingFact]) -> bool:
     """Most actions of the head that are forbidden often enough."""
     often = [one for one in mine if forbidden(one) >= MOMENTS]
     return bool(often) and half(sum(map(acts_against, often)), len(often))
 
 
-def acts_against(one: Fact) -> bool:
+def acts_against(one: MaskingFact) -> bool:
     return legal(one) >= MOMENTS and most(one.forbidden_acts, forbidden(one)) and \
         not half(one.legal_acts, legal(one))

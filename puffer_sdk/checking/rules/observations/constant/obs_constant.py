@@ -1,10 +1,11 @@
 """The page of PUF305, and what its detectors share."""
 from __future__ import annotations
 
-from ....core.fact_kinds import LeftFact, RunFact, SampleFact
+from ....core.fact_kinds import LeftFact, RunFact
 from ....core.facts import Facts
-from ....core.registry import NotTested, family, need
+from ....core.registry import NotTested, family, needed
 from ....core.statistics import Statistics
+from ...episodes.at_once.over_at_once import episodes_seen
 
 STEPS = 10_000      # of the run, below which a constant means little
 
@@ -46,16 +47,15 @@ def obs_constant() -> None:
 
 def observed(facts: Facts) -> Statistics:
     """Of a run that is long enough. Raises NotTested."""
-    need(facts, "run")
-    if facts.statistics is None or facts.fact("run", RunFact).steps < STEPS:
+    if needed(facts, "run", RunFact).steps < STEPS or facts.statistics is None:
         raise NotTested("the run was too short")
     return facts.statistics
 
 
 def ends_at_once(facts: Facts) -> bool:
     """Whether each step is an episode."""
-    lengths = next((f for f in facts.all("run", SampleFact) if f.name == "length"), None)
-    return bool(lengths and lengths.high == 1)
+    lengths = episodes_seen(facts)
+    return lengths is not None and lengths.high == 1
 
 
 def untouched(facts: Facts) -> set[int]:

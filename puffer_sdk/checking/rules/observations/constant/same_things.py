@@ -9,6 +9,7 @@ from .....env.obs_spec import ObsField
 from ....core.facts import Facts
 from ....core.finding import Finding, span
 from ....core.registry import detector
+from ....core.statistics import Statistics
 from .obs_constant import observed
 from .still import always
 
@@ -24,7 +25,7 @@ def same_things(facts: Facts) -> Iterator[Finding]:
             yield always(facts, span(first, last))
 
 
-def _same(stats, part: ObsField) -> list[tuple[int, int]]:
+def _same(stats: Statistics, part: ObsField) -> list[tuple[int, int]]:
     """Things that are there and never differ in anything, as other things of the list do."""
     if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] == 1:
         return []

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from .....env.obs_spec import ObsField
 from ....core.fact_kinds import CellFact, RowFact, RunFact
 from ....core.facts import Facts, ranges, together
 from ....core.finding import CONSTANT, Elements, Finding, limits, span
-from ....core.registry import detector
+from ....core.registry import detector, needed
+from ....core.statistics import Statistics
 from ..stale.writes import SEEN, writes_whole
 from ..stores import Stores
 from .divided_share import divisions
@@ -28,7 +29,7 @@ def still(facts: Facts) -> Iterator[Finding]:
     stats = observed(facts)
     told = {element for element, *_ in divisions(facts)}
     alike: dict[float, list[int | Elements]] = defaultdict(list)    # by their value
-    for first, last in _still(facts, stats.low == stats.high, untouched(facts)):
+    for first, last in _still(facts, stats, untouched(facts)):
         if not told & set(range(first, last + 1)) and not _is_unreached(facts, first, last):
             alike[float(stats.low[first])].append(span(first, last))
     for found in alike.values():
@@ -40,10 +41,10 @@ def always(facts: Facts, element: int | Elements) -> Finding:
     """These elements have one value."""
     first, last = limits(element)
     place = facts.at_element(first) or facts.at_macro("OBS_SIZE") or facts.at("c_step")
-    value = float(facts.statistics.low[first])
+    value = float(observed(facts).low[first])
     be = "is" if element == first else "are"
     return Finding("PUF305", f"{facts.titled(element)} {be} always {value:g}, in "
-                             f"{facts.fact('run', RunFact).steps:,} steps", **place,
+                             f"{needed(facts, 'run', RunFact).steps:,} steps", **place,
                    element=element, expected="values that tell the agent something",
                    actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
                    word=CONSTANT, hint="write what was forgotten, or lower OBS_SIZE")
@@ -57,10 +58,9 @@ def _is_unreached(facts: Facts, first: int, last: int) -> bool:
         for file, line in facts.source.changes_of(element))
 
 
-def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int, int]]:
+def _still(facts: Facts, stats: Statistics, dead: set[int]) -> list[tuple[int, int]]:
     """Ranges of constant elements that are worth a word."""
-    stats = facts.statistics
-    found = []
+    constant, found = stats.low == stats.high, []
     literal = facts.source.literal_stores()
     promised = {e for f in facts.row.parts if f.low is not None
                 and constant[f.first:f.last + 1].all() for e in range(f.first, f.last + 1)}
@@ -78,11 +78,11 @@ def _still(facts: Facts, constant: np.ndarray, dead: set[int]) -> list[tuple[int
         if facts.shape.dtype == "u8":
             if first != last or not stores.has_no_value(first):
                 continue
-        elif _is_rare_class(facts, first, last) or _is_slot(stats, first, last):
+        elif _is_rare_class(facts, stats, first, last) or _is_slot(stats, first, last):
             continue
         elif last - first > 1 and not members <= promised:
             continue                    # slots of a kind that this game has none of
-        if first == last and not facts.fact("run", RunFact).rewards:
+        if first == last and not needed(facts, "run", RunFact).rewards:
             continue                    # the last reward, perhaps: PUF314 says more
         found.append((first, last))
     return sorted(found)
@@ -94,9 +94,10 @@ def _writes_all(facts: Facts) -> bool:
     return bool(rows) and all(map(writes_whole, rows))
 
 
-def _split(names: list[ObsField], pairs) -> Iterator[Finding]:
+def _split(names: Iterable[ObsField], pairs: Iterable[tuple[int, int]]
+           ) -> Iterator[tuple[int, int]]:
     """Ranges, parted where another field begins."""
-    starts = sorted(f.first for f in names) if names else []
+    starts = sorted(f.first for f in names)
     for first, last in pairs:
         for start in [s for s in starts if first < s <= last]:
             yield first, start - 1
@@ -104,27 +105,27 @@ def _split(names: list[ObsField], pairs) -> Iterator[Finding]:
         yield first, last
 
 
-def _is_flag(stats, element: int) -> bool:
+def _is_flag(stats: Statistics, element: int) -> bool:
     """Takes 0 and 1, and nothing between."""
     if not 0 <= element < len(stats.low):
         return False
     values = stats.rows[:, element]
-    return stats.low[element] == 0 and stats.high[element] == 1 and bool(
-        np.isin(values, (0, 1)).all())
+    return bool(stats.low[element] == 0 and stats.high[element] == 1
+                and np.isin(values, (0, 1)).all())
 
 
-def _is_rare_class(facts: Facts, first: int, last: int) -> bool:
+def _is_rare_class(facts: Facts, stats: Statistics, first: int, last: int) -> bool:
     """Next to flags of the same kind: a class of a one-hot that has not occurred yet."""
     mine = obs_spec.named(facts.row.parts, first)
     for beside in (first - 1, last + 1):
         other = obs_spec.named(facts.row.parts, beside)
         apart = mine is not other and any(f and f.count > 1 for f in (mine, other))
-        if _is_flag(facts.statistics, beside) and not apart:
+        if _is_flag(stats, beside) and not apart:
             return True
     return False
 
 
-def _is_slot(stats, first: int, last: int) -> bool:
+def _is_slot(stats: Statistics, first: int, last: int) -> bool:
     """After two or more slots of the same kind that are not constant."""
     size = last - first + 1
     for stride in range(1, size + 1):

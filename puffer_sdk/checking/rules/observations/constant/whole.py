@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from ....core.fact_kinds import RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding, span
-from ....core.registry import detector
+from ....core.registry import detector, needed
+from ....core.statistics import Statistics
 from .obs_constant import ends_at_once, observed, untouched
 
 
@@ -19,13 +20,13 @@ def whole(facts: Facts) -> Iterator[Finding]:
         return
     size = facts.shape.obs_size
     yield Finding("PUF305", "the observation never changes, in "
-                            f"{facts.fact('run', RunFact).steps:,} steps", **facts.at("c_step"),
+                            f"{needed(facts, 'run', RunFact).steps:,} steps", **facts.at("c_step"),
                   element=span(0, size - 1), expected="values that tell the agent something",
                   actual=f"the same {size} elements on every step" if size > 1
                   else f"{float(stats.low[0]):g} on every step", seed=facts.seed, seen_in="run",
                   hint="observe in c_step, after the state has changed")
 
 
-def _is_bandit(facts: Facts, stats) -> bool:
+def _is_bandit(facts: Facts, stats: Statistics) -> bool:
     """One state only: each step is an episode, or the only input is a bias of 1."""
     return ends_at_once(facts) or (len(stats.low) == 1 and stats.low[0] == 1)

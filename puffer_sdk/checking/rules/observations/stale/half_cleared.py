@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ....core.fact_kinds import CellFact
 from ....core.facts import Facts, ranges
 from ....core.finding import Finding
 from ....core.often import enough
@@ -17,10 +18,12 @@ def half_cleared(facts: Facts) -> Iterator[Finding]:
     """Of a declared grid or image, each step clears some rows; in the others nothing is ever 0
     again, though they show the same values."""
     cells, stats = kept(facts), facts.statistics
-    some = {}
+    some: dict[int, list[CellFact]] = {}
     for cell in cells.some:
         some.setdefault(cell.element, []).append(cell)
-    for part in facts.row.described if stats else ():
+    if stats is None:
+        return
+    for part in facts.row.described:
         every = set(range(part.first, part.last + 1))
         left = every & some.keys()
         drawn = sorted(every - left - {cell.element for cell in cells.never})

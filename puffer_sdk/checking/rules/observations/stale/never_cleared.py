@@ -3,10 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....core.fact_kinds import LeftFact
+from ....core.fact_kinds import CellFact, LeftFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.registry import NotTested, detector
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
 from .writes import BEFORE, follow_from_state, kept, stale
@@ -33,6 +32,6 @@ def never_cleared(facts: Facts) -> Iterator[Finding]:
                      "{} keep what was once set, within an episode", severity, "let-go")
 
 
-def _is_only_cleared(cell: Fact) -> bool:
+def _is_only_cleared(cell: CellFact) -> bool:
     """c_reset sets it, and steps put it to 0: a list of what is left."""
     return cell.emptied > 0 and cell.filled == 0

@@ -12,8 +12,10 @@ from ....fix.edits import Fix
 
 def clear_one_hots(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fix]:
     for finding in findings:
-        yield Fix.of([finding], "clear the one-hot before it is set",
-                     remedies.clear_one_hot(texts, *finding.remedy))
+        match finding.remedy:
+            case (int(first), int(last)):
+                yield Fix.of([finding], "clear the one-hot before it is set",
+                             remedies.clear_one_hot(texts, first, last))
 
 
 @family("PUF302", "obs-stale", proof=Proof("written", "observations"), fix=clear_one_hots)

@@ -19,15 +19,17 @@ def old_opening(facts: Facts) -> Iterator[Finding]:
     need(facts, "poison")
     opening = facts.fact("audit", OpeningFact)
     reseeded = facts.fact("reseed", ReseededFact)
-    out_of_range = opening and opening.tells >= TELLS and opening.old == opening.tells
-    unmoved = (reseeded and enough(reseeded.told)
-               and most(reseeded.blind, reseeded.told))
-    if not (out_of_range or unmoved) or is_not_reset(facts) or is_reset_late(facts):
+    env = step = None
+    if reseeded and enough(reseeded.told) and most(reseeded.blind, reseeded.told):
+        env, step, seen_in = reseeded.env, reseeded.step, "reseed"
+        actual = "one that does not depend on how the new episode begins"
+    elif opening and opening.tells >= TELLS and opening.old == opening.tells:
+        seen_in, actual = "audit", f"{opening.old} elements where no c_reset puts them"
+    else:
         return
-    place = {"env": reseeded.env, "step": reseeded.step, "seen_in": "reseed"} if unmoved \
-        else {"seen_in": "audit"}
+    if is_not_reset(facts) or is_reset_late(facts):
+        return
     yield Finding("PUF302", "the observation after an ending still shows the episode that is over",
-                  **facts.at("c_step"), **place, expected="the first observation of a new episode",
-                  actual="one that does not depend on how the new episode begins" if unmoved else
-                  f"{opening.old} elements where no c_reset puts them", seed=facts.seed,
+                  **facts.at("c_step"), env=env, step=step, seen_in=seen_in,
+                  expected="the first observation of a new episode", actual=actual, seed=facts.seed,
                   hint="observe at the end of c_reset, and call c_reset(env) on an ending")

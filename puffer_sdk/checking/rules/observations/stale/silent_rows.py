@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from ....core.fact_kinds import LeftFact, RowFact
 from ....core.facts import Facts, ranges
 from ....core.finding import Finding
-from ....core.kinds import Fact
 from ....core.often import half
 from ....core.registry import detector
 from .writes import BEFORE, written
@@ -31,7 +30,7 @@ def silent_rows(facts: Facts) -> Iterator[Finding]:
                       hint="observe at the end of c_step, too")
 
 
-def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[Fact]]:
+def _silent_and_loud(facts: Facts, rows: list[RowFact]) -> tuple[list[RowFact], list[RowFact]]:
     """Rows that no step writes, and rows that most steps write."""
     untouched = {c.agent for c in facts.all("poison", LeftFact) if not c.touched}
     blind = {r.agent for r in rows if r.agent % facts.told_agents in untouched}
@@ -45,7 +44,7 @@ def _silent_and_loud(facts: Facts, rows: list[Fact]) -> tuple[list[Fact], list[F
             [r for r in calm if r.calm_changed > OFTEN * r.calm])
 
 
-def _some(facts: Facts, silent: list[Fact]) -> Iterator[Finding]:
+def _some(facts: Facts, silent: list[RowFact]) -> Iterator[Finding]:
     for first, last in ranges(r.agent for r in silent):
         many = f"agents {first}-{last}" if last > first else f"agent {first}"
         yield Finding("PUF302", f"no step ever writes the observation of {many}",

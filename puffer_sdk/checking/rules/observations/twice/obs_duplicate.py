@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .....env.obs_spec import ObsField
 from ....core.facts import Facts
 from ....core.registry import NotTested, family, need
 from ....core.statistics import Statistics
@@ -42,6 +44,11 @@ def obs_duplicate() -> None:
     """
 
 
+def named(facts: Facts, element: int) -> ObsField:
+    """The part of an element that is compared."""
+    return next(part for part in facts.row.parts if part.first <= element <= part.last)
+
+
 def sampled(facts: Facts) -> Statistics | None:
     """Of a run, where there are elements to compare. Raises NotTested."""
     need(facts, "run")
@@ -59,7 +66,7 @@ def compared(facts: Facts) -> list[int]:
             for element in range(part.first, part.last + 1)][:MOST]
 
 
-def pairs(rows: np.ndarray, elements: list[int]) -> list[tuple[int, int, float]]:
+def pairs(rows: NDArray[np.generic], elements: list[int]) -> list[tuple[int, int, float]]:
     """(first, second, factor): second = factor x first in all rows, for some factor above 0."""
     values = rows[:, elements].astype(float)
     if not np.isfinite(values).all():

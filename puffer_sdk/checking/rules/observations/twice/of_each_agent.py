@@ -5,12 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .....env import obs_spec
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
 from ....core.registry import detector
-from .obs_duplicate import compared, pairs, sampled
+from .obs_duplicate import compared, named, pairs, sampled
 
 OF_AGENT = 300          # rows of one agent that are enough
 
@@ -32,7 +31,7 @@ def of_each_agent(facts: Facts) -> Iterator[Finding]:
             return
         found.append(mine)
     first, second, _ = found[0][0]
-    one = obs_spec.named(facts.row.parts, second)
+    one = named(facts, second)
     yield Finding("PUF308", f"every agent sees {min(map(len, found))} numbers or more twice: for "
                             f"agent 0, {facts.called(second)} is always the same as "
                             f"{facts.called(first)}", file=one.file, line=one.line,

@@ -3,20 +3,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .....env import obs_spec
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.registry import detector
-from .obs_duplicate import compared, pairs, sampled
+from .obs_duplicate import compared, named, pairs, sampled
 
 
 @detector("PUF308", "same-number")
 def same_number(facts: Facts) -> Iterator[Finding]:
     """An element always holds the number of another one, or a fixed multiple."""
     stats = sampled(facts)
-    found = pairs(stats.rows, compared(facts)) if stats else []
-    for first, second, factor in _told_twice(facts, found):
-        one = obs_spec.named(facts.row.parts, second)
+    if stats is None:
+        return
+    for first, second, factor in _told_twice(facts, pairs(stats.rows, compared(facts))):
+        one = named(facts, second)
         same = "the same number as" if factor == 1 else f"{factor:.4g} times"
         yield Finding("PUF308", f"{facts.called(second)} is always {same} "
                                 f"{facts.called(first)}", file=one.file, line=one.line,
@@ -25,11 +25,12 @@ def same_number(facts: Facts) -> Iterator[Finding]:
                       seen_in="run", hint="was a line copied, and a name in it not changed?")
 
 
-def _told_twice(facts: Facts, found: list[tuple[int, int, float]]) -> Iterator[Finding]:
+def _told_twice(facts: Facts, found: list[tuple[int, int, float]]
+                ) -> Iterator[tuple[int, int, float]]:
     """One pair of each two parts, and of the things of one list."""
     seen = set()
     for first, second, factor in found:
-        names = tuple(obs_spec.named(facts.row.parts, one).name for one in (first, second))
+        names = named(facts, first).name, named(facts, second).name
         if names not in seen:
             seen.add(names)
             yield first, second, factor

@@ -20,8 +20,8 @@ def cast(facts: Facts) -> Iterator[Finding]:
         found = list(undefined(facts, CAST))
     except NotTested:
         return
-    for where, _, text in found:
-        value = re.match(r"(\S+) is outside", text)
-        yield Finding("PUF307", "a float that does not fit is stored into a byte", **where,
+    for one in found:
+        value = re.match(r"(\S+) is outside", one.text)
+        yield Finding("PUF307", "a float that does not fit is stored into a byte", **one.where,
                       expected="0 to 255", actual=value[1] if value else "another value",
                       word=WRAPS, hint="shift, scale or clamp it into 0..255")

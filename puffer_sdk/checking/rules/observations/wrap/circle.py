@@ -7,7 +7,6 @@ from ....collect.c.source import sites
 from ....core.fact_kinds import CircleFact
 from ....core.facts import Facts, gathered
 from ....core.finding import WRAPS, Finding
-from ....core.kinds import Fact
 from ....core.often import enough, most
 from ....core.registry import detector, need
 
@@ -41,7 +40,7 @@ def circle(facts: Facts) -> Iterator[Finding]:
                       hint="shift, scale or clamp it into 0..255")
 
 
-def _wraps(fact: Fact) -> bool:
+def _wraps(fact: CircleFact) -> bool:
     """Small steps round the circle of 256, or always the same step."""
     jumps, changes = fact.over + fact.under, fact.changes
     creeps = enough(jumps) and most(jumps, fact.jumps) and enough(fact.low) \
