@@ -24,7 +24,7 @@ from puffer_sdk.toolchain import cuda_finding, gpu  # noqa: E402
 SETTINGS = {"train.device": "cuda", "vec.total_agents": 64, "train.horizon": 16,
             "train.minibatch_size": 512, "policy.hidden_size": 16}
 EPOCHS = 3
-SECONDS = 60            # after which it says in which line it is
+SECONDS = 60            # after which it prints its current line
 
 
 def ask_driver_here() -> None:

@@ -99,8 +99,8 @@ def _agreed(parts: list[Part], count: int) -> bool:
 def _tell(parts: list[Part], freed: int, dry_run: bool) -> None:
     for part in parts:
         if part.goes or part.runs:
-            what = [f"{len(part.runs)} run{'s' * (len(part.runs) != 1)}"] if part.runs else []
-            what.append(f"{part.files} file{'s' * (part.files != 1)}, {size(part.bytes)}")
+            what = [ui.plural(len(part.runs), "run")] if part.runs else []
+            what.append(f"{ui.plural(part.files, 'file')}, {size(part.bytes)}")
             ui.out(f"{'would delete' if dry_run else 'deleted'}  {paths.shown(part.folder)}: "
                    + ", ".join(what))
         for path in part.kept:

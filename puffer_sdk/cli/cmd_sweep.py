@@ -202,7 +202,7 @@ def _report(result: SweepResult, format_: str, env: str | None, runs_dir: Path |
 
 
 def _say_verdict(result: SweepResult) -> None:
-    """The verdict, or why there is none; and what the best says nothing of."""
+    """The verdict, or why there is none; and the settings that it leaves open."""
     ui.out(f"verdict  {result.verdict.sentence}" if result.verdict else
            f"verdict  none: {result.unjudged}")
     if result.untried:

@@ -160,7 +160,7 @@ class _Resolver:
             if section in (*INI_SECTIONS, "build") or section.startswith("sweep."):
                 continue            # [build] is outside_libraries.py's
             if self.ocean:
-                self._skip(f"[{section}]", inifile.where(path, line), "is no section of ours", None)
+                self.skipped[f"[{section}]"] = inifile.where(path, line)
             else:
                 self._fault(f"there is no section [{section}]", inifile.where(path, line),
                             "a known section", f"[{section}]",
@@ -180,11 +180,6 @@ class _Resolver:
         elif self.ocean:
             places = " or ".join(inifile.where(path) for path in ini_places(folder))
             ui.warn_once(f"{folder.name} has no ini ({places}): settings have our defaults")
-
-    def _skip(self, name: str, place: str, why: str, hint: str | None) -> None:
-        self.skipped[name] = f"{place}; {hint}" if hint else place
-        if not self.ocean:
-            ui.warn_once(f"{place}: {name} {why}; skipped", hint)
 
     def _warn_of_skipped(self, path: Path) -> None:
         """One line about all keys without effect."""
@@ -219,7 +214,7 @@ class _Resolver:
                 continue
             text = show(value).strip()
             if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text):
-                self._fault(f"the value of {flag} holds a character that no ini can hold",
+                self._fault(f"the value of {flag} contains a character that an ini cannot hold",
                             place, "text on one line", repr(text), None)
                 continue
             self._take(section, name, text, COMMAND_LINE, place, layer)
@@ -235,16 +230,17 @@ class _Resolver:
         if key is None:
             hint = key_hints.hint_for(section, name, flags=not from_ini)
             if self.ocean and from_ini:
-                self._skip(f"[{section}] {name}", where, "is no setting of ours", hint)
+                self.skipped[f"[{section}] {name}"] = f"{where}; {hint}" if hint else where
             else:
                 self._fault(f"[{section}] has no setting '{name}'", where,
                             f"a setting of [{section}]", f"'{name}'", hint)
             return
         if key.status == IGNORED:
             if from_ini:
-                self._skip(key.shown, where,
-                           f"belongs to PufferLib's own trainer ({key.help}) and has no effect "
-                           "here", None)
+                self.skipped[key.shown] = where
+                if not self.ocean:
+                    ui.warn_once(f"{where}: {key.shown} belongs to PufferLib's own trainer "
+                                 f"({key.help}) and has no effect here; skipped")
             else:
                 self._fault(f"{key.flag} has no effect here", where, "a setting that is used",
                             f"one of PufferLib's own ({key.help})", "leave it out")

@@ -106,7 +106,7 @@ class Conflicts:
                         "leave train.backend at auto")
         if self.config.vec.device == "cuda" and (train.backend, train.device) != ("native", "cuda"):
             self._clash(("vec.device", "train.device", "train.backend"),
-                        "environments on a GPU need the native trainer there",
+                        "environments on a GPU need the native trainer on a GPU",
                         "vec.device = cpu, or train.device = cuda",
                         f"train.device = {train.device}, train.backend = {train.backend}",
                         "leave train.device at auto, or vec.device at cpu", ("vec.device", "cpu"))
@@ -143,8 +143,8 @@ class Conflicts:
             return
         if vec.num_buffers % gpus or vec.total_agents % vec.num_buffers:
             self._clash(("vec.num_buffers", "train.gpus", "vec.total_agents"),
-                        f"num_buffers = {vec.num_buffers} slices of {vec.total_agents} agents "
-                        f"cannot be dealt to {gpus} GPUs",
+                        f"num_buffers = {vec.num_buffers} and total_agents = {vec.total_agents} "
+                        f"cannot be divided among {gpus} GPUs",
                         f"a multiple of {gpus}, and total_agents a multiple of that",
                         f"{vec.num_buffers}, {vec.total_agents}",
                         f"num_buffers = {2 * gpus} and total_agents = "

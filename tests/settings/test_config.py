@@ -333,7 +333,7 @@ BAD_INI = [
      "train.precision = fp32, or train.backend = native", "bf16",
      "leave train.precision at fp32"),
     ("[train]\ndevice = cpu\n[vec]\ndevice = cuda", 4,
-     "environments on a GPU need the native trainer there",
+     "environments on a GPU need the native trainer on a GPU",
      "vec.device = cpu, or train.device = cuda", "train.device = cpu, train.backend = native",
      "leave train.device at auto, or vec.device at cpu"),
     ("[train]\nseed = 1\n[base]\nseed = 2", 4,
@@ -463,8 +463,8 @@ def test_unreadable_ini_is_a_usage_error(folder):
      "leave it out"),
     ("train.gamma", "2", "--train.gamma cannot be '2'", None),
     ("vec.device", "gpu", "--vec.device cannot be 'gpu'", "did you mean 'cuda'?"),
-    ("check.allow", "a\nb", "the value of --check.allow holds a character that no ini can hold",
-     None),
+    ("check.allow", "a\nb",
+     "the value of --check.allow contains a character that an ini cannot hold", None),
 ])
 def test_bad_overrides(folder, name, value, message, hint):
     error = refusal(folder, {name: value})

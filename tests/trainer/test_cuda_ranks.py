@@ -269,7 +269,8 @@ def test_train_on_two_gpus(target, tmp_path):
 @pytest.mark.parametrize("words, text", [
     (["--train.device", "cpu"], "2 GPUs need the native trainer on a GPU"),
     (["--train.gpus", "3"], "num_buffers = 6 and total_agents = 66 work"),
-    (["--vec.num-buffers", "1"], "num_buffers = 1 slices of 64 agents cannot be dealt to 2 GPUs"),
+    (["--vec.num-buffers", "1"],
+     "num_buffers = 1 and total_agents = 64 cannot be divided among 2 GPUs"),
     (["--train.minibatch-size", "48"], "minibatch_size = 48 cannot be shared by 2 GPUs"),
 ])
 def test_settings_that_do_not_fit_are_refused(target, tmp_path, words, text):

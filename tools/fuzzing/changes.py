@@ -10,7 +10,7 @@ import shutil
 import socket
 from pathlib import Path
 
-# what stands in place of a value, of a line or between two bytes
+# replacements of a value or a line, or insertions between two bytes
 VALUES = [None, True, False, -1, 0, 1, 2**31, 2**63, -2**63, 10**30, 1e308, 0.1, float("nan"),
           float("inf"), -0.0, "", "x", "x" * 2000, "../../x", "/etc/passwd", "a\nb", "\x1b[2J",
           "\x9b2J", "\x1b]8;;file:///\x1b\\x", "\x00", "1e999", "9" * 5000, "gymnasium:X", "\u202e",

@@ -75,7 +75,7 @@ def try_command(rng: random.Random, box: Box) -> str:
             if anew and rng.random() < 0.5:
                 place = box.inside / rng.choice(MADE)
             if box.inside not in (place.parent / "_").resolve().parents:
-                continue                                    # we write beside the folder neither
+                continue                                    # nor do we write beside the folder
             if anew:
                 changes.replace(rng, place, box.outside, links=place not in typed
                                 and policy not in place.rglob("*"))

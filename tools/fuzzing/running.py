@@ -150,7 +150,7 @@ def _place(kind: str) -> tempfile.TemporaryDirectory:
 def _batch(kind: str, seeds: range, home: Path, outcome: Outcome, until: float | None) -> int:
     """Run one worker. Returns the seed after its last."""
     work, log = home / "work", home / "log"
-    for name in ("inside", "outside"):      # what commands have made once, beside them, stays
+    for name in ("inside", "outside"):      # the commands' products beside them stay
         shutil.rmtree(work / name, ignore_errors=True)
     work.mkdir(exist_ok=True)
     reader, writer = os.pipe()
@@ -215,7 +215,7 @@ def _exec(tracer: list[str], words: tuple) -> None:
     system call, and takes twice as long."""
     os.set_inheritable(words[4], True)
     path = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
-    # -c would put the folder that we stand in, a stranger's, before all that is installed
+    # -c would put the current folder, which is untrusted, before installed packages
     program = (f"import sys; sys.path[:1] = {path}; from fuzzing import running; "
                f"running.run_worker(*{words!r})")
     command = [*tracer, sys.executable, "-c", program]
