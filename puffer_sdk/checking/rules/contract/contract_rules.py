@@ -279,7 +279,7 @@ def setting_missing(facts: Facts) -> Iterator[Finding]:
     if not read or _stores_whole(source):
         return
     ini, binding = find_ini(facts.folder), hide(source.files.get("binding.c", ""))
-    tags = ("tag",) if "MY_USES_TAGS" in binding else ()        # set by whoever plays against whom
+    tags = ("tag",) if "MY_USES_TAGS" in binding else ()        # set in self-play
     given = {"num_agents", *tags, *facts.config.env, *_unread(facts).values()}
     for field in facts.spec.settable:
         if field.name in given or field.name not in read or source.sets(field.name) or \

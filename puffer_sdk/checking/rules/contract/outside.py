@@ -103,7 +103,7 @@ def _calls(facts: Facts, program: str) -> Iterator[tuple[Call, str]]:
 
 
 def _opening(call: Call) -> str | None:
-    """What is wrong with opening this file, as far as the source tells."""
+    """What is wrong with opening this file, as far as the source shows."""
     texts = [node.more.strip('"') for node in
              (child.bare() for child in call.node.children[1:]) if node.kind == "string"]
     if call.name == "fopen" and len(call.node.children) == 3:
@@ -119,7 +119,7 @@ def _opening(call: Call) -> str | None:
 
 
 def asked(facts: Facts) -> Iterator[OutsideFact]:
-    """What the env asked of the machine while it was played, each once."""
+    """Calls that the env made to the machine while it was played, each once."""
     seen = set()
     for outcome in facts.outcomes.values():
         for fact in outcome.all(OutsideFact):
@@ -154,5 +154,5 @@ def _answer(fact: OutsideFact | None) -> str | None:
 
 
 def _shown(fact: OutsideFact) -> str:
-    """What was asked for, on one line: the environment chose its characters."""
+    """The argument, on one line: the environment chose its characters."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in fact.what)

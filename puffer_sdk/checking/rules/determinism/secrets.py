@@ -1,4 +1,4 @@
-"""PUF506: does an agent see what another one hides?"""
+"""PUF506: observations that reveal another agent's private fields."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""PUF402-404, 406: do episodes end, and does a new one begin only there, and anew?"""
+"""PUF402-404, 406: episodes that never end, all end together, keep state, or end unseen."""
 from __future__ import annotations
 
 import re

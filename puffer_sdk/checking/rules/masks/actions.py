@@ -1,4 +1,4 @@
-"""PUF412: can an agent choose at all?"""
+"""PUF412: masks that allow no action."""
 from __future__ import annotations
 
 from collections.abc import Iterator

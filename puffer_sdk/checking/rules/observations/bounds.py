@@ -65,7 +65,7 @@ def obs_bounds(facts: Facts) -> Iterator[Finding]:
 
 
 def _misdescribed(parts: Iterable[ObsField]) -> Iterator[Finding]:
-    """Parts of which the comment cannot be true, or cannot be read."""
+    """Parts whose comment is false or cannot be read."""
     for part in parts:
         name = part.name or "the observation"
         place: FileLine = {"file": part.file, "line": part.line}

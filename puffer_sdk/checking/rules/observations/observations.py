@@ -1,4 +1,4 @@
-"""PUF301, 303, 304: observations that nobody wrote, that are not finite, or far from zero."""
+"""PUF301, 303, 304: observations that are never written, not finite, or far from zero."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
@@ -139,7 +139,7 @@ def obs_scale(facts: Facts) -> Iterator[Finding]:
 
 
 def _tiny(facts: Facts) -> Iterator[Finding]:
-    """Elements without a number that a network can tell from 0."""
+    """Elements whose numbers a network cannot tell from 0."""
     if facts.statistics is None:
         return
     most = np.maximum(np.abs(facts.statistics.low), np.abs(facts.statistics.high))

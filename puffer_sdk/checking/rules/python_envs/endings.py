@@ -11,12 +11,12 @@ from ...core.registry import NotTested, present
 from .judging import agent_of, judgement
 
 ENDLESS = 10_000        # steps of one episode after which it looks endless
-ENDINGS = 5             # that tell something
+ENDINGS = 5             # that are enough
 LIMIT = 20              # steps: a shorter episode of fixed length is a game of so many rounds
 
-MOVES = 50              # steps within episodes that tell how observations change
+MOVES = 50              # steps within episodes that are enough to see how observations change
 PRINTED = 8             # steps for each byte that is printed
-GROWN = 20              # entries of what grows for ever
+GROWN = 20              # entries of a container that grows without end
 
 
 def _ended(play: Play) -> list[Episode]:
@@ -137,7 +137,7 @@ def _late(facts: PythonFacts, message: str, hint: str) -> Finding:
 
 @judgement("PUF111", "PUF115", "PUF206", needs=("play",))
 def beyond_the_game(facts: PythonFacts) -> Iterator[Finding]:
-    """Prints, files, programs; and what is kept for ever."""
+    """Prints, files, programs; and containers that only grow."""
     play, place = present(facts.play), facts.at("step")
     if enough(play.printed) and PRINTED * play.printed >= play.steps:
         yield Finding("PUF111", "the environment prints while it is played", **place,

@@ -1,4 +1,4 @@
-"""@judgement on a function of PythonFacts; and the findings of what is odd, and of what ended."""
+"""@judgement, and the judgements of oddities and of processes that ended."""
 from __future__ import annotations
 
 import signal
@@ -74,7 +74,7 @@ def _finding(facts: PythonFacts, each: Oddity) -> Finding:
 
 @judgement("PUF101")
 def refused(facts: PythonFacts) -> Iterator[Finding]:
-    """Gymnasium's checker, where nothing of ours says what it says."""
+    """Gymnasium's checker, where no finding of ours explains its refusal."""
     found = [each for each in facts.oddities.values() if each.kind == "gymnasium-refuses"]
     named = len(found) < len(facts.oddities) or facts.raised or (
         facts.chance and facts.chance.unseeded) or any(

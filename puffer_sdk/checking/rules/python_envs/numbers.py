@@ -17,11 +17,11 @@ from .judging import agent_of, judgement
 
 # Gymnasium's own environments leave [-5, 5]: Pendulum reaches 8, Acrobot 28
 OBS_LARGE, OBS_HUGE, REWARD_LARGE = 50.0, 1000.0, 100.0
-ENOUGH = 400            # steps after which an element that never changed says something
-MANY = 2000             # steps of few episodes that do
+ENOUGH = 400            # steps after which an element that never changed is reported
+MANY = 2000             # the same, of few episodes
 EPISODES = 3
-REWARDLESS = 30_000     # steps without a reward that say something
-MOMENTS = 40            # replaced choices without any effect that say something
+REWARDLESS = 30_000     # steps without a reward that are reported
+MOMENTS = 40            # replaced choices without any effect that are reported
 SLOTS = 3               # constant zeros in a row that may be empty slots
 SMOOTH, HALF_A_BYTE = 8, 128    # small changes for each jump of a byte that goes round
 REWARDS = 8             # of an episode that is long enough to see a sum grow

@@ -1,4 +1,4 @@
-"""Judgements: does the same play give the same game, whoever else plays, and only then?"""
+"""Judgements of determinism: seeds, instances, processes, resets."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def _finding(facts: PythonFacts, code: str, message: str, way: str, where: Diffe
 
 @judgement("PUF501", "PUF503", "PUF404", "PUF301", needs=("traces",))
 def same_again(facts: PythonFacts) -> Iterator[Finding]:
-    """One cause, one finding: what explains more is asked first."""
+    """One cause, one finding: the one that explains most."""
     if present(facts.shape).nondeterministic:
         raise NotTested("its registration says that it is not deterministic")
     again, process = _differs(facts, "again"), _differs(facts, "process")
@@ -68,7 +68,7 @@ def same_again(facts: PythonFacts) -> Iterator[Finding]:
 
 
 def _shared_sources(facts: PythonFacts, process: Difference | None) -> Iterator[Finding]:
-    """Generators of the whole process, and what else another process has differently."""
+    """Generators of the whole process, and other differences of another process."""
     found = False
     for way, name in NAMES.items():
         other = _differs(facts, way)
@@ -105,7 +105,7 @@ def keeps_actions(facts: PythonFacts) -> Iterator[Finding]:
 
 @judgement("PUF502", needs=("traces", "chances"))
 def seed_ignored(facts: PythonFacts) -> Iterator[Finding]:
-    """Random numbers are drawn, and the seed has no say; or one that has too much."""
+    """Random numbers are drawn, and the seed has no effect, or too much."""
     chance, seeded, place = present(facts.chance), facts.compared.get("seeded"), facts.at("reset")
     if _differs(facts, "again") or seeded is None:
         raise NotTested("the environment is not deterministic to begin with", "PUF501")

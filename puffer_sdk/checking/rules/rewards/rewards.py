@@ -1,4 +1,4 @@
-"""PUF311-314, 321, 322: rewards and terminals that nobody wrote, or that make no sense."""
+"""PUF311-314, 321, 322: rewards and terminals that are not written, or make no sense."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from ...fix.edits import Fix
 from ..memory.origins import origin
 
 STEPS = 50_000      # without a reward, that mean something
-TELLING = 0.001     # a share that is told as one; a smaller one as a count
+TELLING = 0.001     # a share that is shown in percent; a smaller one as a count
 
 
 def _stale(facts: Facts, code: str, array: str, example: str) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from ...core.finding import Finding
 from ...core.registry import needed, rule
 
 FACTOR = 100            # times the yardstick
-SECONDS = 20e-6         # of a step of one agent, below which nobody has to wait
+SECONDS = 20e-6         # of a step of one agent: below this, speed is no problem
 
 MILLISECOND = 1e-3
 

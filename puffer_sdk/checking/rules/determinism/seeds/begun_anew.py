@@ -1,4 +1,4 @@
-"""PUF502: generators that begin anew each time."""
+"""PUF502: generators that start from a constant each time."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -33,7 +33,7 @@ def _one_game(facts: Facts) -> Iterator[Finding]:
 
 
 def _put_back(facts: Facts) -> tuple[FileLine, str]:
-    """Where c_reset makes the generator's state of fields of the author's, and of which ones."""
+    """Where c_reset computes the generator's state from the author's fields, and from which."""
     for function in facts.source.reach("c_reset"):
         for node in function.nodes:
             value = None

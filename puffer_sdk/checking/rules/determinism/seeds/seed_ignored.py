@@ -43,7 +43,7 @@ def seed_ignored() -> None:
 
 
 def explained(facts: Facts) -> NotTested | None:
-    """Memory errors, or a game that is not repeatable: they explain what any detector saw."""
+    """Memory errors, or a game that is not repeatable: they explain any finding."""
     return unsound(facts) or unrepeatable(facts)
 
 
@@ -56,7 +56,7 @@ def begins_without_reset(facts: Facts) -> NotTested | None:
 
 
 def seeded_from(source: Source) -> list[str]:
-    """Fields of the env struct that c_reset, or what it calls, makes the seed of a generator of."""
+    """Fields of the env struct from which c_reset, or what it calls, computes a seed."""
     calls = [node for function in source.reach("c_reset") for node in function.nodes
              if node.kind == "call" and node.name in SEEDING]
     return list(dict.fromkeys(

@@ -14,7 +14,7 @@ ENDINGS = 12            # of each kind
 
 @detector("PUF410", "prizes", unless=("rewards",))
 def prizes(facts: Facts) -> Iterator[Finding]:
-    """The same win of one agent is a loss for others at some endings, and for nobody at others."""
+    """The same win of one agent costs the others something at some endings only."""
     said = tested(facts)
     if said is None:
         return

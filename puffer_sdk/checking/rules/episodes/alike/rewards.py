@@ -24,7 +24,7 @@ def rewards(facts: Facts) -> Iterator[Finding]:
     for fact in places(facts):
         found.setdefault(fact.what, fact)
     for what in SAID:
-        if what in found:               # one says what there is to say
+        if what in found:               # one finding is enough
             fact = found[what]
             told = SAID[what].format(mean=fact.mean, others=fact.others)
             yield finding(facts, said, f"agent {fact.agent} {told}", agent=fact.agent,

@@ -9,7 +9,7 @@ from ....core.finding import Finding
 from ....core.registry import detector
 from .not_alike import finding, tested
 
-MOMENTS = 12            # at which the view tells which of the two did what
+MOMENTS = 12            # at which the view depends on which of the two did what
 
 
 @detector("PUF410", "same-view")

@@ -19,7 +19,7 @@ def nobody(facts: Facts) -> Iterator[Finding]:
     answers(facts)
     fact = facts.fact("crossed", CrossedFact)
     if fact is None or half(fact.filled, fact.empty):
-        return                          # what lies in empty rows is no reward
+        return                          # numbers in empty rows are no rewards
     if fact.nobody >= MOMENTS and fact.nobody >= SHARE * fact.paid:
         yield Finding("PUF409", "a reward is paid to a row without an agent, where it is lost",
                       **facts.at_row("rewards"), env=fact.env, agent=fact.agent, step=fact.step,

@@ -9,7 +9,7 @@ from ....core.often import ENOUGH
 from ....core.registry import detector
 from .rows_crossed import MOMENTS, answers, circle, finding, other_row, pooled
 
-SELDOM = 0.05           # of what another row is paid: who is shot at may pay, and may duck
+SELDOM = 0.05           # of the other row's changes: a target may pay for a shot, and may duck
 
 
 @detector("PUF409", "rewards", unless=("actions",))

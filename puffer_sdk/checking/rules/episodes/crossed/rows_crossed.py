@@ -120,8 +120,8 @@ def other_row(agent: int, rows: list[AnyRow], count: Callable[[AnyRow], int], le
 
 
 def circle(edges: Iterable[Edge], tried: set[int]) -> list[Edge]:
-    """Those that lead on from one to the next: the others may be agents that serve another one.
-    Rows beyond those whose agents were tried are taken to lead on."""
+    """Edges that form circles: the others may be agents that serve another one. Rows whose agents
+    were not tried count as part of a circle."""
     kept = list(edges)
     while True:
         from_here = {edge.agent for edge in kept}

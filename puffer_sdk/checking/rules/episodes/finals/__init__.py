@@ -1,4 +1,4 @@
-"""PUF323: what an env leaves in final_observations when it cuts an episode off.
+"""PUF323: wrong rows of final_observations at truncations.
 
     blank       nothing
     partly      not the whole row

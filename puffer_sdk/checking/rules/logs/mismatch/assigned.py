@@ -21,8 +21,8 @@ def assigned(facts: Facts) -> Iterator[Finding]:
                       **(places.get(name) or facts.at("c_step")), element=name,
                       severity="warning", word=ASSIGNED, beside=facts.column_at(name),
                       seed=facts.seed,
-                      expected=f"log.{name} += ...: what is collected is divided by n",
-                      actual=f"log.{name} = ...: the last entry's share of all",
+                      expected=f"log.{name} += ...: the sum is divided by n",
+                      actual=f"log.{name} = ...: only the last entry is kept, then divided by n",
                       hint="add to it, as to n")
 
 
@@ -38,7 +38,7 @@ def replaced(facts: Facts) -> list[str]:
         name = names[fact.element] if fact.element < len(names) else ""
         is_cleared = fact.zero == fact.entries and cleared & {name, "log"}
         is_meant = is_cleared or name in computed
-        finite = fact.entries - fact.odd        # PUF423 speaks of the others
+        finite = fact.entries - fact.odd        # the others are PUF423's
         if name and not is_meant and max(fact.above, fact.below) < finite:
             found[name] = None
     return list(found)

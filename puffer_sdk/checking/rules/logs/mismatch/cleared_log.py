@@ -13,7 +13,7 @@ from .assigned import replaced
 def cleared(facts: Facts) -> Iterator[Finding]:
     """A step sets the log back to 0: entries of other agents and episodes are lost.
 
-    A field that is assigned elsewhere is told of there: its 0 is one more value.
+    Not of a field that is assigned elsewhere: its 0 is one more value.
     """
     assigned = replaced(facts)
     for name, file, line in facts.source.cleared_logs():

@@ -1,4 +1,4 @@
-"""PUF422: entries that hold what is summed up so far, again and again."""
+"""PUF422: several entries of one episode that hold its running sums."""
 from __future__ import annotations
 
 from collections.abc import Iterator

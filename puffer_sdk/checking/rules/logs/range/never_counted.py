@@ -12,7 +12,7 @@ from .columns import logged
 
 @detector("PUF423", "never-counted")
 def never_counted(facts: Facts) -> Iterator[Finding]:
-    """A field of Log is 0 in every entry: no line of code makes what it adds anything else."""
+    """A field of Log is 0 in every entry: no line of code changes what it adds."""
     need(facts, "run")
     idle, columns = logging.idle(facts.source), logged(facts)
     for name, field in idle.items():

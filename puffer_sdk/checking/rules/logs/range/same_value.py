@@ -1,4 +1,4 @@
-"""PUF423: a perf or score that does not tell one episode from another."""
+"""PUF423: a perf or score that is the same for all episodes."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -30,8 +30,8 @@ def agents(facts: Facts) -> Iterator[Finding]:
 
 
 def _unanswered(facts: Facts, one: Head) -> dict[int, int]:
-    """Agents with moments at which no row answered to another value for one step, where others'
-    choices are answered: of a game of turns, whose moves seldom show otherwise."""
+    """Agents whose choice for one step never changed any row, while others' choices did, and their
+    moments. In a game of turns moves seldom show otherwise."""
     found: dict[int, list[AnswerFact]] = {}
     for fact in facts.all("crossed", AnswerFact):
         if fact.head == one.fact.head:

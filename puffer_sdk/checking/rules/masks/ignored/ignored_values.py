@@ -10,8 +10,8 @@ from ....core.finding import Finding
 from ....core.registry import NotTested, detector
 from .action_ignored import ENOUGH, finding, tried
 
-CHANCE = 0.01           # that values which do differ did not, at any of so many moments
-SELDOM = 4              # a head that matters at one moment of so many has rarer values
+CHANCE = 0.01           # that different values looked alike at so many moments
+SELDOM = 4              # a head that matters at fewer than one of so many moments is not compared
 
 
 @detector("PUF411", "values")
@@ -29,7 +29,7 @@ def values(facts: Facts) -> Iterator[Finding]:
 
 def _same_values(facts: Facts, fact: EffectFact, which: str, unmet: set[tuple[int, int]]
                  ) -> Iterator[Finding]:
-    """Grouped by the first of them; `unmet` gets those that have conditions of their own."""
+    """Grouped by the first value; `unmet` gets values that the code handles under conditions."""
     asked = {id for id in conditional.ids(facts.source, facts.spec) if id[0] == fact.head}
     groups: dict[int, list[tuple[int, int]]] = {}
     for first, value, moments in fact.same:
@@ -54,7 +54,7 @@ def _same_values(facts: Facts, fact: EffectFact, which: str, unmet: set[tuple[in
 
 
 def chance_of(fact: EffectFact, first: float, second: float) -> float:
-    """That these two values lead to the same rows from one moment on, though they are handled.
+    """The chance that two values which differ lead to the same rows from one moment on.
 
     At a given moment many values may do nothing, as most swaps of a board do. How often a value
     matters is what its rate has beyond half the mean, for the other half is the other value's. One

@@ -1,4 +1,4 @@
-"""PUF411: a head that shows later than training looks ahead."""
+"""PUF411: a head whose effect comes later than training looks ahead."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -18,7 +18,7 @@ SEEN = 100          # rows of a sample in which a thing is there
 
 @detector("PUF305", "same-things", unless=("whole",))
 def same_things(facts: Facts) -> Iterator[Finding]:
-    """A thing of a declared list is there, and never differs in anything, as oneself does."""
+    """An entry of a declared list is present and never changes, such as the agent itself."""
     stats = observed(facts)
     for part in facts.row.described:
         for first, last in _same(stats, part):
@@ -26,7 +26,7 @@ def same_things(facts: Facts) -> Iterator[Finding]:
 
 
 def _same(stats: Statistics, part: ObsField) -> list[tuple[int, int]]:
-    """Things that are there and never differ in anything, as other things of the list do."""
+    """Entries that are present and never change, while others of the list do."""
     if part.kind != "list" or part.mask is None or not part.fits or part.shape[1] == 1:
         return []
     places = part.first + np.arange(part.count).reshape(part.shape)

@@ -59,7 +59,7 @@ def _is_unreached(facts: Facts, first: int, last: int) -> bool:
 
 
 def _still(facts: Facts, stats: Statistics, dead: set[int]) -> list[tuple[int, int]]:
-    """Ranges of constant elements that are worth a word."""
+    """Ranges of constant elements that are reported."""
     constant, found = stats.low == stats.high, []
     literal = facts.source.literal_stores()
     promised = {e for f in facts.row.parts if f.low is not None

@@ -1,4 +1,4 @@
-"""PUF305: an observation of which nothing ever changes."""
+"""PUF305: an observation that never changes."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""PUF302: a picture of which some rows are drawn anew, and others keep all that was drawn."""
+"""PUF302: a picture in which steps clear some rows, and never the others."""
 from __future__ import annotations
 
 import math
@@ -15,8 +15,8 @@ from .writes import BEFORE, kept, stale
 @detector("PUF302", "half-cleared", unless=(*BEFORE, "silent-rows", "never-cleared",
                                             "sometimes-written"))
 def half_cleared(facts: Facts) -> Iterator[Finding]:
-    """Of a declared grid or image, each step clears some rows; in the others nothing is ever 0
-    again, though they show the same values."""
+    """Each step clears some rows of a declared grid or image; the others show the same values, and
+    are never 0 again."""
     cells, stats = kept(facts), facts.statistics
     some: dict[int, list[CellFact]] = {}
     for cell in cells.some:

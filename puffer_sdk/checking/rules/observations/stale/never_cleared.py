@@ -1,4 +1,4 @@
-"""PUF302: what is set, and never cleared."""
+"""PUF302: elements that are set and never cleared."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -33,5 +33,5 @@ def never_cleared(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_only_cleared(cell: CellFact) -> bool:
-    """c_reset sets it, and steps put it to 0: a list of what is left."""
+    """Whether c_reset sets it and steps only clear it: a list of what remains."""
     return cell.emptied > 0 and cell.filled == 0

@@ -10,7 +10,7 @@ from ....core.often import enough, most
 from ....core.registry import detector, need
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
 
-TELLS = 2           # elements that tell an old episode from a new one
+TELLS = 2           # elements that differ between an old and a new episode
 
 
 @detector("PUF302", "old-opening", unless=("behind-the-state",))

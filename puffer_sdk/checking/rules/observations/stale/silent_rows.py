@@ -38,7 +38,7 @@ def _silent_and_loud(facts: Facts, rows: list[RowFact]) -> tuple[list[RowFact], 
     silent = [r for r in long if r.blank == r.steps and r.agent not in blind]
     if silent:
         return silent, [r for r in long if not half(r.blank, r.steps)]
-    # An env that reads its own rows stumbles over poison: left alone, does every row change?
+    # Poison confuses an env that reads its own rows: use the steps without it
     calm = [r for r in rows if r.calm >= CALM and r.agent not in blind]
     return ([r for r in calm if r.calm_changed <= SELDOM * r.calm],
             [r for r in calm if r.calm_changed > OFTEN * r.calm])

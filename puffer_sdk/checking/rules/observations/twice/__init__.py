@@ -1,4 +1,4 @@
-"""PUF308: elements of the observation that tell the same thing twice.
+"""PUF308: elements of the observation that hold the same number.
 
     same_number         two elements, in all rows
     same_part           two named parts of several elements
