@@ -16,7 +16,8 @@ from ..base.spec import Spec
 from ..env import header, job
 from ..settings import inifile
 from ..settings.config import find_ini
-from ..training.runs import best_score, list_runs
+from ..training.run_comparison import best_score
+from ..training.runs import list_runs
 from .options import format_option, runs_dir_option
 from .pages import Page
 

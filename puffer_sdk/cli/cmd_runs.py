@@ -14,7 +14,7 @@ import click
 from ..base import files, paths, ui
 from ..base.errors import FINDINGS, OK, UsageError, did_you_mean
 from ..interop.python_envs.makers import is_name
-from ..training import runs
+from ..training import run_comparison, runs
 from . import completing
 from .options import format_option, runs_dir_option
 from .pages import GroupPage, Page
@@ -92,7 +92,7 @@ def compare_command(ctx: click.Context, first: str, second: str, env: str | None
     if ctx.args:
         raise _not_two([first, second, *ctx.args])
     pair = [_find(text, env, runs_dir) for text in (first, second)]
-    result = runs.compare_runs(*pair)
+    result = run_comparison.compare_runs(*pair)
     if format_ == "json":
         ui.out(json.dumps({"runs": [str(run.folder) for run in pair], **result}, indent=2))
         return

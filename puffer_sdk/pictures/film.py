@@ -1,7 +1,7 @@
 """Play as `eval` plays, and draw it.  a library, a raylib, a job -> frames in shared memory
 
-Runs in the child. It plays all envs of the evaluation, though it draws few: all agents draw their
-random numbers from one stream, so with fewer envs they would act differently.
+Runs in the child. It plays all envs of the evaluation but draws few: all agents draw their random
+numbers from one stream, so with fewer envs they would act differently.
 
 Events for the parent:
 
@@ -15,6 +15,7 @@ import mmap
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,8 +24,11 @@ from ..base.errors import RunError, UsageError
 from ..env.agent_slots import ended as endings_of
 from ..env.agent_slots import living
 from ..env.child_pipe import Link
+from ..env.library import EnvLibrary
+from ..env.vec import VecEnv
 from ..policy.players import PlayersJob, load_players
-from ..scoring.entries import Entries
+from ..scoring.baselines import MakePlayer, Player
+from ..scoring.entries import Entries, Entry
 from ..scoring.play_episodes import GAMES, LEAST_ENVS, PATIENCE, make_envs, plan
 from ..settings.values import Config
 from .montage import Grid, Scale, dim
@@ -37,7 +41,15 @@ ENDLESS = 10.0                  # the same if episodes do not end, or end agent 
 
 
 # Not closed: a c_close may assume that an open window means that its env has drawn. Most have not
-_never_closed: list = []
+_never_closed: list[VecEnv] = []
+
+
+class Drawing(Protocol):
+    """What takes pictures of envs: a Screen, or a Python environment's own."""
+
+    @property
+    def asked_fps(self) -> float | None: ...
+    def render(self, vec: Any, env: int) -> np.ndarray | None: ...     # of a kind that it knows
 
 
 class Ring:
@@ -74,7 +86,7 @@ class Pane:
 
     policy: str
     ticks: int = 0
-    episodes: list[dict] = field(default_factory=list)
+    episodes: list[Entry] = field(default_factory=list)
     ended: bool = False         # False: the limit cut an episode off
 
 
@@ -96,12 +108,17 @@ class FilmJob(PlayersJob):
 
 def work(job: FilmJob, link: Link) -> None:
     """The child's target."""
-    screen = None
-    if job.director:                # before the library: it finds its raylib among what is open
+    screen: Drawing
+    if job.director and job.raylib:     # before the library: it finds its raylib among what is open
         from .screen.canvas import Screen
         screen = Screen.load(job.director, job.raylib, visible=False)
-    resolved, library = job.config, job.open()
-    screen = screen or library.screen()
+        library = job.open()
+    else:
+        from ..interop.python_envs.pool import PoolLibrary
+        library = job.open()
+        assert isinstance(library, PoolLibrary)
+        screen = library.screen()
+    resolved = job.config
     players = load_players(job, library)
     camera = Camera(screen, job, link)
     camera.endings = _has_endings(library, resolved, players["random"], link)
@@ -115,13 +132,15 @@ def work(job: FilmJob, link: Link) -> None:
             vec.close()
 
 
-def _eval_envs(library, resolved: Config, link: Link, least: int = LEAST_ENVS):
+def _eval_envs(library: EnvLibrary, resolved: Config, link: Link, least: int = LEAST_ENVS
+               ) -> VecEnv:
     """The envs that eval plays, or more."""
     agents = library.agents_per_env(resolved.env, link.watches(library.armed))
     return make_envs(library, resolved, link, plan(resolved, agents, least_envs=least).envs)
 
 
-def _has_endings(library, resolved: Config, make_player, link: Link) -> bool:
+def _has_endings(library: EnvLibrary, resolved: Config, make_player: MakePlayer, link: Link
+                 ) -> bool:
     """Whether random play ends an episode, as eval decides it."""
     vec = _eval_envs(library, resolved, link)
     player, steps = make_player(vec, resolved), resolved.eval.steps
@@ -144,16 +163,18 @@ class Camera:
     following   whether an earlier pane decided how many ticks to show
     """
 
-    def __init__(self, screen, job: FilmJob, link: Link):
+    scale: Scale
+    ring: Ring
+
+    def __init__(self, screen: Drawing, job: FilmJob, link: Link):
         self.screen, self.job, self.link = screen, job, link
         self.endings = self.following = self.whole = False
         self.rows, self.columns = job.grid
         self.last = job.env_index + self.rows * self.columns        # the first env not shown
-        self.scale: Scale | None = None
-        self.ring: Ring | None = None
+        self.opened = False             # with the first picture: scale and ring are there
         self.fps, self.sent, self.limit = 0.0, 0, 0
 
-    def film(self, policy: str, vec, player) -> None:
+    def film(self, policy: str, vec: VecEnv, player: Player) -> None:
         """Play from the reset to the end of the last episode to show."""
         pane, count = Pane(policy), self.rows * self.columns
         first = self.job.env_index
@@ -169,9 +190,10 @@ class Camera:
         while not self.link.stop:
             for index, tile in enumerate(tiles):
                 if not tile.done:
-                    self.draw(vec, tile)
+                    picture = self.draw(vec, tile)
                     grid = grid or Grid(self.scale.tile, self.rows, self.columns)
-                    grid.put(index, tile.shown)
+                    grid.put(index, picture)
+            assert grid is not None         # there is at least one tile
             self.send(grid.picture, pane, counted, tiles)
             player(vec)
             vec.step()
@@ -184,8 +206,8 @@ class Camera:
             self.limit, self.following = pane.ticks, True
         self.link.emit("pane", **vars(pane))
 
-    def draw(self, vec, tile: Tile) -> None:
-        """Update the tile's picture. An env that draws nothing this time keeps its last picture.
+    def draw(self, vec: VecEnv, tile: Tile) -> np.ndarray:
+        """The tile's picture. An env that draws nothing this time keeps its last picture.
 
         Some envs open their window in one c_render and draw from the next one on.
         """
@@ -198,10 +220,11 @@ class Camera:
                 raise RunError("c_render draws nothing", where=self.job.folder,
                                hint="it opens a window with InitWindow, and draws between "
                                     "BeginDrawing and EndDrawing")
-            return
-        if self.scale is None:
+            return tile.shown
+        if not self.opened:
             self.open(frame, alone=tile.last - tile.first == 1)
         tile.shown = self.scale(frame)
+        return tile.shown
 
     def open(self, frame: np.ndarray, *, alone: bool) -> None:
         """Set size, frame rate and length by the first picture, and make the ring.
@@ -209,7 +232,8 @@ class Camera:
         alone    whether an env has one agent
         """
         panes, job = len(self.job.policies), self.job
-        self.scale = Scale(frame.shape[:2], self.rows, self.columns, panes, job.width)
+        height, wide, _ = frame.shape
+        self.scale = Scale((height, wide), self.rows, self.columns, panes, job.width)
         self.fps = float(job.fps or self.screen.asked_fps or USUAL_FPS)
         self.limit = job.ticks or max(1, round(self.fps * (
             LONGEST if job.episodes or (self.endings and alone) else ENDLESS)))
@@ -222,6 +246,7 @@ class Camera:
             raise RunError("shared memory is full (frame buffer)", where=job.ring,
                            detail=error.strerror or str(error),
                            hint="free some space, or point TMPDIR at another disk") from None
+        self.opened = True
         self.link.emit("opening", slots=slots, shape=shape, fps=self.fps,
                        native=self.scale.native, asked_fps=self.screen.asked_fps)
 
@@ -239,8 +264,8 @@ class Camera:
             share = max(share, float(finished.mean()) / self.job.episodes)
         self.link.emit("frame", slot=slot, done=share, policy=pane.policy)
 
-    def record_endings(self, vec, pane: Pane, counted: _Episodes, tiles: list[Tile],
-                     grid: Grid) -> bool:
+    def record_endings(self, vec: VecEnv, pane: Pane, counted: _Episodes, tiles: list[Tile],
+                       grid: Grid) -> bool:
         """Record the episodes of visible envs that ended. Returns whether this was the last tick.
 
         With --record-episodes, each env shows that many and is then dimmed. Otherwise the first env
@@ -254,7 +279,7 @@ class Camera:
                 pane.episodes += mine
             if self.job.episodes:
                 tile.done = bool((finished >= self.job.episodes).all())
-                if tile.done and len(tiles) > 1:
+                if tile.done and len(tiles) > 1 and tile.shown is not None:
                     grid.put(index, dim(tile.shown))
             elif index == 0 and not self.following:
                 tile.done = bool(mine and finished.all() and pane.ticks >= FILLED * self.fps)
@@ -267,7 +292,7 @@ class _Episodes:
     finished  (N,)  episodes that each agent has ended
     """
 
-    def __init__(self, vec):
+    def __init__(self, vec: VecEnv):
         n = vec.num_agents
         self.finished, self.returns, self.lengths = np.zeros(n, int), np.zeros(n), np.zeros(n, int)
         self.env_of = np.repeat(np.arange(vec.num_envs), np.diff(vec.first_row))
@@ -279,14 +304,14 @@ class _Episodes:
         seen = self.seen[first:last]
         return self.finished[first:last][seen] if seen.any() else np.zeros(1, int)
 
-    def count(self, vec, first: int, last: int) -> list[dict]:
+    def count(self, vec: VecEnv, first: int, last: int) -> list[Entry]:
         """The episodes that the last step ended, of agents in these rows."""
         self.returns[self.lived] += vec.rewards[self.lived]
         self.lengths += self.lived
         ended = np.flatnonzero(endings_of(vec, self.lived))
         self.lived = living(vec)
         self.seen = self.seen | self.lived
-        found = [{"env": int(self.env_of[agent]), "agent": int(agent),
+        found: list[Entry] = [{"env": int(self.env_of[agent]), "agent": int(agent),
                   "seed": vec.env_seed(int(self.env_of[agent])),
                   "episode_return": float(self.returns[agent]),
                   "episode_length": int(self.lengths[agent])} for agent in ended

@@ -20,8 +20,9 @@ from __future__ import annotations
 import struct
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -32,11 +33,12 @@ from .palette import Table, best_colours, distinct, pack, sample, unpack
 FASTEST = 50                # frames per second: browsers slow down faster ones
 IN_MEMORY = 32 << 20        # bytes of a spool before it goes to the disk
 KEEP = 1 << 2               # disposal: the next frame is drawn over this one
+Box = tuple[int, int, int, int]     # top, bottom, left, right
 LONGEST = 65535             # hundredths of a second: the longest delay of one frame
 
 
-def changed_box(old: np.ndarray | None, new: np.ndarray) -> tuple[int, int, int, int] | None:
-    """The smallest (top, bottom, left, right) outside of which nothing differs; None: nothing."""
+def changed_box(old: np.ndarray | None, new: np.ndarray) -> Box | None:
+    """The smallest box outside of which nothing differs; None: nothing."""
     if old is None:
         return 0, new.shape[0], 0, new.shape[1]
     if old.shape != new.shape:
@@ -53,11 +55,11 @@ def changed_box(old: np.ndarray | None, new: np.ndarray) -> tuple[int, int, int,
 class Spool:
     """Frames (h, w) of one size and type, stored as changes. Can be iterated many times."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)   # noqa: SIM115
-        self._entries: list[tuple] = []         # (box, bytes), or (None, 0): no change
+        self._entries: list[tuple[Box | None, int]] = []    # (box, bytes), or (None, 0): no change
         self._last: np.ndarray | None = None
-        self.shape, self.dtype = None, None     # (h, w), once there is a frame
+        self.shape, self.dtype = (0, 0), np.dtype(np.uint8)     # (h, w), once there is a frame
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -66,19 +68,21 @@ class Spool:
         """Store a frame. The array is kept until the next call: do not write into it."""
         box = changed_box(self._last, frame)
         self._last = frame
-        self.append_part(None if box is None else frame[box[0]:box[1], box[2]:box[3]], box)
+        self.append_part(None if box is None else (frame[box[0]:box[1], box[2]:box[3]], box))
 
-    def append_part(self, part: np.ndarray | None, box: tuple | None) -> None:
-        """Store a frame by its known change; None, None: no change."""
-        data = b""
-        if box is not None:
-            data = zlib.compress(np.ascontiguousarray(part), 1)
-            self._file.write(data)
-            if not self._entries:
-                self.shape, self.dtype = part.shape, part.dtype
+    def append_part(self, change: tuple[np.ndarray, Box] | None) -> None:
+        """Store a frame by its known change; None: no change."""
+        if change is None:
+            self._entries.append((None, 0))
+            return
+        part, box = change
+        data = zlib.compress(np.ascontiguousarray(part).data, 1)
+        self._file.write(data)
+        if not self._entries:
+            self.shape, self.dtype = (part.shape[0], part.shape[1]), part.dtype
         self._entries.append((box, len(data)))
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, tuple | None]]:
+    def __iter__(self) -> Iterator[tuple[np.ndarray, Box | None]]:
         """(the frame, the box that changed or None). The frame is valid until the next."""
         if not self._entries:
             return
@@ -127,17 +131,21 @@ class GifWriter(Finished):
         packed = pack(frame)
         box = changed_box(self._last, packed)
         self._last = packed
-        part = None if box is None else packed[box[0]:box[1], box[2]:box[3]]
+        if box is None:
+            self._spool.append_part(None)
+            return
+        part = packed[box[0]:box[1], box[2]:box[3]]
         with self._draft.errors():
-            if self._exact and box is not None:
+            if self._exact:
                 self._exact = self._index_new(part)
                 if not self._exact:
                     self._unpack_spool()
-            if self._exact and box is not None:
+            if self._exact:
                 part = self._index[part].astype(np.uint8)
-                self._blocks = self._blocks or Blocks(self._draft.file, packed.shape)
+                height, width = packed.shape
+                self._blocks = self._blocks or Blocks(self._draft.file, (height, width))
                 self._blocks.add(part, box, self._start(self.count - 1), len(self._colours))
-            self._spool.append_part(part, box)
+            self._spool.append_part((part, box))
 
     def _index_new(self, part: np.ndarray) -> bool:
         """Give new colours an index; False if there are too many."""
@@ -154,39 +162,40 @@ class GifWriter(Finished):
         """Convert the spool from indices to packed colours."""
         old, self._spool = self._spool, Spool()
         for indices, box in old:
-            part = None if box is None else self._colours[indices[box[0]:box[1], box[2]:box[3]]]
-            self._spool.append_part(part, box)
+            self._spool.append_part(None if box is None else (
+                self._colours[indices[box[0]:box[1], box[2]:box[3]]], box))
         old.close()
 
     def _start(self, frame: int) -> int:
         """The time at which a frame begins, in hundredths of a second."""
         return round(100 * frame / self.fps)
 
-    def close(self, on_progress=None) -> None:
+    def close(self, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Encode the rest and put the file in its place. on_progress(done, total): frames."""
         if not self.count:
             self.abandon()
             raise UsageError("a GIF needs at least one frame", where=self._draft.path)
         with self._draft.errors():
-            if not self._exact:
-                self._encode(on_progress)
-            self._blocks.end(self._start(self.count), self._colours)
+            blocks = self._blocks if self._exact else self._encode(on_progress)
+            if blocks is not None:          # there is a frame, so there is a block
+                blocks.end(self._start(self.count), self._colours)
         self._draft.keep()
         self._spool.close()
 
-    def _encode(self, on_progress) -> None:
+    def _encode(self, on_progress: Callable[[int, int], None] | None) -> Blocks:
         """Encode all frames again, with the best colours."""
         self._draft.file.seek(0)
         self._draft.file.truncate()
-        self._blocks = Blocks(self._draft.file, self._spool.shape)
+        blocks = Blocks(self._draft.file, self._spool.shape)
         self._colours = best_colours(*sample(self._spool), 255)
         table = Table(self._colours)
         for i, (packed, box) in enumerate(self._spool):
             if box is not None:
                 part = table.indices(packed[box[0]:box[1], box[2]:box[3]])
-                self._blocks.add(part, box, self._start(i * self.every), len(self._colours))
+                blocks.add(part, box, self._start(i * self.every), len(self._colours))
             if on_progress:
                 on_progress(i + 1, len(self._spool))
+        return blocks
 
     def abandon(self) -> None:
         """Leave nothing behind."""
@@ -202,21 +211,21 @@ class Blocks:
 
     TABLE = 13                  # offset of the 256 colours
 
-    def __init__(self, file, shape: tuple[int, int]):
+    def __init__(self, file: IO[bytes], shape: tuple[int, int]):
         self.file, self.shape = file, shape
-        self.shown: np.ndarray | None = None            # (h, w) indices: what viewers see
-        self.waiting, self.clear, self.begun = b"", None, 0
+        self.shown = np.empty(shape, np.uint8)          # indices: what viewers see
+        self.waiting, self.begun = b"", 0               # an image, and since when
+        self.clear: int | None = None
         file.write(b"GIF89a" + struct.pack("<HHBBB", shape[1], shape[0], 0xF7, 0, 0)
                    + bytes(768) + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")  # loops for ever
 
-    def add(self, part: np.ndarray, box: tuple, when: int, colours: int) -> None:
+    def add(self, part: np.ndarray, box: Box, when: int, colours: int) -> None:
         """From time `when` on, the box shows these indices, all below `colours`."""
         bits = max(2, min(colours, 255).bit_length())
         clear = colours if colours < 256 else None      # the index that means: unchanged
         top, bottom, left, right = box
-        if self.shown is None:
+        if not self.waiting:
             image = _image(part, None, 0, 0, bits, None)
-            self.shown = np.empty(self.shape, np.uint8)
         else:
             image = _change(self.shown[top:bottom, left:right], part, top, left, bits, clear)
             if not image:

@@ -4,21 +4,26 @@ A packed colour is 0xRRGGBB in a uint32.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Protocol
+
 import numpy as np
+from numpy.typing import NDArray
 
 PIXELS = 1 << 22            # pixels to choose colours from
 NEAR = 2.0                  # colours at less than this distance (see _points) look the same
 
 
-def pack(frame: np.ndarray) -> np.ndarray:
+def pack(frame: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """(h, w, 3) uint8 as (h, w) 0xRRGGBB."""
     wide = np.zeros((*frame.shape[:2], 4), np.uint8)
     for channel in range(3):            # one by one: five times as fast as all three at once
         wide[..., 2 - channel] = frame[..., channel]
-    return wide.view("<u4")[..., 0]
+    packed: NDArray[np.uint32] = wide.view("<u4")[..., 0]
+    return packed
 
 
-def unpack(packed: np.ndarray) -> np.ndarray:
+def unpack(packed: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """The inverse of pack."""
     wide = np.ascontiguousarray(packed, "<u4").view(np.uint8).reshape(*packed.shape, 4)
     frame = np.empty((*packed.shape, 3), np.uint8)
@@ -42,12 +47,13 @@ class Table:
         self._near[colours], self._known[colours] = np.arange(len(colours)), True
         self._points = _points(colours)
 
-    def indices(self, packed: np.ndarray) -> np.ndarray:
+    def indices(self, packed: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """Packed colours of any shape -> uint8 of that shape."""
         unknown = ~self._known[packed]
         if unknown.any():
             self._assign(distinct(packed[unknown]))
-        return self._near[packed]
+        found: NDArray[np.uint8] = self._near[packed]
+        return found
 
     def _assign(self, colours: np.ndarray) -> None:
         cells, place = np.unique(colours & self.COARSE, return_inverse=True)
@@ -58,24 +64,36 @@ class Table:
             near[some] = (norms - 2 * middle @ self._points.T).argmin(1)
         self._near[colours], self._known[colours] = near[place], True
 
-    def distances(self, colours: np.ndarray) -> np.ndarray:
+    def distances(self, colours: NDArray[np.uint32]) -> NDArray[np.float32]:
         """The squared distance of each from its entry."""
         nearest = self._points[self.indices(colours)]
-        return ((_points(colours) - nearest) ** 2).sum(1)
+        found: NDArray[np.float32] = ((_points(colours) - nearest) ** 2).sum(1)
+        return found
 
 
-def distinct(packed: np.ndarray) -> np.ndarray:
+def distinct(packed: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """As np.unique, which takes ten times as long for many values."""
     line = np.sort(packed, axis=None)
-    return line[np.concatenate([[True], line[1:] != line[:-1]])]
+    found: NDArray[np.uint32] = line[np.concatenate([[True], line[1:] != line[:-1]])]
+    return found
 
 
-def _points(colours: np.ndarray) -> np.ndarray:
+def _points(colours: NDArray[np.uint32]) -> NDArray[np.float32]:
     """Packed colours as (n, 3) floats, whose distances are roughly those that eyes see."""
-    return unpack(colours).astype(np.float32) * np.float32([0.55, 0.77, 0.33])
+    weights = np.array([0.55, 0.77, 0.33], np.float32)
+    return unpack(colours).astype(np.float32) * weights
 
 
-def sample(spool) -> tuple[np.ndarray, np.ndarray]:
+class Frames(Protocol):
+    """Packed frames of one size (h, w), each with the box that changed."""
+
+    shape: tuple[int, int]
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[np.ndarray, object]]: ...
+
+
+def sample(spool: Frames) -> tuple[np.ndarray, np.ndarray]:
     """The colours of some frames, spread evenly, and how many pixels each has."""
     height, width = spool.shape
     frames = min(24, max(4, PIXELS // (height * width)))
@@ -113,7 +131,8 @@ def _flat_colours(colours: np.ndarray, counts: np.ndarray, number: int) -> np.nd
     """The most common colours; no two of them look alike."""
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] * 5000 > counts.sum()][:4096]
-    chosen, points = [], _points(colours[order])
+    chosen: list[int] = []
+    points = _points(colours[order])
     apart = np.full(len(order), np.inf)
     for i, colour in enumerate(colours[order]):
         if apart[i] > (3 * NEAR) ** 2 or not chosen:

@@ -8,11 +8,12 @@ actions.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,20 +21,30 @@ from ..base import drafts, files
 from ..base.errors import UsageError
 from ..env import child_process
 from ..interop.python_envs import env_source
+from ..interop.python_envs.env_source import CompiledSource
 from ..raylib import drawing
 from ..settings import torch_class
 from ..training import backends, checkpoint, flat
 from ..training.find_model import find_model, run_folder
 from . import montage
 from . import writers as images
-from .film import FilmJob, Ring
+from .film import FilmJob, Pane, Ring
 from .gif import GifWriter, Spool
 from .palette import pack, unpack
 from .screen import canvas
 
+Progress = Callable[[str, float, float], None]      # what, done, total
 MOST_TILES = 256
 PICTURES = {".gif", ".png", ".jpg", ".jpeg", ".webp", ".mp4", ".mov", ".avi", ".webm", ".mkv"}
 MOST_WIDTH = 4096           # pixels: what H.264 players take, and memory holds
+
+
+class Writer(Protocol):
+    """What pictures go to."""
+
+    def write(self, frame: np.ndarray) -> None: ...
+    def close(self, on_progress: Callable[[int, int], None] | None = None) -> None: ...
+    def abandon(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -84,9 +95,9 @@ class Options:
         if self.frames:
             images.PngWriter.check(self.frames, force=self.force)
 
-    def writers(self, fps: float) -> list:
+    def writers(self, fps: float) -> list[Writer]:
         """The writers that the pictures go to."""
-        found: list = [GifWriter(self.gif, fps)] if self.gif else []
+        found: list[Writer] = [GifWriter(self.gif, fps)] if self.gif else []
         if self.mp4:
             found.append(images.Mp4Writer(self.mp4, fps))
         if self.frames:
@@ -105,7 +116,7 @@ class Recording:
     width: int
     height: int
     frames: int                 # one per tick; a GIF above 50 fps shows every nth of them
-    episodes: list[dict] = field(repr=False)    # that ended in visible envs, as eval lists them
+    episodes: list[dict[str, str | float]] = field(repr=False)  # that ended in visible envs
     unfinished: list[str]       # policies whose picture ends within an episode
     ticks: dict[str, int]       # of each policy
     missing: list[str]          # paths of textures in whose place a pattern is shown
@@ -127,20 +138,20 @@ class Recording:
                         f'<video {source} aria-label="{alt}" controls loop muted></video>')
         return "<br>".join(escape(str(path)) for path in self.paths)
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         """JSON-able."""
         return {**vars(self), "paths": [str(path) for path in self.paths],
                 "seconds": self.seconds}
 
 
-def record(env=None, settings: Mapping[str, object] | None = None, *,
+def record(env: str | Path | None = None, settings: Mapping[str, object] | None = None, *,
            gif: str | Path | None = None, mp4: str | Path | None = None,
            frames: str | Path | None = None, model: str | Path | None = "best",
            episodes: int | None = None, ticks: int | None = None, fps: float | None = None,
            env_index: int = 0, grid: str | tuple[int, int] = (1, 1), beside: str | None = None,
            width: int | None = None, greedy: bool = False, force: bool = False,
-           ini: Path | None = None, runs_dir: Path | None = None, on_progress=None,
-           verbose: bool = False) -> Recording:
+           ini: Path | None = None, runs_dir: Path | None = None,
+           on_progress: Progress | None = None, verbose: bool = False) -> Recording:
     """Record ENV as the trained policy plays it: into a GIF, a film or a folder of frames.
 
     model         as for evaluate; None: random play
@@ -155,13 +166,13 @@ def record(env=None, settings: Mapping[str, object] | None = None, *,
     width         pixels [the window's size, made smaller if it exceeds 1280]
     ini           a file of settings over the environment's own ini
     on_progress   called as on_progress(what, done, total)
-    Raises UsageError, BuildError, and RunError if the environment fails.
+    Returns what was recorded. Raises UsageError, BuildError, and RunError if the environment fails.
     """
     if isinstance(grid, str):
         grid = parse_grid(grid)
-    gif, mp4, frames = (files.typed(path) if path else None for path in (gif, mp4, frames))
-    options = Options(gif, mp4, frames, episodes, ticks, fps, env_index, grid, beside, width,
-                      force)
+    places = [files.typed(path) if path else None for path in (gif, mp4, frames)]
+    options = Options(places[0], places[1], places[2], episodes, ticks, fps, env_index, grid,
+                      beside, width, force)
     return record_options(options, env, settings, model=model, greedy=greedy, ini=ini,
                           runs_dir=runs_dir, on_progress=on_progress, verbose=verbose)
 
@@ -175,9 +186,10 @@ def parse_grid(text: str) -> tuple[int, int]:
     return int(rows), int(columns)
 
 
-def record_options(options: Options, env, settings, *, model="best", greedy: bool = False,
-                   ini: Path | None = None, runs_dir: Path | None = None, on_progress=None,
-                   verbose: bool = False) -> Recording:
+def record_options(options: Options, env: str | Path | None,
+                   settings: Mapping[str, object] | None, *, model: str | Path | None = "best",
+                   greedy: bool = False, ini: Path | None = None, runs_dir: Path | None = None,
+                   on_progress: Progress | None = None, verbose: bool = False) -> Recording:
     """record(), for Options."""
     options.check()
     source = env_source.find(env, ini)
@@ -191,21 +203,22 @@ def record_options(options: Options, env, settings, *, model="best", greedy: boo
     torch_class.name_given(source, settings)
     if past:
         backends.require_actor(past.config, past.path, verbose=verbose)
-    if source.in_c:
+    raylib = director = None
+    if isinstance(source, CompiledSource):
         source.resolve(settings, warn_unread=False)     # refused before raylib is compiled
         served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
         prepared = source.prepare(settings, raylib_headers=served.headers, verbose=verbose)
-        with_what = {"raylib": served.library, "director": canvas.build(served, verbose=verbose)}
+        raylib, director = served.library, canvas.build(served, verbose=verbose)
     else:
         prepared = source.prepare(settings, verbose=verbose).drawn("rgb_array")
-        prepared = prepared.as_trained(past and past.facts["env"])
-        with_what = {"raylib": None, "director": None}
+        prepared = prepared.as_trained(past.facts["env"] if past else None)
     folder_of_run = run_folder(found)
     with files.private("puffer-record-") as home:
         job = prepared.job(FilmJob, model=weights, greedy=greedy, policies=tuple(policies),
-                           **with_what, ring=Path(home) / "ring", env_index=options.env_index,
-                           grid=options.grid, episodes=options.episodes, ticks=options.ticks,
-                           fps=options.fps, width=options.width)
+                           raylib=raylib, director=director, ring=Path(home) / "ring",
+                           env_index=options.env_index, grid=options.grid,
+                           episodes=options.episodes, ticks=options.ticks, fps=options.fps,
+                           width=options.width)
         with Compositor(options, policies, job.ring, on_progress) as compositor:
             child_process.run("puffer_sdk.pictures.film:work", job, compositor.on_event,
                       log=folder_of_run / "eval.log" if folder_of_run else None,
@@ -220,30 +233,34 @@ class Compositor:
     As a context manager, it removes the files that `finish` has not completed.
     """
 
-    def __init__(self, options: Options, policies: list[str], ring: Path, on_progress):
+    def __init__(self, options: Options, policies: list[str], ring: Path,
+                 on_progress: Progress | None):
         self.options, self.policies, self.path = options, policies, ring
         self.on_progress = on_progress or (lambda what, done, total: None)
-        self.ring: Ring | None = None
-        self.writers, self.panes, self.missing = [], [], []
+        self.writers: list[Writer] = []
+        self.panes: list[Pane] = []             # those that are done
+        self.missing: list[str] = []
         self.size, self.fps, self.count = (0, 0), 0.0, 0
         self.left: Spool | None = None          # the first of two panes, until the second comes
-        self._pairs = None
+        self._pairs: Iterator[np.ndarray] = iter(())    # what stands left of the next pictures
         self._stack = ExitStack()
 
-    def on_event(self, kind: str, payload: dict) -> None:
+    def on_event(self, kind: str, payload: Any) -> None:
         if kind == "opening":
-            self.open(**payload)
+            self.open(payload["slots"], payload["shape"], payload["fps"])
         elif kind == "frame":
             self.take(self.ring.pictures[payload["slot"]])
             done = (len(self.panes) + payload["done"]) / len(self.policies)
             self.on_progress("draw", min(done, 1.0), 1.0)
         elif kind == "pane":
-            self.panes.append(payload)
+            self.panes.append(Pane(**payload))
+            if self.left is not None and len(self.panes) == 1:
+                self._pairs = self._lefts(self.left)
         elif kind == "missing_texture":
             self.missing.append(payload["path"])
 
-    def open(self, slots: int, shape: list[int], fps: float, **_) -> None:
-        self.ring = Ring(self.path, slots, tuple(shape), make=False)
+    def open(self, slots: int, shape: tuple[int, int, int], fps: float) -> None:
+        self.ring = Ring(self.path, slots, shape, make=False)
         self.fps = fps
         for writer in self.options.writers(fps):
             self.writers.append(writer)
@@ -260,13 +277,13 @@ class Compositor:
         elif not self.panes:
             self.left.append(pack(picture))
         else:
-            self._pairs = self._pairs or self._lefts()
             self.right = picture.copy()
             self.write_pair(next(self._pairs), self.right)
 
-    def _lefts(self):
+    @staticmethod
+    def _lefts(left: Spool) -> Iterator[np.ndarray]:
         """The left pane's pictures, then the last of them dimmed, without end."""
-        for packed, _ in self.left:
+        for packed, _ in left:
             last = unpack(packed)
             yield last
         faint = montage.dim(last)
@@ -279,7 +296,7 @@ class Compositor:
     def write(self, picture: np.ndarray) -> None:
         for writer in self.writers:
             writer.write(picture)
-        self.size, self.count = picture.shape[:2], self.count + 1
+        self.size, self.count = (picture.shape[0], picture.shape[1]), self.count + 1
 
     def finish(self, name: str) -> Recording:
         """The child is done: complete the files."""
@@ -293,15 +310,15 @@ class Compositor:
         if self.left is not None:
             self.left.close()
         done = [path for path in (self.options.gif, self.options.mp4, self.options.frames) if path]
-        episodes = [{"policy": pane["policy"], **episode} for pane in self.panes
-                    for episode in pane["episodes"]]
+        episodes: list[dict[str, str | float]] = [
+            {"policy": pane.policy, **episode} for pane in self.panes for episode in pane.episodes]
         return Recording(name, done, self.policies, self.fps, self.size[1], self.size[0],
                          self.count, episodes,
-                         [pane["policy"] for pane in self.panes if not pane["ended"]],
-                         {pane["policy"]: pane["ticks"] for pane in self.panes}, self.missing)
+                         [pane.policy for pane in self.panes if not pane.ended],
+                         {pane.policy: pane.ticks for pane in self.panes}, self.missing)
 
     def __enter__(self) -> Compositor:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._stack.close()

@@ -6,17 +6,17 @@ A writer takes frames one at a time and keeps none of them in memory:
         for frame in frames:
             writer.write(frame)
 
-A file gets its name once it is complete. All frames of a file have one size. Films and single
-pictures are written by imageio; GIFs by gif.py.
+A file gets its name once it is complete. All frames of a file have one size. Films are written by
+imageio, single pictures by Pillow, GIFs by gif.py.
 """
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -52,11 +52,10 @@ def write_png(path: Path, frame: np.ndarray) -> None:
     draft.keep()
 
 
-def _save_png(file: BinaryIO, frame: np.ndarray) -> None:
-    import imageio.v3 as imageio
+def _save_png(file: IO[bytes], frame: np.ndarray) -> None:
+    from PIL import Image
 
-    imageio.imwrite(file, np.ascontiguousarray(frame), plugin="pillow", extension=".png",
-                    compress_level=3)
+    Image.fromarray(np.ascontiguousarray(frame)).save(file, "PNG", compress_level=3)
 
 
 def require_video() -> None:
@@ -82,9 +81,10 @@ class Mp4Writer(Finished):
         if not fps > 0:
             raise UsageError("a film needs more than 0 frames per second", actual=fps)
         require_video()
-        self.fps, self.count, self._shape = float(fps), 0, None
+        self.fps, self.count = float(fps), 0
+        self._shape: tuple[int, ...] = ()
         self._draft = Draft(path, what="the film", suffix=".mp4")
-        self._film = None
+        self._film: Any = None          # imageio's writer, whose types are not what it does
 
     def write(self, frame: np.ndarray) -> None:
         height, width = frame.shape[:2]
@@ -98,7 +98,7 @@ class Mp4Writer(Finished):
             self._film.append_data(frame)
         self.count += 1
 
-    def _open(self, shape: tuple[int, int, int]) -> None:
+    def _open(self, shape: tuple[int, ...]) -> None:
         import imageio.v2 as imageio
 
         self._shape = shape
@@ -109,7 +109,7 @@ class Mp4Writer(Finished):
                 output_params=list(self.OUTPUT))
 
     @contextlib.contextmanager
-    def _errors(self):
+    def _errors(self) -> Iterator[None]:
         """Turns errors into a RunError; leaves no file. ffmpeg's own words are above it."""
         try:
             yield
@@ -119,7 +119,7 @@ class Mp4Writer(Finished):
                            detail=str(error).partition("\n")[0],
                            hint="free some space, or make a GIF: --gif out.gif") from None
 
-    def close(self, on_progress=None) -> None:
+    def close(self, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Finish the film and put it in its place."""
         if self._film is None:
             self.abandon()
@@ -135,8 +135,9 @@ class Mp4Writer(Finished):
         import imageio.v2 as imageio
 
         try:
+            film: Any
             with imageio.get_reader(self._draft.temporary, format="FFMPEG") as film:
-                return film.count_frames()
+                return int(film.count_frames())
         except (OSError, IndexError, RuntimeError):
             return 0
 
@@ -182,7 +183,7 @@ class PngWriter(Finished):
         self.count += 1
 
     @contextlib.contextmanager
-    def _errors(self):
+    def _errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -191,7 +192,7 @@ class PngWriter(Finished):
                            detail=error.strerror or str(error),
                            hint="free some space, or choose another place") from None
 
-    def close(self, on_progress=None) -> None:
+    def close(self, on_progress: Callable[[int, int], None] | None = None) -> None:
         written = dict.fromkeys(FRAME_NAME.format(index) for index in range(self.count))
         with self._errors():
             for name, draft in zip(written, self._drafts):

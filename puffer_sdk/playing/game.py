@@ -6,6 +6,8 @@ back starts again from the seed and repeats the actions.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +29,8 @@ class PolicyPlayer:
     def __init__(self, vec: VecEnv, past: checkpoint.Checkpoint, seed: int, greedy: bool):
         with past.named():
             self.actor = backends.make_actor(vec, past.config, past.tensors, seed, greedy=greedy)
-        self.name = f"the policy of step {past.step:,}"
+        weights = past.facts.get("weights")         # PufferLib's file, which knows no step
+        self.name = f"the policy of {weights}" if weights else f"the policy of step {past.step:,}"
 
     def begin(self) -> None:
         self.actor.reset()
@@ -35,17 +38,19 @@ class PolicyPlayer:
 
     def save_state(self) -> np.ndarray | None:
         """The recurrent state; None if it cannot be copied, only reached by playing."""
-        state = getattr(self.actor, "state", None)
-        return None if state is None or not isinstance(state, np.ndarray) else state.copy()
+        state = self.actor.state
+        return state.copy() if isinstance(state, np.ndarray) else None
 
     def restore_state(self, tick: int, state: np.ndarray) -> None:
         """Return to the state before the proposal of that tick."""
-        self.actor.state[:] = state
+        now = self.actor.state
+        if isinstance(now, np.ndarray):
+            now[:] = state
         self.actor.tick = tick
 
-    def propose(self, vec: VecEnv) -> tuple[np.ndarray, np.ndarray | None]:
-        actions, _, values = self.actor.forward(fill_empty(vec.observations, vec.alive),
-                                                fill_empty(vec.action_mask, vec.alive, 1))
+    def propose(self, vec: VecEnv) -> tuple[np.ndarray, np.ndarray]:
+        actions, values = self.actor.act_and_value(fill_empty(vec.observations, vec.alive),
+                                                   fill_empty(vec.action_mask, vec.alive, 1))
         forget_empty(self.actor, vec.alive)
         return fill_empty(actions, vec.alive), fill_empty(values, vec.alive)
 
@@ -89,7 +94,7 @@ class Game:
     """
 
     def __init__(self, library: Library, config: Config, past: checkpoint.Checkpoint | None,
-                 seed: int, greedy: bool, watches):
+                 seed: int, greedy: bool, watches: Any):
         self.library, self.config, self.past = library, config, past
         self.greedy, self.watches = greedy, watches
         self.vec = self._make(seed)
@@ -134,11 +139,13 @@ class Game:
             while len(self.states) * max(1, state.nbytes) > STATE_BYTES or \
                     len(self.states) > STATE_TICKS:
                 del self.states[next(iter(self.states))]
+        self.planned: np.ndarray
+        self.values: np.ndarray | None
         self.planned, self.values = self.player.propose(self.vec)
         if self.values is not None:
             self.curve.append(self.values)
 
-    def advance(self, hand=None) -> bool:
+    def advance(self, hand: Callable[[VecEnv], bool | None] | None = None) -> bool:
         """One tick. hand: hand(vec) may change the proposed actions; if it returns False, there is
         no tick, and advance returns False."""
         self.vec.actions[:] = self.planned

@@ -1,4 +1,4 @@
-"""Playing by hand: what keys mean.  keys -> the actions of one agent, or that it waits for a key"""
+"""Play by hand.  keys -> the actions of one agent, or that it waits for a key"""
 from __future__ import annotations
 
 import ctypes
@@ -28,8 +28,11 @@ THEIRS = [key for key in (*range(32, 97), *range(257, 349))
               "P", "PERIOD", "COMMA", "MINUS", "EQUAL", "LEFT_BRACKET", "RIGHT_BRACKET")))]
 
 
-def make_hand(library: Library, vec: VecEnv, config: Config):
-    """What SHIFT does: hand(vec, screen), which writes actions from the keys, and a word for it.
+Hand = Callable[[VecEnv, canvas.Screen], None]      # writes actions from the keys
+
+
+def make_hand(library: Library, vec: VecEnv, config: Config) -> tuple[Hand, str]:
+    """What SHIFT does, and a word for it.
 
     It is the env's own c_keys if NAME.c has one. Otherwise digits choose the first head's action,
     arrows push the first two continuous heads, and the other heads idle. Where there is a mask and
@@ -44,7 +47,7 @@ def make_hand(library: Library, vec: VecEnv, config: Config):
         return lambda vec, screen: _generic_keys(vec, screen, idle), "digits, arrows"
     keys.argtypes, keys.restype = [ctypes.c_void_p], None
 
-    def own(vec: VecEnv, screen) -> None:
+    def own(vec: VecEnv, screen: canvas.Screen) -> None:
         keys(int(ffi().cast("intptr_t", library.api.env_struct(vec.handle, 0))))
 
     return own, "drive"
@@ -84,7 +87,8 @@ def drive(vec: VecEnv, seat: int, lives: bool, write_keys: Callable[[], None]) -
 
 def with_forced(vec: VecEnv, agent: int) -> np.ndarray:
     """(K,) an agent's actions, where the only legal id of a head stands in for no key yet."""
-    actions, column = vec.actions[agent].copy(), 0
+    actions: np.ndarray = vec.actions[agent].copy()
+    column = 0
     for head, width in enumerate(vec.act_sizes):
         if width > 1 and actions[head] < 0 and vec.action_mask is not None:
             legal = np.flatnonzero(vec.action_mask[agent, column:column + width])

@@ -1,13 +1,13 @@
 """The text of the panel.  a game, the author's names -> lines as screen.h explains them
 
-Where an enum names the elements of the observation, each is a line with its value; long parts are
-strips of cells, and grids are boards. Bytes of which nothing is said are drawn as a board if their
-number is a square.
+If an enum names the elements of the observation, each is a line with its value; long parts are
+strips of cells, and grids are boards. Undescribed bytes are drawn as a board if their number is a
+square.
 """
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -72,7 +72,8 @@ def plain(name: str) -> str:
     return name.partition("_")[2].replace("_", " ").lower()
 
 
-def actions(values: Sequence[float], row: ObsSpec, act_sizes: Sequence[int]) -> list[tuple]:
+def actions(values: Sequence[float], row: ObsSpec, act_sizes: Sequence[int]
+            ) -> list[tuple[str, str]]:
     """(head, action) of one agent; ids by name where they have one. values: one a head."""
     texts = [f"{value:.3f}" if size == 1 else f"{value:g}"
              for value, size in zip(values, act_sizes)]
@@ -84,7 +85,7 @@ def actions(values: Sequence[float], row: ObsSpec, act_sizes: Sequence[int]) -> 
     return list(zip(heads, texts))
 
 
-def bounds(row: ObsSpec, low: np.ndarray, high: np.ndarray) -> tuple:
+def bounds(row: ObsSpec, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The range (low, high) of each element: as the comments promise, else as given."""
     low, high = low.astype(np.float32), high.astype(np.float32)
     for part in row.described:
@@ -139,7 +140,7 @@ def _text(observed: np.ndarray, is_bytes: bool, parts: Sequence[ObsField]) -> li
     return lines + pairs(waiting)
 
 
-def _runs(parts: Sequence[ObsField], size: int):
+def _runs(parts: Sequence[ObsField], size: int) -> Iterator[tuple[str, ObsField | None, int, int]]:
     """(name, part, first element, count) of the parts, and of each element that has no name."""
     at = 0
     for part in [*parts, None]:

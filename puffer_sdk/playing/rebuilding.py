@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +53,7 @@ class Rebuilder:
     """Watches an environment's folder, from when it is created."""
 
     def __init__(self, job: PlayJob):
-        self.folder, self.job = job.folder, job
+        self.folder, self.job = job.source.folder, job
         self._config = job.config
         self._spec: Spec | None = None
         self._newest: Rebuilt | PufferError | None = None
@@ -90,7 +91,7 @@ def _state(spec: Spec) -> list[tuple[str, str]]:
     return [(field.name, field.type) for field in (*spec.fields, *spec.log_fields)]
 
 
-def build_player(source: CompiledSource, headers: Path, settings: dict[str, object], *,
+def build_player(source: CompiledSource, headers: Path, settings: Mapping[str, object], *,
                  verbose: bool = False) -> tuple[build.Build, Config]:
     """The library for play, compiled quickly, with the keys that NAME.c reads.
 

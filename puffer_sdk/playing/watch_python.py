@@ -22,18 +22,20 @@ class WatchJob(PlayersJob):
 
 
 def watch(prepared: Prepared, model: Path | None, *, greedy: bool, seed: int,
-          ticks: int | None) -> dict:
-    """{"ticks", "episodes"}; seed: of the first episode. UsageError where it has no window."""
+          ticks: int | None) -> dict[str, int]:
+    """{"ticks", "episodes"}; seed: of the first episode. Raises UsageError where it has no window.
+    """
     drawn = prepared.drawn("human")
     one = replace(drawn.config, vec=replace(
-        drawn.config.vec, num_workers=0, total_agents=drawn.opener.facts.rows))
+        drawn.config.vec, num_workers=0, total_agents=drawn.count_agents()))
     job = drawn.job(WatchJob, config=one, model=model, greedy=greedy, seed=seed, ticks=ticks)
-    return child_process.run("puffer_sdk.playing.watch_python:work", job,
-                             lambda kind, payload: None,
-                     cwd=drawn.cwd, step_timeout=drawn.patience)
+    played: dict[str, int] = child_process.run(
+        "puffer_sdk.playing.watch_python:work", job, lambda kind, payload: None, cwd=drawn.cwd,
+        step_timeout=drawn.patience)
+    return played
 
 
-def work(job: WatchJob, link: Link) -> dict:
+def work(job: WatchJob, link: Link) -> dict[str, int]:
     """The child's target."""
     from ..env.vec import make_vec
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..base.errors import PufferError, RunError, UsageError
 from ..base.spec import Spec
 from ..env import obs_spec
+from ..env.child_pipe import Link
 from ..env.library import Library
 from ..env.vec import VecEnv
 from ..pictures.screen import canvas
@@ -39,7 +40,7 @@ class Window:
             "sF5 again    F6 next seed    F2 who plays",
             "sF12 picture    Ctrl+F12 GIF", "sF1 panel    ESC end")
 
-    def __init__(self, game: Game, screen: canvas.Screen, job: PlayJob, link):
+    def __init__(self, game: Game, screen: canvas.Screen, job: PlayJob, link: Link):
         self.game, self.screen, self.job, self.link = game, screen, job, link
         self.paused, self.speed = bool(job.paused), 0
         self.page: int | None = 0                           # of the panel; None: hidden
@@ -48,7 +49,7 @@ class Window:
         self.frames: list[np.ndarray] | None = None         # of the GIF that is being recorded
         self.frame, self.ticks = 0, 0
         self.held: dict[str, int] = {}          # frames
-        self.low = self.high = None                         # of each observation so far
+        self.seen: tuple[np.ndarray, np.ndarray] | None = None      # (low, high) so far
         self.hand, self.drives = hand.make_hand(game.library, game.vec, game.config)
         self.by_hand = False
         self.in_turns = self.waiting = False    # it has waited for a key before; it does now
@@ -196,6 +197,9 @@ class Window:
         from ..pictures.writers import write_png
 
         frame = self.screen.render(self.game.vec, 0)
+        if frame is None:
+            self.show_message("nothing is drawn")
+            return
         path = self._next_name(".png")
         write_png(path, frame)
         self.log(f"saved {path.name}")
@@ -210,7 +214,7 @@ class Window:
     def _finish_gif(self) -> None:
         from ..pictures.writers import write_gif
 
-        frames, self.frames = self.frames, None
+        frames, self.frames = self.frames or [], None
         path = self._next_name(".gif")
         write_gif(path, frames, fps=self.screen.asked_fps or 60)
         self.log(f"saved {path.name}, {len(frames)} frames")
@@ -245,7 +249,7 @@ class Window:
                  + f" ({found.seconds:.2f} s)")
         self.hand, self.drives = hand.make_hand(library, self.game.vec, found.config)
         self.agent = min(self.agent, self.game.vec.num_agents - 1)
-        self.low, self.high, self.in_turns = None, None, False
+        self.seen, self.in_turns = None, False
         self.row = _row(found.spec, self.game)
 
     def _fill_panel(self) -> None:
@@ -272,10 +276,8 @@ class Window:
     def _bounds(self, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(low, high) of each element: as promised, else bytes share one scale, and each float has
         its own so far."""
-        if self.low is None:
-            self.low = self.high = observed
-        self.low, self.high = np.minimum(self.low, observed), np.maximum(self.high, observed)
-        low, high = self.low, self.high
+        low, high = self.seen or (observed, observed)
+        low, high = self.seen = np.minimum(low, observed), np.maximum(high, observed)
         if self.game.vec.observations.dtype == np.uint8:
             low, high = np.zeros_like(low), np.full_like(high, max(1, high.max()))
         return panel.bounds(self.row, low, high)
@@ -310,15 +312,18 @@ class Window:
 
 
 def _row(spec: Spec, game: Game) -> obs_spec.ObsSpec:
-    return obs_spec.read(spec, game.vec.observations.shape[1], game.vec.act_sizes, game.config.env)
+    size = game.vec.observations.shape[1]
+    return obs_spec.read(spec, size, game.vec.act_sizes, game.config.env) or obs_spec.ObsSpec(size)
 
 
-def work(job: PlayJob, link) -> dict:
+def work(job: PlayJob, link: Link) -> dict[str, int]:
     """The child's target. Returns the ticks and episodes played."""
     _require_display(job.name)
     screen = canvas.Screen.load(job.director, job.raylib, visible=True)
     past = checkpoint.load(job.model) if job.model else None
-    game = Game(job.open(), job.config, past, job.seed, job.greedy, link.watches())
+    library = job.open()
+    assert isinstance(library, Library)         # play() opens no window for a Python environment
+    game = Game(library, job.config, past, job.seed, job.greedy, link.watches())
     if job.seat >= game.vec.num_agents:
         raise UsageError("--seat is out of range", where="--seat",
                          expected=f"0 to {game.vec.num_agents - 1}", actual=job.seat)

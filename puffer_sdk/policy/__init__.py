@@ -3,9 +3,9 @@
 In reading order:
 
     trained_policy  Policy: observations -> actions, in your own loop
-    players         what plays: a trained policy, random play, idle play
+    players         a trained policy, random play, idle play
     scoring         the child: plays the episodes and scores them
     evaluate        the parent: the comparison, episodes.json
-    export_note     what is known of a policy that leaves us
+    export_note     the measured score of an exported policy
     export          checkpoint -> NAME_policy.bin (C), ONNX, torch.export
 """

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from ..base import files, paths, ui
 from ..base.errors import Refused, RunError, UsageError
@@ -38,7 +39,8 @@ class Evaluation:
         something that was never logged is not met."""
         if self.goal is None or "trained" not in self.scores:
             return None
-        return self.measured and self.goal.is_met(self.scores["trained"].mean[self.goal.name])
+        mean = self.scores["trained"].mean.get(self.goal.name)
+        return mean is not None and self.goal.is_met(mean)
 
     @property
     def measured(self) -> bool:
@@ -60,13 +62,13 @@ class Evaluation:
         return (f"<table><caption>{title}</caption><tr><th></th>{head}</tr>{rows}"
                 f"<tr><td>entries</td>{counts}</tr></table>")
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         """JSON-able; a number that is not finite becomes None."""
-        return without_nan({
+        return {
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
             "weights": self.weights,
             "goal": str(self.goal) if self.goal else None, "solved": self.solved,
-            "policies": {name: asdict(score) for name, score in self.scores.items()}})
+            "policies": {name: without_nan(asdict(score)) for name, score in self.scores.items()}}
 
 
 def _measure(mean: float | None, half: float | None) -> str:
@@ -75,10 +77,11 @@ def _measure(mean: float | None, half: float | None) -> str:
     return f"{mean:,.4g}" + (f" ± {half:,.2g}" if half is not None else "")
 
 
-def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
+def evaluate(env: str | Path | None = None, settings: Mapping[str, object] | None = None, *,
              model: str | Path | None = "best", output: Path | None = None,
              runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
-             on_progress=None, verbose: bool = False, seconds: float = 0.0) -> Evaluation:
+             on_progress: Callable[[str, int, int], None] | None = None, verbose: bool = False,
+             seconds: float = 0.0) -> Evaluation:
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
 
     model         "best" or "latest" of the newest run, a run's number or folder (its best), a
@@ -88,7 +91,8 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     greedy        take the likeliest action instead of drawing one
     on_progress   called as on_progress(policy, done, total)
     seconds       of each policy, at most, after which nothing is written; 0: to the end
-    Raises UsageError for a checkpoint that is damaged, or of other sizes.
+    Returns the scores. Raises UsageError for a checkpoint that is damaged or of other sizes,
+    BuildError, RunError if the environment fails, Interrupted after Ctrl-C.
     """
     source = env_source.find(env, ini)
     found = find_model(source.runs_dir(runs_dir), model) if model else None
@@ -108,11 +112,11 @@ def evaluate(env=None, settings: Mapping[str, object] | None = None, *,
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("the output folder does not exist", where=Path(output).parent)
     prepared = source.prepare(settings, verbose=verbose)
-    prepared = prepared.as_trained(past and past.facts["env"])
+    prepared = prepared.as_trained(past.facts["env"] if past else None)
     resolved = prepared.config
     job = prepared.job(PlayersJob, model=weights, greedy=greedy, seconds=seconds)
 
-    def on_event(kind: str, payload: dict) -> None:
+    def on_event(kind: str, payload: Any) -> None:
         if kind == "progress" and on_progress:
             on_progress(payload["policy"], payload["done"], payload["total"])
 

@@ -21,8 +21,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..base import extras, files
 from ..base.errors import RunError, UsageError
@@ -33,6 +35,11 @@ from ..settings import torch_class
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from ..training.find_model import USUAL, find_model, measured, which_weights
+
+if TYPE_CHECKING:
+    from onnx import NodeProto, TensorProto
+
+    from ..interop.python_envs.space_rows import Observations
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
 ONNX_OPSET, ONNX_IR = 17, 8         # understood by runtimes since 2022
@@ -55,7 +62,7 @@ class TrainedPolicy:
     settings_hash: str              # of all settings of the training
     config: Config = field(repr=False)
     weights: dict[str, np.ndarray] = field(repr=False)      # encoder, decoder, [logstd,] layers.i
-    layout: object | None = field(default=None, repr=False)     # of a Python environment's rows
+    layout: Observations | None = field(default=None, repr=False)   # of a Python environment's rows
     chosen: str = ""                # which one it is: "the best of run 3, after 4,096 steps"
     measured: str = ""              # what the run's evaluation says of it; "": nobody measured it
     masked: bool | None = None      # it saw masks; None: an older checkpoint does not say
@@ -65,7 +72,7 @@ class TrainedPolicy:
     def continuous(self) -> int:
         return sum(width == 1 for width in self.act_sizes)
 
-    def about(self) -> dict:
+    def about(self) -> dict[str, object]:
         """The facts that every format holds; JSON-able."""
         return {"env": self.name, "step": self.step, "obs_size": self.obs_size,
                 "obs_dtype": self.obs_dtype, "act_sizes": list(self.act_sizes),
@@ -83,7 +90,7 @@ class Exported:
     folder: Path | None = None      # the environment's, if one was named
 
 
-def export(run=None, to: str = "c", output: str | Path | None = None, *,
+def export(run: str | Path | None = None, to: str = "c", output: str | Path | None = None, *,
            model: str | Path | None = None, runs_dir: Path | None = None) -> Path:
     """Write the policy of a run for C, ONNX or PyTorch, and return the file.
 
@@ -98,7 +105,7 @@ def export(run=None, to: str = "c", output: str | Path | None = None, *,
     return export_policy(run, to, output, model=model, runs_dir=runs_dir).path
 
 
-def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
+def export_policy(run: str | Path | None = None, to: str = "c", output: str | Path | None = None, *,
                   model: str | Path | None = None, runs_dir: Path | None = None) -> Exported:
     """export, with facts about the written file."""
     if to not in SUFFIXES:
@@ -122,8 +129,8 @@ def export_policy(run=None, to: str = "c", output: str | Path | None = None, *,
     return Exported(target, to, policy, folder)
 
 
-def find_checkpoint(run=None, model: str | Path | None = None, runs_dir: Path | None = None
-                    ) -> tuple[Path, Path | None]:
+def find_checkpoint(run: str | Path | None = None, model: str | Path | None = None,
+                    runs_dir: Path | None = None) -> tuple[Path, Path | None]:
     """The checkpoint to export, and the environment's folder if one in C was named."""
     path = Path(os.path.expanduser(run)) if run is not None else None
     if path is not None and (path.is_file() or path.suffix == ".safetensors"
@@ -177,11 +184,11 @@ def fitted(policy: TrainedPolicy, spec: Spec, env_settings: Mapping[str, float])
     the compiled header knows, when it loads the file.
     """
     past = checkpoint.load(policy.path)
-    size, env = obs_spec.size_of(spec, env_settings), {**past.facts["env"], "name": spec.name}
-    env["obs_dtype"] = OBS_NAMES[spec.obs_dtype]
-    env["obs_size"] = env["obs_size"] if size is None else size
-    env["act_sizes"] = list(spec.act_widths or env["act_sizes"])
-    checkpoint.check_fits(past, env, env_settings)
+    size, env = obs_spec.size_of(spec, env_settings), past.facts["env"]
+    checkpoint.check_fits(past, {
+        "name": spec.name, "obs_dtype": OBS_NAMES[spec.obs_dtype],
+        "obs_size": env["obs_size"] if size is None else size,
+        "act_sizes": list(spec.act_widths or env["act_sizes"])}, env_settings)
     checkpoint.warn_of_other_name(past, spec.name)
     return replace(policy, name=spec.name)
 
@@ -240,10 +247,11 @@ def _text(text: str) -> bytes:
 class OnnxNodes:
     """The nodes and constants of an ONNX graph, in the order in which they are added."""
 
-    def __init__(self):
-        self.nodes, self.constants = [], {}
+    def __init__(self) -> None:
+        self.nodes: list[NodeProto] = []
+        self.constants: dict[str, TensorProto] = {}
 
-    def node(self, kind: str, inputs: list[str], output: str | list[str], **attributes) -> str:
+    def node(self, kind: str, inputs: list[str], output: str | list[str], **attributes: Any) -> str:
         """Add a node. Returns the name of its first output."""
         from onnx import helper
 
@@ -251,7 +259,7 @@ class OnnxNodes:
         self.nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
         return outputs[0]
 
-    def constant(self, name: str, value) -> str:
+    def constant(self, name: str, value: ArrayLike) -> str:
         from onnx import numpy_helper
 
         self.constants[name] = numpy_helper.from_array(np.asarray(value), name)
@@ -271,8 +279,8 @@ def add_network(graph: OnnxNodes, policy: TrainedPolicy) -> None:
     node, constant = graph.node, graph.constant
     hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
     zero, half = constant("zero", np.float32(0)), constant("half", np.float32(0.5))
-    thirds = constant("thirds", np.int64([hidden] * 3))
-    axis = constant("axis", np.int64([1]))
+    thirds = constant("thirds", np.array([hidden] * 3, np.int64))
+    axis = constant("axis", np.array([1], np.int64))
     x = node("Cast", ["observations"], "floats", to=TensorProto.FLOAT)
     x = node("Gemm", [x, constant("encoder", policy.weights["encoder"])], "encoded", transB=1)
     states = []
@@ -295,8 +303,8 @@ def add_network(graph: OnnxNodes, policy: TrainedPolicy) -> None:
         node("Identity", ["state"], "new_state")
     decoder = constant("decoder", policy.weights["decoder"])
     node("Gemm", [x, decoder], "decoded", transB=1)
-    node("Split", ["decoded", constant("split", np.int64([outputs, 1]))], ["logits", "values"],
-         axis=1)
+    split = constant("split", np.array([outputs, 1], np.int64))
+    node("Split", ["decoded", split], ["logits", "values"], axis=1)
     node("Squeeze", ["values", axis], "value")
 
 
@@ -312,7 +320,7 @@ def to_onnx(policy: TrainedPolicy) -> bytes:
     hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
     observed = {"uint8": TensorProto.UINT8, "int32": TensorProto.INT32}.get(
         policy.obs_dtype, TensorProto.FLOAT)
-    state = ["n", policy.num_layers, hidden]
+    state: list[str | int | None] = ["n", policy.num_layers, hidden]
     value_info = helper.make_tensor_value_info
     graph = helper.make_graph(
         network.nodes, "policy",
@@ -325,7 +333,7 @@ def to_onnx(policy: TrainedPolicy) -> bytes:
                               opset_imports=[helper.make_opsetid("", ONNX_OPSET)])
     helper.set_model_props(model, {"puffer": json.dumps(policy.about(), sort_keys=True)})
     onnx.checker.check_model(model, full_check=True)
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
 # ---- PyTorch ----------------------------------------------------------------------------------
@@ -340,21 +348,23 @@ def to_torch(policy: TrainedPolicy) -> bytes:
     require("torch", "torch", extras.install_torch())
     import torch
 
-    from ..training.reference.policy import build_policy, load_weights
+    from ..training.reference.policy import Network, build_policy, load_weights
 
     class Tick(torch.nn.Module):
-        def __init__(self, net):
+        def __init__(self, net: Network) -> None:
             super().__init__()
             self.net = net
 
-        def forward(self, observations, state):
+        def forward(self, observations: torch.Tensor, state: torch.Tensor
+                    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
             return self.net.step(observations, state)
 
     backends.require_torch(policy.config, where=policy.path)
     net = build_policy(policy.obs_size, policy.act_sizes, policy.config,
-                       in_bytes=policy.obs_dtype == "uint8", layout=policy.layout).eval()
+                       in_bytes=policy.obs_dtype == "uint8", layout=policy.layout)
     load_weights(net, policy.weights)
-    net.requires_grad_(False)
+    for parameter in net.parameters():
+        parameter.requires_grad_(False)
     kind = getattr(torch, policy.obs_dtype)
     state = net.initial_state(2)
     example = torch.zeros((2, policy.obs_size), dtype=kind), state

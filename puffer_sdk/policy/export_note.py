@@ -1,12 +1,12 @@
-"""What is known of a policy that leaves us.  TrainedPolicy -> a sentence, beside random play"""
+"""The measured score of an exported policy.  TrainedPolicy -> a sentence, with random play"""
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from ..base.errors import PufferError
 from ..scoring.score import ORDER
 from ..scoring.words import claimed
+from ..training.looks import without_episodes
 from .evaluate import evaluate
 from .export import TrainedPolicy
 
@@ -14,10 +14,10 @@ SECONDS = 1.0           # of play, each of the policy and at random, where nobod
 
 
 def measure(policy: TrainedPolicy, folder: Path | None = None) -> str:
-    """What its run's evaluation says of it, or else what a short play shows, if its environment is
-    at hand; or that nobody measured it.
+    """The score of its run's evaluation, or else of a short play if its environment is found, or
+    that it was not measured.
 
-    folder      the environment's; it is looked for by its name unless given
+    folder      the environment's; found by its name unless given
     """
     if policy.measured:
         return policy.measured
@@ -28,6 +28,7 @@ def measure(policy: TrainedPolicy, folder: Path | None = None) -> str:
     trained, goal = found.scores["trained"], found.goal
     metric = next((name for name in (goal.name if goal else "", *ORDER) if name in trained.mean),
                   ORDER[0])
-    return claimed({"metric": metric, "least": bool(goal and goal.name == metric
-                                                    and not goal.at_least),
-                    "trained": asdict(trained), "random": asdict(found.scores["random"])})
+    return claimed({"step": policy.step, "metric": metric,
+                    "least": bool(goal and goal.name == metric and not goal.at_least),
+                    "trained": without_episodes(trained),
+                    "random": without_episodes(found.scores["random"])})

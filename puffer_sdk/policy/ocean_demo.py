@@ -37,7 +37,8 @@ class Demo:
     diff: list[str]         # of the source; empty if it plays the policy as it is
 
 
-def write_demo(env=None, *, model: str | Path | None = None, runs_dir: Path | None = None) -> Demo:
+def write_demo(env: str | Path | None = None, *, model: str | Path | None = None,
+               runs_dir: Path | None = None) -> Demo:
     """Change NAME.c so that it plays a run's policy, and write that where it looks for weights.
 
     model   "best" or "latest" of the newest run, a run's number or folder, or a checkpoint file

@@ -1,4 +1,4 @@
-"""What plays: a trained policy, random play, idle play.  vec -> vec.actions, tick by tick
+"""Players: a trained policy, random play, idle play.  vec -> vec.actions, tick by tick
 
 A player is a function play(vec) that fills vec.actions.
 """
@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..env.job import EnvJob
-from ..scoring.baselines import actor_player, idle_player, random_player
+from ..env.library import EnvLibrary
+from ..env.vec import VecEnv
+from ..scoring.baselines import MakePlayer, Player, actor_player, idle_player, random_player
 from ..settings.values import Config
 from ..training import backends, checkpoint
 
@@ -22,24 +24,23 @@ class PlayersJob(EnvJob):
     seconds: float = field(default=0.0, kw_only=True)   # of each player, at most; 0: to the end
 
 
-def load_players(job: PlayersJob, library) -> dict:
+def load_players(job: PlayersJob, library: EnvLibrary) -> dict[str, MakePlayer]:
     """name -> make(vec, resolved), which returns a player.
 
     "trained" only if the job names a model. Raises UsageError if that does not fit.
     """
-    players = {"random": random_player, "idle": idle_player}
+    players: dict[str, MakePlayer] = {"random": random_player}
     if job.model:
         past = checkpoint.load(job.model)
         about = library.describe(job.config.env)
-        checkpoint.check_fits(past, {"name": job.name, **about.facts()}, job.config.env)
-        players = {"random": random_player, "trained": trained_player(past, job.greedy),
-                   "idle": idle_player}
-    return players
+        checkpoint.check_fits(past, checkpoint.env_facts(about, job.name), job.config.env)
+        players["trained"] = trained_player(past, job.greedy)
+    return {**players, "idle": idle_player}
 
 
-def trained_player(past: checkpoint.Checkpoint, greedy: bool):
+def trained_player(past: checkpoint.Checkpoint, greedy: bool) -> MakePlayer:
     """make(vec, resolved) for a checkpoint's policy. greedy: take the likeliest action."""
-    def make(vec, resolved: Config):
+    def make(vec: VecEnv, resolved: Config) -> Player:
         with past.named():
             return actor_player(backends.make_actor(
                 vec, past.config, past.tensors, resolved.eval.seed, greedy=greedy,

@@ -1,8 +1,8 @@
 """Score players in a child process.  job -> one Score a player
 
-Where no episode of random play ends, the others play as long as it did: it goes first, and shows
-which kind an environment is. Where one player's episodes do not all end, what comes in 1000 ticks
-is compared, and players that were done sooner play once more, for the whole span.
+Random play goes first. If none of its episodes ends, the others play as long as it did. If not all
+episodes of a player end, rates per 1000 ticks are compared, and players that finished sooner play
+once more, for the whole span.
 """
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import time
 from dataclasses import asdict, replace
 
 from ..env.child_pipe import Link
+from ..env.library import EnvLibrary
+from ..scoring.baselines import MakePlayer
 from ..scoring.play_episodes import Plan, Play, make_envs, plan
 from ..scoring.score import ENDLESS, Score, comparable, score_of
 from .players import PlayersJob, load_players
 
 
-def work(job: PlayersJob, link: Link) -> dict:
+def work(job: PlayersJob, link: Link) -> dict[str, dict[str, object]]:
     """The child's target: one Score a player, as dicts."""
     resolved, library = job.config, job.open()
     scores: dict[str, Score] = {}
@@ -39,8 +41,9 @@ def work(job: PlayersJob, link: Link) -> dict:
     return {name: found[name] for name in ("trained", "random", "idle") if name in found}
 
 
-def play(job: PlayersJob, library, link: Link, wanted: Plan, name: str, make_player) -> Score:
-    """What one player is worth."""
+def play(job: PlayersJob, library: EnvLibrary, link: Link, wanted: Plan, name: str,
+         make_player: MakePlayer) -> Score:
+    """The score of one player."""
     vec = make_envs(library, job.config, link, wanted.envs)
     with vec:
         found = Play(vec, make_player(vec, job.config), wanted, name)

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from ..base import files
@@ -17,10 +17,26 @@ from ..training.runs import Run
 
 if TYPE_CHECKING:
     import numpy as np
+    from torch import Tensor
+
+    from ..interop.python_envs.space_rows import Observations
+    from ..training.native.actor import NativeActor
+    from ..training.reference.action_heads import Actor
+
+
+@dataclass
+class _Rows:
+    """What an actor is made for."""
+
+    observations: np.ndarray
+    obs_size: int
+    act_sizes: tuple[int, ...]
+    num_agents: int
+    layout: Observations | None
 
 
 class Policy:
-    """A trained policy and what its agents carry from tick to tick.
+    """A trained policy and its agents' recurrent state.
 
         policy = puffer_sdk.Policy.load("runs/my_env/0007")
         vec.reset()
@@ -45,10 +61,11 @@ class Policy:
         self.act_sizes = tuple(int(width) for width in env["act_sizes"])
         self.config, self.layout = past.config, layouts.from_dict(env.get("layout"))
         self.greedy, self.seed, self.n = greedy, seed, 0
-        self._past, self._actor = past, None
+        self._past = past
+        self._actor: NativeActor | Actor | None = None
 
     @classmethod
-    def load(cls, run: str | os.PathLike, *, best: bool = True, greedy: bool = False,
+    def load(cls, run: str | os.PathLike[str], *, best: bool = True, greedy: bool = False,
              seed: int = 0, trust: bool = False) -> Policy:
         """The policy of a run's folder, or of a checkpoint file (Trainer.save() writes them too).
 
@@ -94,17 +111,16 @@ class Policy:
                              expected=f"(n, {self.obs_size})", actual=observations.shape)
         if mask is not None:
             mask = np.asarray(mask, np.uint8).reshape(len(rows), -1)
-        if self._actor is None:
-            self._make_actor(len(rows))
+        actor = self._actor or self._make_actor(len(rows))
         if len(rows) != self.n:
             raise UsageError("the number of agents has changed", expected=self.n,
                              actual=len(rows), hint="load the policy again for others")
         if alive is not None:
             alive = np.asarray(alive).reshape(len(rows))
         rows, mask = fill_empty(rows, alive), fill_empty(mask, alive, 1)
-        actions = fill_empty(self._actor.act(np.ascontiguousarray(rows), mask), alive)
-        forget_empty(self._actor, alive)
-        return actions[0] if single else actions
+        actions = fill_empty(actor.act(np.ascontiguousarray(rows), mask), alive)
+        forget_empty(actor, alive)
+        return np.asarray(actions[0]) if single else actions
 
     def ended(self, terminals: np.ndarray) -> None:
         """(n,) nonzero where an episode has just ended: the agent carries nothing over."""
@@ -120,20 +136,20 @@ class Policy:
             self._actor.reset()
 
     @property
-    def state(self):
-        """(n, L, H) what the agents carry: a NumPy array, or the network's own tensor. Writing into
-        it is allowed. None before the first act()."""
+    def state(self) -> np.ndarray | Tensor | None:
+        """(n, L, H) the recurrent state: a NumPy array, or the network's own tensor. Writable. None
+        before the first act()."""
         return None if self._actor is None else self._actor.state
 
-    def _make_actor(self, n: int) -> None:
+    def _make_actor(self, n: int) -> NativeActor | Actor:
         import numpy as np
 
-        sizes = SimpleNamespace(observations=np.empty(0, self.obs_dtype), obs_size=self.obs_size,
-                                act_sizes=self.act_sizes, num_agents=n, layout=self.layout)
+        rows = _Rows(np.empty(0, self.obs_dtype), self.obs_size, self.act_sizes, n, self.layout)
         with self._past.named():
-            self._actor = backends.make_actor(sizes, self.config, self._past.tensors, self.seed,
-                                              greedy=self.greedy)
-        self.n = n
+            actor = backends.make_actor(rows, self.config, self._past.tensors, self.seed,
+                                        greedy=self.greedy)
+        self._actor, self.n = actor, n
+        return actor
 
     def __repr__(self) -> str:
         heads = "x".join(map(str, self.act_sizes))

@@ -1,11 +1,11 @@
-"""What a policy is worth: fixed seeds, fair episodes, means with intervals.
+"""Score policies: fixed seeds, fair episodes, means with intervals.
 
 In reading order:
 
     baselines      random and idle play
     entries        which log entries count
     play_episodes  a player in fresh envs, within a budget of agent steps
-    score          what a play was worth: means, intervals, rates
+    score          means, intervals, rates
     intervals      means with 95 % intervals
-    apart          a play that disturbs nothing else in its process
+    apart          isolates a play within a process
 """

@@ -1,7 +1,7 @@
-"""A play that disturbs nothing else in its process.  a library -> its own statics, random numbers
+"""Isolate a play within a process.  a library -> its own static variables and random numbers
 
-Environments may keep numbers in static variables, and draw from rand() or from the generators of
-Python's modules. A play inside a training must neither read nor move those of the training's envs.
+Environments may use static variables, rand() and the generators of Python's modules. An evaluation
+during a training must neither read nor change those of the training's envs.
 """
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ import ctypes
 import random
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ..base import files
-from ..env.library import Library
+from ..env.library import EnvLibrary, Library
 
 STATE = 256             # bytes of rand()'s own state, the most that libc takes
 
 
-def copy_of(library):
+def copy_of(library: EnvLibrary) -> EnvLibrary:
     """The library once more, with static variables of its own. Of Python: in one worker process,
     besides those of the training, and without the factor that its rewards have."""
-    if library.path is None:
-        library = copy.copy(library)
-        library.reward_scale, library.workers = 1.0, min(1, library.workers)
-        return library
-    with files.private("puffer-apart-") as home:        # what is open stays
-        files.write(home / "copy.so", files.read(library.path))
-        return Library(home / "copy.so", library.folder)
+    if isinstance(library, Library):
+        with files.private("puffer-apart-") as home:        # what is open stays
+            files.write(home / "copy.so", files.read(library.path))
+            return Library(home / "copy.so", library.folder)
+    alone: Any = copy.copy(library)
+    alone.reward_scale, alone.workers = 1.0, min(1, alone.workers)
+    found: EnvLibrary = alone
+    return found
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What counts of a play: the first log entries of every env.  VecEnv, tick by tick -> entries
+"""Count the first log entries of every env.  VecEnv, tick by tick -> entries
 
 An environment logs a finished episode as an entry of its Log. Each entry counts once, with an
 ending (terminals, truncations) beside it or without one: many environments log an episode that a
@@ -14,13 +14,20 @@ all envs end what counts within the span nobody asks for it, and they need not p
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..env.agent_slots import ended as endings_of
 from ..env.agent_slots import living
 
+if TYPE_CHECKING:
+    from ..env.vec import VecEnv
+
 STUCK = 2.0             # lengths of those that ended, after which an episode may never end
 MEASURED = ("episode_return", "episode_length")     # what we measure where nothing is logged
+Entry = dict[str, float]        # a log entry: its numbers by name, and where it came from
 
 
 class Entries:
@@ -42,7 +49,7 @@ class Entries:
     zero_sum    whether the rewards of an env's agents were opposites so far, and not all 0
     """
 
-    def __init__(self, vec, quota: int, span: int, rating: bool = False):
+    def __init__(self, vec: VecEnv, quota: int, span: int, rating: bool = False):
         self.vec, self.quota, self.span, self.rating, self.tick = vec, quota, span, rating, 0
         self.first, self.sizes = vec.first_row[:-1], np.diff(vec.first_row)
         self.env_of = np.repeat(np.arange(vec.num_envs), self.sizes)
@@ -60,21 +67,22 @@ class Entries:
         self._single = bool((self.sizes == 1).all())
         self._sums = bool((self.sizes > 1).all())
         self._paid = False
-        self._logged: list[dict] = []
-        self._episodes: list[dict] = []
+        self._logged: list[Entry] = []
+        self._episodes: list[Entry] = []
         self._every = np.arange(vec.num_envs, dtype=np.int32)
         self._names = vec.description.log_names
         self._compiled = vec.layout is None             # its log has the same fields in all envs
 
     @property
     def over(self) -> bool:
-        """Whether all envs that count have played what they are to play."""
+        """Whether all envs that count have finished."""
         return bool(self.waiting[:self.kept].all())
 
     @property
     def waiting(self) -> np.ndarray:
         """(num_envs,) bool: envs that need not play on."""
-        return (self.done & self.is_rated) | (self._every >= self.kept)
+        waiting: np.ndarray = (self.done & self.is_rated) | (self._every >= self.kept)
+        return waiting
 
     @property
     def is_rated(self) -> np.ndarray | bool:
@@ -82,7 +90,7 @@ class Entries:
         return self.clocks >= self.span if self.rating else True
 
     def look(self, paused: np.ndarray | None = None) -> None:
-        """Take what the step that was just made logged and ended.
+        """Record the logs and endings of the last step.
 
         paused      (num_envs,) bool: envs that did not take part in it
         """
@@ -148,7 +156,7 @@ class Entries:
     def zero_sum(self) -> bool:
         return self._sums and self._paid
 
-    def _logs(self):
+    def _logs(self) -> Iterator[tuple[int, float, Entry]]:
         """(env, number of entries, {name: mean}) of the envs that the last step logged in."""
         vec = self.vec
         if self._compiled:
@@ -160,7 +168,7 @@ class Entries:
             if log := vec.log_of(env):
                 yield env, log.pop("n"), log
 
-    def _take_logs(self, ended, counts, inside) -> bool:
+    def _take_logs(self, ended: np.ndarray, counts: np.ndarray, inside: np.ndarray) -> bool:
         """Whether anything was logged. Of what is logged beside endings, the share counts that
         agents within their quota have in these endings."""
         found = False
@@ -177,11 +185,11 @@ class Entries:
                 self._logged.append({**self._place(env), **who, "n": float(n * share), **log})
         return found
 
-    def _place(self, env: int) -> dict:
+    def _place(self, env: int) -> Entry:
         return {"env": env, "seed": self.vec.env_seed(env), "tick": self.tick}
 
     def _judge(self) -> None:
-        """Which envs have played their share."""
+        """Mark the envs that have played their share."""
         shares = self.per_env(np.minimum(self.finished, self.quota))
         enough = self.alone + shares >= self.quota * np.maximum(1, self.agents_of_envs)
         self.done |= enough & (self.ended | (self.clocks >= self.span))
@@ -201,18 +209,18 @@ class Entries:
         return self.sizes if self.vec.alive is None else self.per_env(self.seen.astype(int))
 
     @property
-    def logged(self) -> list[dict]:
+    def logged(self) -> list[Entry]:
         """[{"env", "seed", "tick", "n", name: mean of n entries}], and "agent" where one ended."""
         return [each for each in self._logged if each["env"] < self.kept]
 
     @property
-    def episodes(self) -> list[dict]:
+    def episodes(self) -> list[Entry]:
         """[{"env", "seed", "agent", "n": 1, "episode_return", "episode_length"}]: measured from
         rewards and endings, for environments that log nothing."""
         return [each for each in self._episodes if each["env"] < self.kept]
 
     @property
-    def counted(self) -> list[dict]:
+    def counted(self) -> list[Entry]:
         """What the env logged; what was measured where it logs nothing. Where each entry came with
         an ending and names no return or length, it has those that were measured."""
         logged = self.logged
@@ -221,7 +229,7 @@ class Entries:
         lacking = [name for name in MEASURED if name not in logged[0]]
         if not lacking or self.alone[:self.kept].any():
             return logged
-        beside: dict[tuple[int, int], list[dict]] = {}
+        beside: dict[tuple[float, float], list[Entry]] = {}
         for each in self.episodes:
             beside.setdefault((each["env"], each["tick"]), []).append(each)
         return [{**entry, **{name: float(np.mean([each[name] for each in found]))

@@ -2,9 +2,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
-def clustered_mean(values, clusters, weights=None) -> tuple[float, float | None]:
+def clustered_mean(values: ArrayLike, clusters: ArrayLike, weights: ArrayLike | None = None
+                   ) -> tuple[float, float | None]:
     """Mean over the clusters' weighted means, and the half width of its 95 % interval.
 
     weights     of the values within their cluster; clusters weigh alike

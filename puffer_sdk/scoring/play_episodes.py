@@ -12,15 +12,19 @@ RESERVE-th of the budget at most, or half of it for one env.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..base.errors import RunError
 from ..env.agent_slots import living
+from ..env.child_pipe import Link
 from ..env.copies import make_copies
+from ..env.library import EnvLibrary, Library
+from ..env.vec import VecEnv
 from ..settings.values import Config
+from .baselines import Player
 from .entries import Entries
 
 PATIENCE = 20           # times [eval] steps: the most ticks to wait for something to end
@@ -95,12 +99,13 @@ def for_rates(whole: Plan, budget: float, agents: int) -> Plan:
     return replace(whole, envs=envs, span=span, budget=budget, last=envs, rating=True)
 
 
-def may_wait(library, env_settings) -> bool:
+def may_wait(library: EnvLibrary, env_settings: Mapping[str, float]) -> bool:
     """Whether some envs can be stepped without the others."""
-    return library.path is not None and not library.describe(env_settings).whole_steps
+    return isinstance(library, Library) and not library.describe(env_settings).whole_steps
 
 
-def make_envs(library, resolved: Config, link, envs: int, seed: int | None = None):
+def make_envs(library: EnvLibrary, resolved: Config, link: Link, envs: int,
+              seed: int | None = None) -> VecEnv:
     """So many fresh envs, as a VecEnv.
 
     link        watches the envs for the parent
@@ -118,7 +123,7 @@ class Play:
     cost        agent steps taken
     """
 
-    def __init__(self, vec, player: Callable, plan: Plan, name: str):
+    def __init__(self, vec: VecEnv, player: Player, plan: Plan, name: str):
         """name: of the player, for errors"""
         self.vec, self.player, self.plan, self.name = vec, player, plan, name
         self.cost = 0

@@ -1,4 +1,4 @@
-"""What a play was worth.  Entries -> a Score: means, their intervals, rates
+"""Score a play.  Entries -> a Score: means, their intervals, rates
 
 A score is the mean of what the environment logs: of each env the first entries, as entries.py
 counts them, and envs weigh alike. An environment that logs nothing is measured by its rewards and
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Annotated, TypedDict
 
+import msgspec
 import numpy as np
 
-from .entries import Entries
+from .entries import Entries, Entry
 from .intervals import clustered_mean
 
 PER_EPISODE = "per episode"
@@ -21,6 +23,7 @@ PLACE = ("env", "agent", "seed", "tick", "n")       # of an entry: what is no me
 ORDER = ("perf", "score", "episode_return", "episode_length")
 RETURN_RATE, ENTRY_RATE = "return_per_1000_ticks", "entries_per_1000_ticks"
 RATES = (RETURN_RATE, ENTRY_RATE)
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]      # in files: of steps, bytes, processes
 FEW = 10                # episodes below which an interval says nothing
 
 
@@ -33,26 +36,60 @@ class Score:
     count: int                  # episodes, or log entries
     ticks: int                  # how long each env was played, at most
     unfinished: int             # agents that have ended fewer episodes than were to count
-    mean: dict[str, float]      # perf, score, ...; and what comes in 1000 ticks
+    mean: dict[str, float | None]       # perf, score, ...; and what comes in 1000 ticks
     interval: dict[str, float | None]   # half width of each 95 % interval; None with one env
     zero_sum: bool = False      # the agents of each env play against each other
     span: int = 0               # ticks of each env that its rates are of; 0: of unlike ones
-    episodes: list[dict] = field(default_factory=list, repr=False)
+    episodes: list[Entry] = field(default_factory=list, repr=False)
 
     @property
     def whole(self) -> bool:
-        """Whether everybody has ended as many episodes as were to count."""
+        """Whether all agents have ended their quota of episodes."""
         return self.unit == PER_EPISODE and self.settled
 
     @property
     def settled(self) -> bool:
-        """Whether all that was to count has come: episodes, or the entries of a world without."""
+        """Whether all agents have their quota of episodes, or of entries if none end."""
         return not self.unfinished and self.count > 0
+
+
+class _KeptScore(TypedDict):
+    policy: str
+    unit: str
+    count: int
+    ticks: int
+    unfinished: int
+    mean: dict[str, float | None]
+    interval: dict[str, float | None]
+
+
+class KeptScore(_KeptScore, total=False):
+    """A Score, as runs and checkpoints keep it: without its episodes."""
+
+    zero_sum: bool
+    span: int
+
+
+class _Claim(TypedDict):
+    step: Count
+    metric: str
+    trained: KeptScore
+    random: KeptScore
+
+
+class Claim(_Claim, total=False):
+    """What a run says of its best weights, those of `step`."""
+
+    least: bool             # whether less is better
+    rated: bool             # whether episodes do not all end
+    unmoved: list[str]      # measures that come before `metric` and never moved
 
 
 def score_of(entries: Entries, policy: str) -> Score:
     """The score of a play, with its rates: only_episodes() drops them."""
-    counted, mean, interval = entries.counted, {}, {}
+    counted = entries.counted
+    mean: dict[str, float | None] = {}
+    interval: dict[str, float | None] = {}
     envs, weights = [each["env"] for each in counted], [each["n"] for each in counted]
     for name in measures_of(counted):
         mean[name], interval[name] = clustered_mean(
@@ -73,7 +110,7 @@ def span_of(entries: Entries) -> int:
     return int(clocks.min()) if entries.seen.any() and (clocks == clocks[0]).all() else 0
 
 
-def measures_of(counted: list[dict]) -> list[str]:
+def measures_of(counted: list[Entry]) -> list[str]:
     """What entries measure, the usual names first."""
     names = [name for name in (counted[0] if counted else ()) if name not in PLACE]
     return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
@@ -95,5 +132,6 @@ def comparable(scores: Iterable[Score]) -> list[Score]:
 
 
 def only_episodes(score: Score) -> Score:
-    return replace(score, **{part: {name: value for name, value in getattr(score, part).items()
-                                    if name not in RATES} for part in ("mean", "interval")})
+    mean, interval = ({name: value for name, value in part.items() if name not in RATES}
+                      for part in (score.mean, score.interval))
+    return replace(score, mean=mean, interval=interval)

@@ -1,11 +1,11 @@
-"""What is said of a Score.  a Score, or the dict of one -> "perf 0.983 ± 0.007 (1,000 episodes)"
+"""A Score in words.  a Score, or a run's claim -> "perf 0.983 ± 0.007 (1,000 episodes)"
 """
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ..base import ui
-from .score import FEW, RATES, RETURN_RATE, Score
+from .score import FEW, RATES, RETURN_RATE, Claim, Score
 
 ROUNDED = 1e-4          # by which a perf may be outside [0, 1]: sums of floats
 ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself"
@@ -32,7 +32,7 @@ def interval(score: Score, name: str) -> float | None:
     return score.interval.get(name) if rate or score.count >= FEW else None
 
 
-def headline(claim: Mapping) -> str:
+def headline(claim: Claim) -> str:
     """The measure that a claim is about: its metric, or the return of 1000 ticks where episodes do
     not all end."""
     trained = Score(**claim["trained"])
@@ -40,16 +40,16 @@ def headline(claim: Mapping) -> str:
     return claim["metric"] if episodes or RETURN_RATE not in trained.mean else RETURN_RATE
 
 
-def claimed(claim: Mapping) -> str:
+def claimed(claim: Claim) -> str:
     """'perf 0.983 ± 0.007, random play 0.112 ± 0.019 (1,000 fresh episodes)'"""
     trained, random = Score(**claim["trained"]), Score(**claim["random"])
     name = headline(claim)
-    means = [score.mean.get(name) for score in (trained, random)]
-    shown = [measure(mean, interval(score, name)) for mean, score in zip(means, (trained, random))]
+    ours, theirs = trained.mean.get(name), random.mean.get(name)
     sign = -1 if claim["least"] and name == claim["metric"] else 1
-    no_better = None not in means and sign * means[0] <= sign * means[1]
-    return (f"{name.replace('_', ' ')} {shown[0]}, {'no better than ' * no_better}random play "
-            f"{shown[1]} ({played(trained)}"
+    no_better = ours is not None and theirs is not None and sign * ours <= sign * theirs
+    return (f"{name.replace('_', ' ')} {measure(ours, interval(trained, name))}, "
+            f"{'no better than ' * no_better}random play "
+            f"{measure(theirs, interval(random, name))} ({played(trained)}"
             + f" in {trained.span:,} ticks" * (name == RETURN_RATE and trained.settled) + ")")
 
 
@@ -79,8 +79,8 @@ def warn_of_perf(means: Mapping[str, Mapping[str, float | None]]) -> None:
                 "be the share of success", hint="puffer-sdk check finds the line")
 
 
-def notes(claim: Mapping, step: int) -> list[str]:
-    """What else a reader of a claim must know.
+def notes(claim: Claim, step: int) -> list[str]:
+    """Caveats of a claim.
 
     step    where the run ended
     """

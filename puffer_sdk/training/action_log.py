@@ -1,8 +1,8 @@
-"""What was done since the envs were last started, so that a resume can repeat it.
+"""The actions since the envs last started, so that a resumed run can repeat them.
 
 The actions of every agent and tick are appended to a file in the run's folder, packed in as
-few bits as a head needs. A checkpoint says how much of the file belongs to it. Restarts says when
-the envs start anew: then the file begins again, which bounds its size and a resume's work.
+few bits as a head needs. A checkpoint states how much of the file belongs to it. Restarts decides
+when the envs restart: then the file begins again, which bounds its size and a resume's work.
 """
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from ..base import files
+from ..env.vec import VecEnv
+from .run_records import KeptRestarts
 
 NAME = "actions.journal"        # in the run's folder
-MOST_BYTES = 256 << 20          # of the file: the envs start anew when it would be longer
+MOST_BYTES = 256 << 20          # of the file: the envs restart before it gets longer
 FINISHED_BYTES = 4 << 20        # of the file, that a finished run keeps at most
 LEAST_TICKS = 16384             # between two starts
 EPISODES = 8                    # of mean length, between two starts
-EPISODES_UNRECORDED = 2         # the same where each kept checkpoint starts the envs anew
+EPISODES_UNRECORDED = 2         # the same where each kept checkpoint restarts the envs
 
 
 class Journal:
@@ -32,7 +34,7 @@ class Journal:
         self.shape = (agents, horizon)
         self.bits = [bits_of(width) for width in act_sizes]
         self.epoch_bytes = sum(packed_size(agents * horizon, bits) for bits in self.bits)
-        self.size = 0           # bytes that count; what lies behind is an abandoned future
+        self.size = 0           # valid bytes; those after it are of an abandoned future
 
     def append(self, actions: np.ndarray) -> None:
         """Raises RunError (a full disk)."""
@@ -72,11 +74,11 @@ class Journal:
                 yield self.unpack(data, self.shape[0])
 
     def restart(self) -> None:
-        """Nothing counts any more."""
+        """Discard all recorded actions."""
         self.size = 0
 
     def finish(self) -> None:
-        """The run is over: a long file goes. A short one may stay, for checkpoints before."""
+        """The run is over: remove a long file; keep a short one for earlier checkpoints."""
         if self.size > FINISHED_BYTES:
             files.remove(self.path)
 
@@ -101,11 +103,11 @@ def pack(values: np.ndarray, bits: int) -> bytes:
     if bits == 1:
         return np.packbits(ids, bitorder="little").tobytes()
     per = 8 // bits
-    ids = np.pad(ids, (0, -len(ids) % per)).reshape(-1, per)
-    out = ids[:, 0].copy()
+    groups = np.pad(ids, (0, -len(ids) % per)).reshape(-1, per)
+    out = groups[:, 0].copy()
     for place in range(1, per):
-        out |= ids[:, place] << (bits * place)
-    return out.tobytes()
+        out |= groups[:, place] << (bits * place)
+    return bytes(out)
 
 
 def unpack(data: bytes, bits: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -123,15 +125,15 @@ def unpack(data: bytes, bits: int, shape: tuple[int, ...]) -> np.ndarray:
     return ids.astype(np.float32).reshape(shape)
 
 
-def shown(vec) -> list[tuple[int, int]]:
-    """CRC-32 and bytes of each array that the envs show."""
-    return [(zlib.crc32(array), array.nbytes) for array in
+def shown(vec: VecEnv) -> list[tuple[int, int]]:
+    """CRC-32 and size in bytes of each array that the envs write."""
+    return [(zlib.crc32(array.data), array.nbytes) for array in
             (vec.observations, vec.rewards, vec.terminals, vec.truncations)]
 
 
 def checksum(parts: Sequence[Sequence[tuple[int, int]]]) -> int:
-    """CRC-32 of what the envs show: a replay that repeats them ends with the same. parts: shown()
-    of each vec, in the order of their agents. It is that of one vec of all of them."""
+    """CRC-32 of the envs' arrays, which an exact replay reproduces. parts: shown() of each vec, in
+    the order of their agents; the result equals that of one vec with all agents."""
     crc = 0
     for pieces in zip(*parts, strict=True):         # array by array, each of all agents
         for piece, size in pieces:
@@ -214,11 +216,11 @@ class Restarts:
         return self.full or (kept and self.due(EPISODES_UNRECORDED, 0))
 
     @property
-    def state(self) -> dict:
+    def state(self) -> KeptRestarts:
         """For a checkpoint; load() takes it."""
         return {"ticks": self.ticks, "epochs": self.epochs, "entries": self.entries,
                 "length": self.length}
 
-    def load(self, state: Mapping) -> None:
-        self.ticks, self.epochs = int(state["ticks"]), int(state["epochs"])
-        self.entries, self.length = float(state["entries"]), float(state["length"])
+    def load(self, state: KeptRestarts) -> None:
+        self.ticks, self.epochs = state["ticks"], state["epochs"]
+        self.entries, self.length = state["entries"], state["length"]

@@ -4,9 +4,16 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import TypedDict
 
 
-def this_process() -> dict:
+class Process(TypedDict):
+    pid: int
+    pid_started: int | None
+    host: str
+
+
+def this_process() -> Process:
     """This process. A later process may get the same id, so its start time belongs to it."""
     return {"pid": os.getpid(), "pid_started": _start_time(os.getpid()),
             "host": socket.gethostname()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base import extras
 from ..base.errors import PufferError
@@ -18,6 +18,12 @@ from ..settings.values import Config
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from .native.actor import NativeActor
+    from .native.native_ppo import NativePPO
+    from .reference.action_heads import Actor
+    from .reference.reference_ppo import TorchPPO
+    from .schedules import Envs, Rows
 
 
 AUTO = "auto: "         # how the origin of a value that was chosen begins
@@ -75,7 +81,7 @@ def reason_of(resolved: Config) -> str:
     return resolved.origin["train.device"].removeprefix(AUTO)
 
 
-def as_chosen(resolved: Config, past: Mapping) -> Config:
+def as_chosen(resolved: Config, past: Mapping[str, Mapping[str, Any]]) -> Config:
     """A resumed run's settings: its ini holds the device, and `past`, the settings of its
     checkpoint, whether that was chosen."""
     origin = past.get("origin", {}).get("train.device", "")
@@ -169,8 +175,8 @@ def available_paths(resolved: Config) -> list[str]:
     return available_paths() if forced == "auto" else [forced]
 
 
-def make_trainer(vec, resolved: Config, *, timed: bool = False, path: str = "auto",
-                 group: Alone | None = None):
+def make_trainer(vec: Envs, resolved: Config, *, timed: bool = False, path: str = "auto",
+                 group: Alone | None = None) -> NativePPO | TorchPPO:
     """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO.
 
     path     an instruction set of the CPU
@@ -186,7 +192,7 @@ def make_trainer(vec, resolved: Config, *, timed: bool = False, path: str = "aut
     return _make_trainer(vec, there, timed, path, group)
 
 
-def as_made(resolved: Config, trainer) -> Config:
+def as_made(resolved: Config, trainer: NativePPO | TorchPPO) -> Config:
     """These settings with the device that make_trainer took for this trainer."""
     made = trainer.config
     if made.train.device == resolved.train.device:
@@ -207,7 +213,8 @@ def leave_gpu(resolved: Config, error: Exception, group: Alone | None = None) ->
     return on_cpu(resolved, reason)
 
 
-def _make_trainer(vec, resolved: Config, timed: bool, path: str, group: Alone | None):
+def _make_trainer(vec: Envs, resolved: Config, timed: bool, path: str, group: Alone | None
+                  ) -> NativePPO | TorchPPO:
     if resolved.train.backend == "torch":
         from .reference.reference_ppo import TorchPPO
         use_threads(resolved)
@@ -217,8 +224,8 @@ def _make_trainer(vec, resolved: Config, timed: bool, path: str, group: Alone | 
                      group=group)
 
 
-def make_actor(vec, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,
-               greedy: bool = False, threads: int = 1):
+def make_actor(vec: Rows, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,
+               greedy: bool = False, threads: int = 1) -> NativeActor | Actor:
     """The actor of a checkpoint's weights, for all agents of `vec`: NativeActor or reference Actor.
 
     trained    the settings that the checkpoint was trained with

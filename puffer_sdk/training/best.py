@@ -1,6 +1,6 @@
 """The best weights of a run, and the file that holds them.  tensors + facts -> best.safetensors
 
-What is best is for evaluations.py to say. The file is written when a checkpoint is, just before it.
+evaluations.py decides which are best. The file is written just before each checkpoint.
 """
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import PufferError
+from ..scoring.score import Claim
 from . import checkpoint
+from .run_records import Facts, KeptLook
 
 
 class Best:
@@ -21,12 +23,12 @@ class Best:
     def __init__(self, path: Path, leads: bool):
         self.path, self.leads = path, leads
         self.tensors: dict[str, np.ndarray] = {}
-        self.facts: dict = {}
+        self.facts: Facts | None = None
         self.is_new = False             # not yet written
 
     def load(self) -> str:
-        """Take what an earlier part of the run kept. Returns why it cannot be read, or "". Raises
-        Refused where something else than a file is in its place: it could not be written either.
+        """Load what an earlier part of the run kept. Returns why it cannot be read, or "". Raises
+        Refused if the path is no regular file: it could not be written either.
         """
         if not self.leads or not os.path.lexists(self.path):
             return ""
@@ -38,22 +40,23 @@ class Best:
         self.tensors, self.facts = found.tensors, found.facts
         return ""
 
-    def keep(self, tensors: Mapping[str, np.ndarray], facts: Mapping) -> None:
+    def keep(self, tensors: Mapping[str, np.ndarray], facts: Facts) -> None:
         if self.leads:
             self.tensors, self.facts = dict(tensors), {**facts, "kept": True}
             self.is_new = True
 
-    def of(self, best: Mapping | None) -> dict[str, np.ndarray] | None:
-        """The weights that an evaluation found best; None where they are of an abandoned future."""
-        return self.tensors if best and self.facts.get("step") == best["step"] else None
+    def of(self, best: KeptLook | None) -> dict[str, np.ndarray] | None:
+        """The best weights; None if they belong to an abandoned future."""
+        same = best and self.facts and self.facts["step"] == best["step"]
+        return self.tensors if same else None
 
-    def claim(self, claim: Mapping) -> None:
-        """What the run says of them at its end."""
-        if self.facts.get("step") == claim["step"]:
-            self.facts["evaluation"] = dict(claim)
+    def claim(self, claim: Claim) -> None:
+        """Store the run's final claim with them."""
+        if self.facts and self.facts["step"] == claim["step"]:
+            self.facts["evaluation"] = claim
             self.is_new = True
 
     def save(self, *, durable: bool) -> None:
-        if self.is_new:
+        if self.is_new and self.facts:
             checkpoint.save(self.path, self.tensors, self.facts, durable=durable)
             self.is_new = False

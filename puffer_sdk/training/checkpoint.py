@@ -39,14 +39,16 @@ import numpy as np
 
 from ..base import files, records, trust, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
+from ..env.library import Description
 from ..interop.python_envs import layouts
+from ..scoring.score import Claim
 from ..scoring.words import claimed
 from ..settings import factors, torch_class
 from ..settings.goal import Goal
 from ..settings.texts import show
 from ..settings.values import Config
 from .log_window import Window
-from .run_records import Facts, FormerTrain
+from .run_records import Env, Facts, FormerTrain, Reached
 
 FORMAT_VERSION = 2
 
@@ -57,7 +59,7 @@ class Checkpoint:
 
     path: Path
     tensors: dict[str, np.ndarray]
-    facts: dict                     # the metadata described above, as the file has them
+    facts: Facts                    # the metadata described above, as the file has them
 
     @property
     def step(self) -> int:
@@ -66,31 +68,31 @@ class Checkpoint:
 
     @cached_property
     def config(self) -> Config:
-        """The settings it was trained with. Raises UsageError where this version knows them not."""
+        """The settings it was trained with. Raises UsageError for unknown settings."""
         with self.named():
             return Config.from_dict(_with_obs_scale(self.facts))
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """A refusal inside, of its tensors or settings, names this file."""
+        """Errors raised inside, about its tensors or settings, name this file."""
         try:
             yield
         except UsageError as error:
             error.where = f"{self.path}, {error.where}" if error.where else str(self.path)
             raise
 
-    def reached(self, goal: Goal | None) -> dict | None:
-        """{"goal", "step", "seconds"}: when an evaluation confirmed this goal; None if none did."""
+    def reached(self, goal: Goal | None) -> Reached | None:
+        """When an evaluation confirmed this goal; None if none did."""
         met = self.facts.get("goal") if self.facts["format_version"] > 1 else None
         return met if met and met["goal"] == str(goal) else None
 
     @property
-    def evaluation(self) -> dict | None:
+    def evaluation(self) -> Claim | None:
         """The run's evaluation of these weights; None if not measured."""
         return self.facts.get("evaluation")
 
 
-def save(path: Path, tensors: dict[str, np.ndarray], facts: dict, *,
+def save(path: Path, tensors: Mapping[str, np.ndarray], facts: Facts, *,
          durable: bool = True) -> Path:
     """Write a checkpoint whole or not at all. Raises RunError (a full disk, say).
 
@@ -102,7 +104,7 @@ def save(path: Path, tensors: dict[str, np.ndarray], facts: dict, *,
     facts = {"format_version": FORMAT_VERSION, **facts, "checksum": checksum(tensors)}
     text = json.dumps(facts, sort_keys=True)
     metadata = {"puffer": text}         # one key: safetensors writes several in any order
-    if facts.get("config", {}).get("policy", {}).get("torch_class"):
+    if facts["config"].get("policy", {}).get("torch_class"):
         metadata["mac"] = trust.mac("checkpoint", path, text)
     data = serialize(tensors, metadata=metadata)
     with files.refused("cannot save the checkpoint; the ones before it are untouched", where=path,
@@ -118,7 +120,7 @@ def checksum(tensors: Mapping[str, np.ndarray]) -> str:
     for name in sorted(tensors):
         value = tensors[name]
         crc = zlib.crc32(f"{name} {value.dtype.str} {value.shape}".encode(), crc)
-        crc = zlib.crc32(np.ascontiguousarray(value).reshape(-1).view(np.uint8), crc)
+        crc = zlib.crc32(np.ascontiguousarray(value).data, crc)
     return f"{crc:08x}"
 
 
@@ -130,7 +132,7 @@ def sweep(folder: Path) -> None:
 
 
 def missing(path: Path) -> UsageError:
-    """What to raise where no file is, perhaps something else."""
+    """The error for a path that is not a file."""
     found = "a folder" if path.is_dir() else \
         "a link that leads nowhere" if path.is_symlink() else None
     return UsageError("there is no such checkpoint", where=path,
@@ -171,7 +173,7 @@ def load(path: Path) -> Checkpoint:
 
 
 def _memory() -> int:
-    """Bytes of this machine's memory: no larger file can be read."""
+    """A quarter of this machine's memory, in bytes: the largest file to read."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
 
 
@@ -192,14 +194,14 @@ def _read(data: bytes, path: Path) -> tuple[dict[str, str], dict[str, np.ndarray
                       for name, value in tensors.items()}
 
 
-def _read_facts(metadata: dict[str, str], path: Path) -> dict:
+def _read_facts(metadata: dict[str, str], path: Path) -> Facts:
     """The facts in the metadata. Raises UsageError."""
     if "puffer" not in metadata:
         raise Damaged("this safetensors file is not a puffer-sdk checkpoint", where=path,
                       expected="metadata under the key 'puffer'",
                       actual=", ".join(metadata) or "no metadata")
     what = "the checkpoint's metadata"
-    facts = records.parse(metadata["puffer"], path, what)
+    facts: Facts = records.parse(metadata["puffer"], path, what)
     version = records.convert(facts, dict[str, Any], path, what).get("format_version")
     if records.convert(version, int, f"{path}, format_version", what) > FORMAT_VERSION:
         raise UsageError("this checkpoint was written by a newer puffer-sdk", where=path,
@@ -210,12 +212,23 @@ def _read_facts(metadata: dict[str, str], path: Path) -> dict:
     with records.read_as(what, path):
         layouts.from_dict(facts["env"].get("layout"))
         Window().load(facts.get("window", []))
-        claimed(facts["evaluation"]) if facts.get("evaluation") else None
+        if claim := facts.get("evaluation"):
+            claimed(claim)
     return facts
 
 
-def _with_obs_scale(facts: Mapping) -> dict:
-    """The settings; with obs_scale where they hold what earlier versions had in its place."""
+def env_facts(about: Description, name: str, spec_hash: str | None = None) -> Env:
+    """What a checkpoint says of the environment of this name."""
+    facts: Env = {"name": name, "spec_hash": spec_hash, "obs_size": about.obs_size,
+                  "obs_dtype": about.obs_dtype.name, "act_sizes": list(about.act_sizes),
+                  "masked": about.mask_size > 0, "comes_and_goes": about.has_alive}
+    if about.layout is not None:
+        facts["layout"] = about.layout.to_dict()
+    return facts
+
+
+def _with_obs_scale(facts: Facts) -> dict[str, dict[str, Any]]:
+    """The settings, with obs_scale in place of earlier versions' keys."""
     tree = facts["config"]
     train = tree.get("train", {})
     if "scale_obs" not in train:
@@ -226,7 +239,7 @@ def _with_obs_scale(facts: Mapping) -> dict:
     return {**tree, "train": {**kept, "obs_scale": value}}
 
 
-def _as_of_today(tensors: Mapping[str, np.ndarray], facts: Mapping) -> dict[str, np.ndarray]:
+def _as_of_today(tensors: Mapping[str, np.ndarray], facts: Facts) -> dict[str, np.ndarray]:
     """Tensors of earlier versions such that the encoder takes bytes as they are, and its momentum
     is that of gradients by observations times their factors."""
     train, found = facts["config"].get("train", {}), dict(tensors)
@@ -240,7 +253,7 @@ def _as_of_today(tensors: Mapping[str, np.ndarray], facts: Mapping) -> dict[str,
 
 
 def forget_replaced(newer: Checkpoint) -> None:
-    """Remove the checkpoint that this one replaced: a writer killed in between left both."""
+    """Remove the checkpoint that this one replaced, if a killed writer left both."""
     older = sorted(path for path in newer.path.parent.glob("*.safetensors")
                    if path.name < newer.path.name)[-1:]
     for path in older:
@@ -250,7 +263,7 @@ def forget_replaced(newer: Checkpoint) -> None:
 
 
 def leads_back(path: Path) -> bool:
-    """Whether a run that is resumed from this checkpoint ends as one that ran through."""
+    """Whether a run resumed from this checkpoint ends as an uninterrupted one."""
     try:
         facts = load(path).facts
     except PufferError:
@@ -258,14 +271,15 @@ def leads_back(path: Path) -> bool:
     return bool(facts.get("started", True) or facts.get("replay"))
 
 
-def check_fits(checkpoint: Checkpoint, env: dict, settings: Mapping[str, float]) -> None:
+def check_fits(checkpoint: Checkpoint, env: Mapping[str, object], settings: Mapping[str, float]
+               ) -> None:
     """Raises UsageError if a checkpoint is of other sizes. The name may differ: a folder can be
     renamed, and other_name() says so.
 
     env         the same dict as facts["env"]: name, obs_size, obs_dtype, act_sizes, ...
     settings    [env] as it would be now
     """
-    theirs = checkpoint.facts["env"]
+    theirs: Mapping[str, object] = checkpoint.facts["env"]
     for key, what in (("obs_size", "observation size"), ("obs_dtype", "observation type"),
                       ("act_sizes", "set of action heads")):
         if theirs.get(key) == env[key]:

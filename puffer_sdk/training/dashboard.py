@@ -4,13 +4,20 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from ..base import ui
 from ..settings.values import Config
 from .runs import Run
 from .schedules import Planned
+
+if TYPE_CHECKING:
+    from rich.console import ConsoleRenderable
+    from rich.live import Live
+    from rich.panel import Panel
+    from rich.text import Text
 
 PLAIN_EVERY = 2.0               # seconds between two plain lines; more as the run gets longer
 PLAIN_MOST = 60.0
@@ -34,19 +41,19 @@ class Dashboard:
         self.planned = Planned.of(config)
         self.total = self.planned.steps
         self.name = run.env
-        self.row: dict = {}
-        self.env: dict = {}             # the window's mean of every env/ key; n: of the last epoch
+        self.row: Mapping[str, float] = {}
+        self.env: dict[str, float] = {}     # the window's means of env/ keys; n: of the last epoch
         self.curve: list[float] = []    # perf (or the next of HEADLINE) of each epoch with episodes
         self.stopping = False           # after a signal: the child is saving
         self.began = self.drawn = time.monotonic()
-        self.printed = None                # the epoch of the last plain line
-        self.live = None
+        self.printed: float | None = None   # the epoch of the last plain line
+        self.live: Live | None = None
+        self.quiet = ExitStack()
 
     def __enter__(self) -> Dashboard:
         if ui.is_interactive():
             from rich.live import Live
-            self.quiet = quiet_keys()
-            self.quiet.__enter__()
+            self.quiet.enter_context(quiet_keys())
             self.live = Live(self.panel(), console=ui.console(stderr=True), auto_refresh=False,
                              transient=False)
             self.live.start()
@@ -55,16 +62,16 @@ class Dashboard:
                    + f", {self.where}" * bool(self.where))
         return self
 
-    def __exit__(self, kind, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self.live:
             self.stopping = False
             self.live.update(self.panel(), refresh=True)
             self.live.stop()
-            self.quiet.__exit__(None, None, None)
+            self.quiet.close()
         elif self.row:
             self.plain_line()
 
-    def update(self, row: dict) -> None:
+    def update(self, row: Mapping[str, float]) -> None:
         """Take a new row of metrics."""
         self.row = row
         for kind in ("env/", "window/"):
@@ -114,7 +121,7 @@ class Dashboard:
 
     # -- panel ---------------------------------------------------------------
 
-    def panel(self):
+    def panel(self) -> Panel:
         from rich.console import Group
         from rich.panel import Panel
         from rich.table import Table
@@ -130,14 +137,15 @@ class Dashboard:
             cells.append(self.time_column(inside - 8 - 2 * wide))
         columns.add_row(*cells)
         lacking = Text(self.lacking(), "dim", no_wrap=True, overflow="ellipsis")
-        body = [self.head(inside), Text(""), columns, lacking, self.curve_line(inside)]
+        body: list[ConsoleRenderable] = [self.head(inside), Text(""), columns, lacking,
+                                         self.curve_line(inside)]
         title = Text.assemble((self.name, "bold"), " · run ", self.run.folder.name,
                               f" · {ui.visible(self.run.tag, line=True)}" if self.run.tag else "")
         return Panel(Group(*body), title=title, title_align="left", width=width,
                      subtitle=Text(self.where, "dim") if self.where else None,
                      subtitle_align="right", border_style="blue", padding=(0, 1))
 
-    def head(self, width: int):
+    def head(self, width: int) -> Text:
         """The progress bar, and below it speed and time."""
         from rich.text import Text
 
@@ -162,7 +170,7 @@ class Dashboard:
         return Text.assemble(("━" * full, "cyan"), ("─" * (bar - full), "grey37"), right, "\n",
                              facts)
 
-    def curve_line(self, width: int):
+    def curve_line(self, width: int) -> Text:
         from rich.text import Text
 
         name = self.headline()
@@ -199,7 +207,7 @@ class Dashboard:
                 for name in LOSSES if f"loss/{name}" in self.row]
 
     @staticmethod
-    def column(title: str, rows: list[tuple[str, str]], width: int):
+    def column(title: str, rows: list[tuple[str, str]], width: int) -> Text:
         """Names left, numbers right. Always ROWS lines, so that the panel keeps its size."""
         from rich.text import Text
 
@@ -210,7 +218,7 @@ class Dashboard:
             lines.append(Text.assemble((f"{name:<{room}} ", "dim"), value))
         return Text("\n").join(lines)
 
-    def time_column(self, width: int):
+    def time_column(self, width: int) -> Text:
         """How an epoch spends its time."""
         from rich.text import Text
 
@@ -254,9 +262,9 @@ def quiet_keys() -> Iterator[None]:
         termios.tcsetattr(fd, termios.TCSANOW, old)
 
 
-def progress(step: int, total: int) -> int:
+def progress(step: float, total: int) -> int:
     """Percent that are done: 100 once all are."""
-    return min(100, 100 * step // total)
+    return min(100, int(100 * step // total))
 
 
 def short(value: float) -> str:
@@ -269,7 +277,7 @@ def short(value: float) -> str:
     return f"{value:.0f}"
 
 
-def number(value: float) -> str:
+def number(value: float | None) -> str:
     """A number in at most nine characters."""
     if value is None or not math.isfinite(value):
         return "-" if value is None else str(value)

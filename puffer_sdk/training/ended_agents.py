@@ -1,7 +1,7 @@
 """Which agents have ended an episode since the envs started.  rollouts -> how many have not
 
-Means over the episodes that ended say nothing about agents that have ended none. Rollouts that stay
-on a GPU do not show who ended; there the log entries say how many have not at least.
+Means over the episodes that ended omit agents that have ended none. Rollouts that stay on a GPU do
+not show who ended; there the log entries give a lower bound.
 """
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Endings:
 
     @property
     def count(self) -> int:
-        """Agents that have not ended an episode; where that is not shown, at least so many."""
+        """Agents that have not ended an episode; a lower bound where rollouts do not show it."""
         if self.known:
             return int(self.lacking.sum())
         return max(0, len(self.lacking) - int(self.entries * self.per_env))
 
 
 def what_is_cut(lacking: int, agents: int, restarts: Restarts, *, least: bool) -> str:
-    """What to say where the envs start anew; "" where every agent has ended an episode.
+    """The note for a restart of the envs; "" if every agent has ended an episode.
 
-    lacking     of so many agents have not
-    least       whether these are perhaps more
+    lacking     agents that have not
+    least       whether that is a lower bound
     """
     if restarts.entries and not lacking:
         return ""

@@ -20,15 +20,16 @@ a claim in which all happened to end would say something else than the others.
 """
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
 from ..base.philox import MAX_SEED
 from ..env.child_pipe import Link
+from ..env.library import EnvLibrary
 from ..env.seeds import mix_seed
 from ..scoring import apart
 from ..scoring.baselines import actor_player, random_player
@@ -50,6 +51,7 @@ from ..settings.values import Config
 from . import backends
 from .log_window import Window
 from .looks import Look, State, kept_of, length_of, of_envs, without_episodes
+from .run_records import Facts, KeptState, Reached
 
 SHARE = 20              # evaluations take at most one of so many steps
 EIGHTH = 8              # of the run, between two choosing evaluations
@@ -65,6 +67,14 @@ LEAST_SHARE = 1 / 8     # of what is left at the end, for the first look at the 
 STILL = 1e-5            # of a number's size: what moves by less has not moved
 CLAIM_SHARE = 0.75      # of what is left then, for the claim; the rest is for random play
 ORDER = ("perf", "score", "episode_return")     # what is compared, after what the goal names
+Weights = Mapping[str, np.ndarray]
+
+
+class Found(TypedDict):
+    """What rank 0 found, for all ranks."""
+
+    row: dict[str, float]
+    state: KeptState
 
 
 class Evaluations:
@@ -74,8 +84,9 @@ class Evaluations:
     leads       whether this rank plays; the others take over what it found (share)
     """
 
-    def __init__(self, config: Config, library, link: Link, share, leads: bool):
-        """share: rank 0's dict, on all ranks"""
+    def __init__(self, config: Config, library: EnvLibrary, link: Link,
+                 share: Callable[[Found | None], Found], leads: bool):
+        """share: what rank 0 found, on all ranks"""
         self.config, self.link = config, link
         self.share, self.leads = share, leads
         self.goal: Goal | None = parse_goal(config.eval.goal)
@@ -89,30 +100,19 @@ class Evaluations:
         most = self.plan.envs if config.of_python else -(-config.vec.total_agents // self.agents)
         self.choosing = replace(self.plan, envs=min(most, CHOOSING), quota=1)
 
-    # -- for a checkpoint
-
-    def facts(self, step: int) -> dict:
-        """For a checkpoint of this step: what load() takes, when the goal was confirmed, and what
-        the run says of these weights, if it does."""
-        found, claim = {"evaluations": self._facts()}, self.state.claim
+    def add_facts(self, facts: Facts) -> None:
+        """Add, to those of a checkpoint, the state, when the goal was confirmed, and the claim, if
+        it is about these weights."""
+        claim = self.state.claim
+        facts["evaluations"] = self.state.kept()
         if self.met:
-            found["goal"] = self.met
-        if claim and claim["step"] == step:
-            found["evaluation"] = claim
-        return found
-
-    def _facts(self) -> dict:
-        """The state, JSON-able; what changes later is copied."""
-        return {**vars(self.state), "spans": dict(self.state.spans)}
-
-    def load(self, facts: Mapping | None) -> None:
-        known = {each.name for each in dataclasses.fields(State)}
-        self.state = State(**{name: value for name, value in (facts or {}).items()
-                              if name in known})
+            facts["goal"] = self.met
+        if claim and claim["step"] == facts["step"]:
+            facts["evaluation"] = claim
 
     @property
-    def met(self) -> dict | None:
-        """{"goal", "step", "seconds"}: when this goal was confirmed; None if it was not."""
+    def met(self) -> Reached | None:
+        """When this goal was confirmed; None if it was not."""
         met = self.state.goal
         return met if met and self.goal and met["goal"] == str(self.goal) else None
 
@@ -137,7 +137,7 @@ class Evaluations:
         for name, value in log.items():
             if name != "n" and math.isfinite(value):
                 low, high = self.state.spans.get(name, (value, value))
-                self.state.spans[name] = [min(low, value), max(high, value)]
+                self.state.spans[name] = min(low, value), max(high, value)
 
     @property
     def metric(self) -> str:
@@ -163,10 +163,10 @@ class Evaluations:
 
     def due(self, step: int, window: Window) -> str | None:
         """What to evaluate after this epoch: "goal", "best" or nothing."""
-        state, total = self.state, self.config.train.total_timesteps
+        state, goal, total = self.state, self.goal, self.config.train.total_timesteps
         looks = self.credit(step) / self.price(FEWEST_GAMES, step, window)      # that it pays for
-        value = window.means.get(self.goal.name) if self.goal and window.full else None
-        if looks >= 2 and value is not None and not self.met and self.goal.is_met(value) \
+        value = window.means.get(goal.name) if goal and window.full else None
+        if goal and value is not None and looks >= 2 and not self.met and goal.is_met(value) \
                 and step >= state.pause:
             return "goal"
         if looks < 1:
@@ -223,8 +223,9 @@ class Evaluations:
 
     # -- what
 
-    def after_epoch(self, step: int, seconds: float, window: Window, tensors,
-                    best) -> dict | None:
+    def after_epoch(self, step: int, seconds: float, window: Window,
+                    tensors: Callable[[], Weights], best: Callable[[], Weights | None]
+                    ) -> dict[str, float] | None:
         """Evaluate, if it is time. Returns what to log, or None; "best" in it: these weights are
         the best now.
 
@@ -236,17 +237,19 @@ class Evaluations:
             return None
         return self._together(lambda: self._choose(why, step, seconds, window, tensors(), best))
 
-    def finish(self, step: int, seconds: float, window: Window, tensors, best) -> dict:
+    def finish(self, step: int, seconds: float, window: Window, tensors: Callable[[], Weights],
+               best: Callable[[], Weights | None]) -> dict[str, float]:
         """The claim. Returns what to log; "best" in it: these weights are the best."""
         return self._together(lambda: self._finish(step, seconds, window, tensors(), best))
 
-    def _together(self, work) -> dict:
+    def _together(self, work: Callable[[], dict[str, float]]) -> dict[str, float]:
         """Rank 0 works; all have its state then."""
-        found = self.share({"row": work(), "state": self._facts()} if self.leads else None)
-        self.load(found["state"])
+        found = self.share({"row": work(), "state": self.state.kept()} if self.leads else None)
+        self.state = State.of(found["state"])
         return found["row"]
 
-    def _choose(self, why: str, step: int, seconds: float, window: Window, tensors, best) -> dict:
+    def _choose(self, why: str, step: int, seconds: float, window: Window, tensors: Weights,
+                best: Callable[[], Weights | None]) -> dict[str, float]:
         state, credit = self.state, self.credit(step)
         look = self._look(0, step, tensors, credit / (2 if why == "goal" else 1), window)
         state.looked, state.promise = step, window.means.get(self.metric)
@@ -264,15 +267,17 @@ class Evaluations:
                 state.pause = int(max(GOAL_FACTOR * step, step + total / GOAL_PAUSE))
         return row
 
-    def _finish(self, step: int, seconds: float, window: Window, tensors, best) -> dict:
+    def _finish(self, step: int, seconds: float, window: Window, tensors: Weights,
+                best: Callable[[], Weights | None]) -> dict[str, float]:
         state = self.state
         left = step / SHARE - state.spent
-        chosen, kept, last = step, None, None
-        if state.best is None or state.best["step"] != step:
-            rival, share = best() if state.best else None, LEAST_SHARE * left
+        chosen, kept, last, before = step, None, None, state.best
+        if before is None or before["step"] != step:
+            rival, share = best() if before else None, LEAST_SHARE * left
             last = self._look(0, step, tensors, (2 if rival else 1) * share, window)
-            if rival and self.is_worse(last, lambda: self._best_rated(best, share, window)):
-                chosen, kept = state.best["step"], rival
+            if before and rival and self.is_worse(
+                    last, lambda: self._best_rated(best, share, window)):
+                chosen, kept = before["step"], rival
             else:
                 state.best = kept_of(last)
         left, endless = step / SHARE - state.spent, state.endless
@@ -293,9 +298,9 @@ class Evaluations:
         return {**self._row("claim", claim.score), "claim/step": claim.step,
                 **({"best": True} if claim.step == step else {})}
 
-    def _row(self, kind: str, score: Score) -> dict:
+    def _row(self, kind: str, score: Score) -> dict[str, float]:
         [score] = comparable([score])
-        found = {f"{kind}/{name}": value for name, value in score.mean.items()}
+        found = {f"{kind}/{name}": mean for name, mean in score.mean.items() if mean is not None}
         found |= {f"{kind}/{name}_interval": half for name, half in score.interval.items()
                   if half is not None}
         return {**found, f"{kind}/n": score.count, f"{kind}/unfinished": score.unfinished,
@@ -347,7 +352,8 @@ class Evaluations:
                 and not (score.settled and score.unit == ENDLESS)
             for pick in (min, max):
                 self._note_spans({name: pick(each.get(name, mean) for each in score.episodes)
-                                  for name, mean in score.mean.items() if name not in RATES})
+                                  for name, mean in score.mean.items()
+                                  if name not in RATES and mean is not None})
         found = of_envs(entries, [self.metric, *ORDER])
         if score.span == whole.span:
             found[RETURN_RATE] = rates_of(entries)[RETURN_RATE].tolist()
@@ -359,13 +365,16 @@ class Evaluations:
         """Whether the goal is met. A few episodes meet nothing, and neither do means over some of
         them alone, unless the others were waited for as long as eval waits."""
         long = score.ticks >= PATIENCE * self.config.eval.steps
-        return (not score.unfinished or long) and score.count >= FEWEST_GAMES \
-            and self.goal.name in score.mean and self.goal.is_met(score.mean[self.goal.name])
+        mean = score.mean.get(self.goal.name) if self.goal else None
+        return bool(self.goal and mean is not None and self.goal.is_met(mean)
+                    and (not score.unfinished or long) and score.count >= FEWEST_GAMES)
 
-    def _best_rated(self, best, budget: float, window: Window) -> None:
+    def _best_rated(self, best: Callable[[], Weights | None], budget: float, window: Window
+                    ) -> None:
         """Play the best weights for the whole span, if the budget pays for it."""
-        if budget >= self.price_of_rates and (kept := best()):
-            look = self._look(0, self.state.best["step"], kept, budget, window, rating=True)
+        known = self.state.best
+        if known and budget >= self.price_of_rates and (kept := best()):
+            look = self._look(0, known["step"], kept, budget, window, rating=True)
             self.state.best = kept_of(look)
 
     def is_worse(self, look: Look, rate_best: Callable[[], None]) -> bool:
@@ -387,4 +396,4 @@ class Evaluations:
             return False
         gaps = np.subtract(*zip(*pairs))
         gap, half = clustered_mean(gaps, range(len(gaps)))
-        return sign * gap < -half
+        return half is not None and sign * gap < -half

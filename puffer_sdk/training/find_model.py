@@ -43,8 +43,8 @@ def find_model(home: Path, which: str | Path) -> Path:
 
 
 def has_best(run: runs.Run) -> bool:
-    """Whether evaluations have chosen weights. Format 1 chose them by the episodes that ended. A
-    warning says that those of a file are left out, because it is damaged."""
+    """Whether evaluations have chosen weights. Format 1 chose them by the episodes that ended.
+    Warns if the file is damaged."""
     if not os.path.lexists(run.best_path):
         return False
     try:

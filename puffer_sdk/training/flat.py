@@ -18,8 +18,10 @@ import numpy as np
 from ..base import paths
 from ..base.errors import UsageError
 from ..env import child_process, job
+from ..interop.python_envs.env_source import CompiledSource, PythonSource
 from ..settings.texts import show
 from . import checkpoint
+from .run_records import Facts
 
 SUFFIX = ".bin"
 ALIGNMENTS = (8, 4)                         # of PufferLib's allocator, in numbers
@@ -28,7 +30,8 @@ HIDDEN, LAYERS = (16, 32, 64, 128, 256, 512, 1024, 2048), range(1, 17)      # th
 LSTM = 128                                  # the width of every LinearLSTM
 
 
-def as_checkpoint(found: Path, source, settings: Mapping[str, object] | None) -> Path:
+def as_checkpoint(found: Path, source: CompiledSource | PythonSource,
+                  settings: Mapping[str, object] | None) -> Path:
     """The checkpoint file of a model that find_model found: the file itself, or one in the cache
     that PufferLib's weights were written into.
 
@@ -49,8 +52,10 @@ def as_checkpoint(found: Path, source, settings: Mapping[str, object] | None) ->
     numbers = np.frombuffer(data[:len(data) // 4 * 4], "<f4")
     tensors = cut(numbers, about["obs_size"], about["act_sizes"], config.policy.hidden_size,
                   config.policy.num_layers, found)
-    facts = {"env": {"name": prepared.spec.name, **about}, "config": config.to_dict(),
-             "counters": {}, "epoch": 0, "step": 0, "seconds": 0.0, "weights": found.name}
+    facts: Facts = {"env": {"name": prepared.spec.name, "obs_size": about["obs_size"],
+                            "obs_dtype": about["obs_dtype"], "act_sizes": about["act_sizes"]},
+                    "config": config.to_dict(), "counters": {}, "epoch": 0, "step": 0,
+                    "seconds": 0.0, "weights": found.name}
     name = hashlib.sha256(data + repr(facts).encode()).hexdigest()[:16]
     home = paths.writable(paths.cache_dir() / "weights", purpose="PufferLib's weights")
     return checkpoint.save(home / f"{name}.safetensors", tensors, facts, durable=False)
@@ -61,14 +66,17 @@ def _without_trailer(data: bytes) -> bytes:
     return data[:len(data) - size]
 
 
-def shapes(obs_size: int, act_sizes: list[int], hidden: int, layers: int) -> dict[str, tuple]:
+def shapes(obs_size: int, act_sizes: list[int], hidden: int, layers: int
+           ) -> dict[str, tuple[int, ...]]:
     """The tensors in the order of the file. Heads that are all continuous have a logstd each."""
-    continuous = {"logstd": (len(act_sizes),)} if set(act_sizes) == {1} else {}
-    return {"encoder": (hidden, obs_size), "decoder": (sum(act_sizes) + 1, hidden), **continuous,
-            **{f"layers.{layer}": (3 * hidden, hidden) for layer in range(layers)}}
+    found: dict[str, tuple[int, ...]] = {"encoder": (hidden, obs_size),
+                                         "decoder": (sum(act_sizes) + 1, hidden)}
+    if set(act_sizes) == {1}:
+        found["logstd"] = (len(act_sizes),)
+    return {**found, **{f"layers.{layer}": (3 * hidden, hidden) for layer in range(layers)}}
 
 
-def places(wanted: Mapping[str, tuple], align: int) -> tuple[list[int], int]:
+def places(wanted: Mapping[str, tuple[int, ...]], align: int) -> tuple[list[int], int]:
     """Where each tensor begins, and where the last one ends, in numbers."""
     starts, end = [], 0
     for shape in wanted.values():

@@ -1,6 +1,6 @@
-"""What is shown of a run while it trains: means over its latest log entries.  logs -> means
+"""Means over a run's latest log entries, for display.  logs -> means
 
-These are the episodes that ended, which need not be like the others: evaluations.py measures.
+Episodes that ended need not be like the others: evaluations.py measures.
 
 One epoch may hold a handful of episodes, and its mean little truth. A window holds whole epochs,
 weighted by their entries: the last tenth of the run; less where that holds more than MOST entries,
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+
+from .run_records import KeptWindow
 
 LEAST = 100
 MOST = 1000
@@ -23,7 +25,7 @@ class Window:
     last        agent steps at the end of the last epoch that logged anything
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rows: deque[tuple[int, dict[str, float]]] = deque()
         self.entries = self.total = 0.0
 
@@ -61,12 +63,12 @@ class Window:
         return self.entries >= LEAST
 
     @property
-    def state(self) -> dict:
+    def state(self) -> KeptWindow:
         """For a checkpoint; load() takes it, and the list of rows that format 1 has."""
-        return {"rows": [[step, log] for step, log in self.rows], "total": self.total}
+        return {"rows": list(self.rows), "total": self.total}
 
-    def load(self, state: Mapping | list) -> None:
-        rows = state["rows"] if isinstance(state, Mapping) else state
-        self.rows = deque((int(step), dict(log)) for step, log in rows)
+    def load(self, state: KeptWindow | list[tuple[int, dict[str, float]]]) -> None:
+        rows = state if isinstance(state, list) else state["rows"]
+        self.rows = deque((step, dict(log)) for step, log in rows)
         self.entries = sum(log["n"] for _, log in self.rows)
-        self.total = state["total"] if isinstance(state, Mapping) else self.entries
+        self.total = self.entries if isinstance(state, list) else state["total"]

@@ -1,15 +1,17 @@
-"""What a run's evaluations keep: one look at a policy, and their state.  Entries -> Look
+"""One evaluation of a policy, and the state of a run's evaluations.  Entries -> Look
 
-Both are written into checkpoints; run_records.py has their types.
+Checkpoints hold both; run_records.py has their types.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..scoring.entries import Entries
-from ..scoring.score import Score
+from ..scoring.score import Claim, KeptScore, Score
+from .run_records import KeptLook, KeptState, Reached
 
 OF_BEFORE = 2           # episodes that the expected length of one counts for
 
@@ -24,12 +26,12 @@ class Look:
 
     step: int
     score: Score
-    of_envs: dict[str, list]
+    of_envs: dict[str, list[float | None]]
 
 
 @dataclass
 class State:
-    """What a checkpoint keeps, so that a resumed run repeats every evaluation."""
+    """Kept in checkpoints, so that a resumed run repeats every evaluation."""
 
     spent: int = 0                  # agent steps of evaluations so far
     looked: int = 0                 # step of the last choosing evaluation
@@ -43,19 +45,39 @@ class State:
     endless: bool = False           # whether that one's episodes do not all end
     attempts: int = 0               # to confirm the goal
     pause: int = 0                  # step before which the goal is not tried again
-    spans: dict = field(default_factory=dict)       # {"perf": [least, greatest]} that was logged
-    best: dict | None = None        # the Look of the best weights
-    goal: dict | None = None        # {"goal", "step", "seconds"} when it was confirmed
-    claim: dict | None = None       # what the run says at its end
+    spans: dict[str, tuple[float, float]] = field(default_factory=dict)     # least, greatest logged
+    best: KeptLook | None = None    # of the best weights
+    goal: Reached | None = None     # when it was confirmed
+    claim: Claim | None = None      # what the run says at its end
+
+    @classmethod
+    def of(cls, kept: KeptState | None) -> State:
+        """The state that a checkpoint holds; None: that of a new run."""
+        state = cls()
+        for name, value in (kept or {}).items():
+            if hasattr(state, name):
+                setattr(state, name, value)
+        return state
+
+    def kept(self) -> KeptState:
+        """JSON-able; what changes later is copied."""
+        return {"spent": self.spent, "looked": self.looked, "promise": self.promise,
+                "length": self.length, "tail": self.tail, "noted": self.noted,
+                "entries": self.entries, "logged": self.logged, "began": self.began,
+                "endless": self.endless, "attempts": self.attempts, "pause": self.pause,
+                "spans": dict(self.spans), "best": self.best, "goal": self.goal,
+                "claim": self.claim}
 
 
-def without_episodes(score: Score) -> dict:
-    return {name: value for name, value in vars(score).items() if name != "episodes"}
+def without_episodes(score: Score) -> KeptScore:
+    return {"policy": score.policy, "unit": score.unit, "count": score.count, "ticks": score.ticks,
+            "unfinished": score.unfinished, "mean": score.mean, "interval": score.interval,
+            "zero_sum": score.zero_sum, "span": score.span}
 
 
-def kept_of(look: Look) -> dict:
+def kept_of(look: Look) -> KeptLook:
     """A Look for the state: without its episodes, which checkpoints would write each time."""
-    return {**vars(look), "score": without_episodes(look.score)}
+    return {"step": look.step, "score": without_episodes(look.score), "of_envs": look.of_envs}
 
 
 def length_of(entries: Entries, expected: float, endless: float) -> float:
@@ -71,9 +93,9 @@ def length_of(entries: Entries, expected: float, endless: float) -> float:
     return float(entries.ages.sum() + OF_BEFORE * expected) / (finished + OF_BEFORE)
 
 
-def of_envs(entries: Entries, names) -> dict[str, list]:
+def of_envs(entries: Entries, names: Iterable[str]) -> dict[str, list[float | None]]:
     """{"perf": its mean in each env that counts, None where it logged none}."""
-    found: dict[str, list] = {}
+    found: dict[str, list[float | None]] = {}
     counted = entries.counted
     for name in dict.fromkeys(names):
         each = [entry for entry in counted if name in entry]

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 from ..base import files
 from ..base.errors import UsageError
 from ..distributed import dividing
-from ..distributed.group import over
+from ..distributed.group import Alone, over
 from ..env import header
 from ..settings import config
 from ..settings.values import Config
 from ..toolchain import gpu_kept
 from . import backends, checkpoint
+from .run_records import Env as EnvFacts
+from .run_records import Facts
 
 if TYPE_CHECKING:
     import numpy as np
+    from torch.distributed import ProcessGroup
 
     from ..env.vec import VecEnv
 
@@ -42,12 +45,12 @@ class Trainer:
               distributed/group.py. vec is this process's part of the environments, as many
               agents as any other's, with seeds of its own; settings are of the whole run. All
               processes make the same calls, and have the same weights after each update()
-    Attributes: epoch, total_epochs, global_step, batch_size, horizon, agents, learning_rate.
+    Attributes: vec, config, metrics (what the last update() returned), and the properties below.
     Raises UsageError if sizes or settings contradict each other.
     """
 
     def __init__(self, vec: VecEnv, config: Mapping[str, object] | Config | None = None, *,
-                 group=None):
+                 group: Alone | ProcessGroup | None = None):
         self._group = over(group)
         self._made_group = self._group is not group
         wanted = _config_for(vec, config, self._group.size)
@@ -58,10 +61,10 @@ class Trainer:
         self.config = backends.as_made(wanted, self._trainer)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))
-        self._env_facts = _facts_of(vec)
+        self.vec, self._env_facts = vec, _facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
-        self.metrics: dict[str, float] = {}     # what the last update() returned
+        self.metrics: dict[str, float] = {}
 
     # -- the loop
 
@@ -84,19 +87,48 @@ class Trainer:
     def use(self, vec: VecEnv) -> None:
         """Continue with other envs, for example a harder level: as many agents, the same sizes."""
         self._trainer.restart_envs(vec)
+        self.vec = vec
         self.config = replace(self.config, env=vec.env_settings)
 
-    vec = property(lambda self: self._trainer.vec, doc="the envs it plays")
-    epoch = property(lambda self: self._trainer.epoch, doc="updates done")
-    total_epochs = property(lambda self: self._trainer.total_epochs,
-                            doc="updates that train.total_timesteps allows")
-    global_step = property(lambda self: self._trainer.global_step, doc="agent steps trained on")
-    finished = property(lambda self: self._trainer.finished,
-                        doc="True once train.total_timesteps are done; you may continue")
-    learning_rate = property(lambda self: self._trainer.learning_rate, doc="of the next update")
-    agents = property(lambda self: self._trainer.agents, doc="N")
-    horizon = property(lambda self: self._trainer.horizon, doc="T")
-    batch_size = property(lambda self: self._trainer.batch_size, doc="agent steps of one epoch")
+    @property
+    def epoch(self) -> int:
+        """Updates done."""
+        return self._trainer.epoch
+
+    @property
+    def total_epochs(self) -> int:
+        """Updates that train.total_timesteps allows."""
+        return self._trainer.total_epochs
+
+    @property
+    def global_step(self) -> int:
+        """Agent steps trained on."""
+        return self._trainer.global_step
+
+    @property
+    def finished(self) -> bool:
+        """True once train.total_timesteps are done; you may continue."""
+        return self._trainer.finished
+
+    @property
+    def learning_rate(self) -> float:
+        """Of the next update."""
+        return self._trainer.learning_rate
+
+    @property
+    def agents(self) -> int:
+        """N"""
+        return self._trainer.agents
+
+    @property
+    def horizon(self) -> int:
+        """T"""
+        return self._trainer.horizon
+
+    @property
+    def batch_size(self) -> int:
+        """Agent steps of one epoch."""
+        return self._trainer.batch_size
 
     # -- weights
 
@@ -108,46 +140,44 @@ class Trainer:
 
     def touch(self) -> None:
         """Call this after writing to weights."""
-        if self.config.train.backend != "torch":
-            self._trainer.touch()
+        self._trainer.touch()
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """A checkpoint: weights, optimiser, counters and settings, whole or not at all.
 
-        `puffer-sdk eval ENV --load-model-path PATH` plays it.
+        `puffer-sdk eval ENV --load-model-path PATH` plays it. Returns the path. Raises RunError if
+        it cannot be written.
         """
-        facts = {"env": self._env_facts, "config": self.config.to_dict(),
+        facts: Facts = {"env": self._env_facts, "config": self.config.to_dict(),
                  "counters": self._trainer.counters, "epoch": self._trainer.epoch,
                  "step": self._trainer.global_step, "seconds": self._seconds}
         checkpoint.save(files.typed(path), self._trainer.state_tensors(), facts)
         return Path(path)
 
-    def load(self, path: str | os.PathLike) -> None:
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Continue from a checkpoint, with fresh episodes. UsageError if it does not fit."""
         past = checkpoint.load(files.typed(path))
-        vec = self._trainer.vec
-        checkpoint.check_fits(past, self._env_facts, vec.env_settings)
-        checkpoint.warn_of_other_name(past, str(self._env_facts["name"]))
+        checkpoint.check_fits(past, self._env_facts, self.vec.env_settings)
+        checkpoint.warn_of_other_name(past, self._env_facts["name"])
         with past.named():
             self._trainer.load_state_tensors(past.tensors)
         self._trainer.load_counters(past.facts["counters"])
-        self._trainer.restart_envs(vec)
+        self._trainer.restart_envs(self.vec)
         self._rolled_out = False
-        self._seconds = float(past.facts["seconds"])
+        self._seconds = past.facts["seconds"]
 
     # -- the end
 
     def close(self) -> None:
         """Free threads and memory. The envs stay open, and the process group: they are yours."""
-        if self.config.train.backend != "torch":
-            self._trainer.close()
+        self._trainer.close()
         if self._made_group:
             self._group.close()
 
     def __enter__(self) -> Trainer:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 
@@ -171,9 +201,8 @@ def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None, ranks:
         given.vec, total_agents=agents, num_buffers=vec.num_buffers))
 
 
-def _facts_of(vec: VecEnv) -> dict[str, object]:
+def _facts_of(vec: VecEnv) -> EnvFacts:
     """What a checkpoint says about its environment."""
     about, folder = vec.description, vec.library.folder
-    return {"name": folder.name if folder else about.name,
-            "spec_hash": header.read(folder).hash() if folder else None,
-            **about.facts()}
+    return checkpoint.env_facts(about, folder.name if folder else about.name,
+                                header.read(folder).hash() if folder else None)

@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
+from typing import Protocol
 
 from ..base import files
 from ..base.errors import RunError, UsageError
@@ -27,7 +29,7 @@ def require(**wanted: bool) -> None:
                              hint=f"pip install 'puffer-sdk[{name}]'")
 
 
-def without_nan(value):
+def without_nan(value: object) -> object:
     """The same value, with None in place of what JSON cannot write: NaN and the infinities."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -38,6 +40,12 @@ def without_nan(value):
     return value
 
 
+class Sink(Protocol):
+    def log(self, row: Mapping[str, float]) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class open_sinks:
     """A context manager; log(row) sends a row of metrics to every sink.
 
@@ -46,20 +54,20 @@ class open_sinks:
 
     def __init__(self, run: Run, config: Config, *, wandb: bool = False,
                  tensorboard: bool = False, project: str = "", group: str | None = None):
-        self.sinks = [JsonLines(run)]
+        self.sinks: list[Sink] = [JsonLines(run)]
         if wandb:
             self.sinks.append(Wandb(run, config, project or run.folder.parent.name, group))
         if tensorboard:
             self.sinks.append(TensorBoard(run))
 
-    def log(self, row: dict) -> None:
+    def log(self, row: Mapping[str, float]) -> None:
         for sink in self.sinks:
             sink.log(row)
 
     def __enter__(self) -> open_sinks:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         for sink in self.sinks:
             with suppress(Exception):       # a service that is down does not fail a finished run
                 sink.close()
@@ -75,7 +83,7 @@ class JsonLines:
         except OSError as error:
             raise self._refused(error) from None
 
-    def log(self, row: dict) -> None:
+    def log(self, row: Mapping[str, float]) -> None:
         line = (json.dumps(without_nan(row)) + "\n").encode()
         end = self.file.seek(0, os.SEEK_END)
         try:
@@ -106,8 +114,8 @@ class Wandb:
                               tags=[run.tag] if run.tag else None, dir=str(run.folder),
                               config=dict(config.items()))
 
-    def log(self, row: dict) -> None:
-        self.run.log(row, step=row["step"])
+    def log(self, row: Mapping[str, float]) -> None:
+        self.run.log(dict(row), step=int(row["step"]))
 
     def close(self) -> None:
         self.run.finish()
@@ -122,7 +130,7 @@ class TensorBoard:
         files.mkdir(run.folder / "tensorboard")     # refuses a link
         self.writer = SummaryWriter(str(run.folder / "tensorboard"))
 
-    def log(self, row: dict) -> None:
+    def log(self, row: Mapping[str, float]) -> None:
         for name, value in row.items():
             if name != "step":
                 self.writer.add_scalar(name, value, row["step"])

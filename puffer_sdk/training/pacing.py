@@ -1,4 +1,4 @@
-"""How often to save, by the clock.  what a save took -> when the next one is due
+"""How often to save, by the clock.  the duration of a save -> when the next one is due
 
 Checkpoints at checkpoint_interval, at restarts and at the end are kept. Others replace one another:
 at the start, and every few seconds. A signal saves the last whole epoch, if the current one takes
@@ -15,9 +15,9 @@ CLOCK_MOST = 60.0                   # ... but never more than this
 
 
 class Pace:
-    """Of one run's worker."""
+    """When one run's worker saves."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._snapshot = self._saved = self._durable = time.perf_counter()
         self._clock = CLOCK
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from ..base import drafts, files
 from ..base.errors import UsageError, did_you_mean
 from ..settings.goal import parse_goal
-from .runs import Run
+from .runs import Row, Run
 
 POINTS = 120
 SUFFIXES = (".svg", ".png", ".html")
@@ -57,7 +57,7 @@ def curves(runs: Sequence[Run], metric: str | None = None, *,
         raise UsageError(f"these runs have logged no '{name}'", where=runs[0].folder,
                          expected=", ".join(known[:12]) if known else "a run with metrics",
                          actual=name, hint=did_you_mean(name, known))
-    groups: dict[tuple, list[Run]] = {}
+    groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         if any(key in row for row in rows[run]):
             settings = run.settings()
@@ -71,7 +71,7 @@ def curves(runs: Sequence[Run], metric: str | None = None, *,
         for label, found in zip(labels, groups.values())]
 
 
-def _usual(run: Run, rows: list[dict]) -> str:
+def _usual(run: Run, rows: list[Row]) -> str:
     logged = list(dict.fromkeys(key[4:] for row in rows for key in row
                                 if key.startswith("env/") and key != "env/n"))
     goal = None
@@ -98,14 +98,14 @@ def _labels(groups: list[list[Run]]) -> list[str]:
     return out
 
 
-def _curve(label: str, runs: list[Run], rows: list[list[dict]], key: str) -> Curve:
-    end = max((row["step"] for one in rows for row in one if "step" in row), default=0) or 1
+def _curve(label: str, runs: list[Run], rows: list[list[Row]], key: str) -> Curve:
+    end = max((row.get("step") or 0 for one in rows for row in one), default=0) or 1
     longest = max(sum(key in row for row in one) for one in rows)
     points = max(1, min(POINTS, longest))
     each = [_binned(one, key, end, points) for one in rows]
     steps, mean, low, high = [], [], [], []
     for place in range(points):
-        values = [one[place] for one in each if one[place] is not None]
+        values = [value for one in each if (value := one[place]) is not None]
         if values:
             steps.append(end * (place + 1) / points)
             mean.append(math.fsum(values) / len(values))
@@ -114,13 +114,13 @@ def _curve(label: str, runs: list[Run], rows: list[list[dict]], key: str) -> Cur
     return Curve(label, runs, steps, mean, low, high)
 
 
-def _binned(rows: list[dict], key: str, end: float, points: int) -> list[float | None]:
+def _binned(rows: list[Row], key: str, end: float, points: int) -> list[float | None]:
     sums, weights = [0.0] * points, [0.0] * points
     for row in rows:
-        value = row.get(key)
-        if value is None or "step" not in row:
+        value, step = row.get(key), row.get("step")
+        if value is None or step is None:
             continue
-        place = min(points - 1, max(0, math.ceil(row["step"] / end * points) - 1))
+        place = min(points - 1, max(0, math.ceil(step / end * points) - 1))
         weight = row.get("env/n") or 1.0 if key.startswith("env/") else 1.0
         sums[place] += weight * value
         weights[place] += weight
@@ -220,4 +220,5 @@ def _amount(value: float) -> str:
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:
-    return tuple(int(colour[i:i + 2], 16) for i in (1, 3, 5))
+    red, green, blue = bytes.fromhex(colour[1:])
+    return red, green, blue

@@ -7,15 +7,16 @@ worker, for a core that another process uses.
 On a GPU a second run times every kernel by itself. It works without graphs, so it takes longer,
 and each kernel has the GPU to itself.
 
-Under torchrun it is the run of all processes that is measured; rank 0 says how long each of them
-waited. The one that waited least is the one that the others wait for.
+Under torchrun the run of all processes is measured; rank 0 reports how long each of them waited.
+The others wait for the one that waited least.
 """
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import UsageError
 from ..distributed import agreeing, cores, dividing, rank
@@ -27,6 +28,10 @@ from ..env.job import EnvJob
 from ..interop.python_envs import env_source
 from ..settings.values import Config
 from . import backends
+
+if TYPE_CHECKING:
+    from .native.native_ppo import NativePPO
+    from .schedules import Envs
 
 WARM_UP = 0.4           # share of the seconds that is not measured: caches, clocks, page faults
 EPOCHS = 3              # measured, at least
@@ -76,21 +81,21 @@ class Profile:
     block_agents: int           # ... and agents in each
     lockstep: bool              # whether all agents tick together
     bytes: int                  # memory of the trainer
-    gpu: dict | None = None     # NativePPO.gpu()
+    gpu: dict[str, object] | None = None    # NativePPO.gpu()
     kernels: list[Kernel] = field(default_factory=list)     # on a GPU, the slowest first
     busy: float | None = None   # seconds of all kernels one after another / seconds of an epoch:
     #                                     above 1 where streams run at the same time
     copy_rate: float | None = None      # bytes/s of a copy on the GPU, reads plus writes
-    ranks: list[dict] = field(default_factory=list)     # of several: host, rollout, update, and
-    #                                     exchange: seconds of the update that it waited
+    ranks: list[dict[str, str | float]] = field(default_factory=list)   # of several: host, rollout,
+    #                                     update, and exchange: seconds of it that it waited
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         """JSON-able."""
         return asdict(self)
 
 
-def profile(env=None, settings: Mapping[str, object] | None = None, *, ini: Path | None = None,
-            seconds: float = 3.0,
+def profile(env: str | Path | None = None, settings: Mapping[str, object] | None = None, *,
+            ini: Path | None = None, seconds: float = 3.0,
             on_progress: Callable[[str, float, float], None] | None = None,
             verbose: bool = False) -> Profile | None:
     """Train on ENV (a folder or a name) for some seconds, and measure where the time goes.
@@ -115,7 +120,7 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, ini: Path
     job = prepared.job(ProfileJob, config=resolved, seconds=seconds, place=place)
     leads = place is None or place.rank == 0
 
-    def on_event(kind: str, payload: dict) -> None:
+    def on_event(kind: str, payload: dict[str, Any]) -> None:
         if kind == "progress" and on_progress and leads:
             on_progress("training", payload["done"], seconds)
 
@@ -127,9 +132,9 @@ def profile(env=None, settings: Mapping[str, object] | None = None, *, ini: Path
                       "kernels": [Kernel(**kernel) for kernel in found.get("kernels", ())]})
 
 
-def flops_of_forward(obs_size: int, act_sizes, hidden: int, layers: int) -> float:
+def flops_of_forward(obs_size: int, act_sizes: Sequence[int], hidden: int, layers: int) -> float:
     """Floating-point operations of one agent's forward pass: two per weight."""
-    return 2.0 * (obs_size * hidden + 3 * layers * hidden**2 + hidden * (sum(act_sizes) + 1))
+    return 2.0 * hidden * (obs_size + 3 * layers * hidden + sum(act_sizes) + 1)
 
 
 # -- in the child ------------------------------------------------------------------
@@ -143,8 +148,9 @@ class ProfileJob(EnvJob):
     place: Place | None = None
 
 
-def work(job: ProfileJob, link: Link) -> dict:
+def work(job: ProfileJob, link: Link) -> dict[str, object]:
     """The child's target: a Profile as a dict; empty if it had to stop."""
+    from .native.native_ppo import NativePPO
     from .native.phase_timers import EXCHANGE_PHASE
     from .train_job import make_vec
 
@@ -157,6 +163,7 @@ def work(job: ProfileJob, link: Link) -> dict:
     trainer = backends.make_trainer(
         vec, resolved, path=agreeing.best_path(paths, group.hosts) if group.size > 1 else "auto",
         group=group)
+    assert isinstance(trainer, NativePPO)       # profile() refuses others
     best = product_rate(trainer, resolved)
     warm = WARM_UP * job.seconds
     if not train(trainer, warm, link, 0.0, group):
@@ -190,19 +197,21 @@ def work(job: ProfileJob, link: Link) -> dict:
                                               "lockstep", "bytes")}}
 
 
-def product_rate(trainer, resolved: Config) -> float:
+def product_rate(trainer: NativePPO, resolved: Config) -> float:
     """FLOP/s of matrix products only, on the device of this trainer."""
     from .native import trainer_library
 
     if trainer.gpu():
         return trainer.peaks()[1]
     return 1e9 * trainer_library.matmul_rate(trainer.stats()["path"], resolved.train.precision,
-                                     trainer.threads, RATE_SECONDS)
+                                             trainer.threads, RATE_SECONDS)
 
 
-def kernel_facts(vec, resolved: Config, epoch_seconds: float) -> dict:
+def kernel_facts(vec: Envs, resolved: Config, epoch_seconds: float) -> dict[str, object]:
     """Time every kernel by itself, on the GPU: Kernels as dicts, and how busy they keep the GPU."""
-    with backends.make_trainer(vec, resolved, timed=True) as trainer:
+    from .native.native_ppo import NativePPO
+
+    with NativePPO(vec, resolved, device=resolved.train.device, timed=True) as trainer:
         trainer.rollout()
         trainer.update()                        # loads the kernels
         before = trainer.kernels()
@@ -223,7 +232,8 @@ def kernel_facts(vec, resolved: Config, epoch_seconds: float) -> dict:
     return {"kernels": rows, "busy": total / EPOCHS / epoch_seconds, "copy_rate": copy_rate}
 
 
-def train(trainer, seconds: float, link: Link, before: float, group: Alone | None = None) -> bool:
+def train(trainer: NativePPO, seconds: float, link: Link, before: float,
+          group: Alone | None = None) -> bool:
     """Whole epochs until the seconds have passed. Returns False where it had to stop.
 
     group    of several processes: rank 0's clock counts
@@ -241,7 +251,8 @@ def train(trainer, seconds: float, link: Link, before: float, group: Alone | Non
         link.emit("progress", done=before + time.perf_counter() - began)
 
 
-def phases(seconds: Mapping[str, float], total: float, steps_per_second: float) -> list[dict]:
+def phases(seconds: Mapping[str, float], total: float, steps_per_second: float
+           ) -> list[dict[str, object]]:
     """Phases as dicts. total: seconds of all threads; those of no phase are waiting."""
     claimed = sum(seconds.values())
     every = {**seconds, WAITING: max(0.0, total - claimed)}

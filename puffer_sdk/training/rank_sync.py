@@ -1,8 +1,8 @@
-"""What the ranks of a run do together.  one rank's part -> that of the whole run
+"""Combine the ranks of a run.  one rank's part -> that of the whole run
 
-Every call is made by all ranks, in the same order. A process on its own is a group of one: its
-part is the whole. Checkpoints hold the whole run, in the order of its agents, and know nothing of
-ranks: so any number of them goes on with one.
+All ranks make the same calls in the same order. A process on its own is a group of one: its part
+is the whole. Checkpoints hold the whole run, in the order of its agents, and do not depend on the
+number of ranks.
 """
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
@@ -22,17 +23,24 @@ from ..distributed.group import Alone
 from ..env import random_play
 from ..env.agent_slots import ended, living
 from ..env.child_pipe import Link
+from ..env.library import EnvLibrary
+from ..env.vec import VecEnv
 from ..settings.table import AUTO, OBS_SCALE
 from ..settings.values import Config
-from . import backends, checkpoint
+from . import backends
+from . import checkpoint as checkpoints
 from .action_log import Journal, checksum, shown
+from .checkpoint import Checkpoint
 from .ended_agents import Endings
+from .run_records import Replay
 from .train_job import TrainJob, make_vec
+
+T = TypeVar("T")        # of what JSON has
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What all ranks know after an epoch."""
+    """An epoch's facts, equal on all ranks."""
 
     log: dict[str, float]       # of the whole run: means, and their number n
     stop: int                   # the rank that was told to end, or -1
@@ -41,6 +49,19 @@ class Epoch:
     restarts: int               # copies of Python environments that were made anew
     slowest: int                # the rank that waited least: the others wait for it
     lacking: int                # agents that have not ended an episode since the envs started
+
+
+class RankFacts(TypedDict):
+    """What a rank tells the others after an epoch."""
+
+    log: dict[str, float]
+    stop: bool
+    due: bool
+    cpu: float
+    restarts: int
+    waited: float
+    lacking: int
+    weights: int        # their checksum
 
 
 class Joint:
@@ -63,20 +84,22 @@ class Joint:
                  self.group.share({"paths": backends.available_paths(config)})]
         return config, agreeing.best_path(paths, self.group.hosts)
 
-    def checkpoint(self, path: Path | None) -> checkpoint.Checkpoint | None:
+    def checkpoint(self, path: Path | None) -> Checkpoint | None:
         """Rank 0's checkpoint, on every rank: other machines lack the file."""
         if self.group.size == 1:
-            return checkpoint.load(path) if path else None
+            return checkpoints.load(path) if path else None
         data = self.group.broadcast(files.read(path) if path else b"")
-        if self.leads or not data:
-            return checkpoint.load(path) if data else None
+        if not data:
+            return None
+        if self.leads and path:
+            return checkpoints.load(path)
         with files.private() as folder:
             copy = folder / "from-rank-0.safetensors"
             files.write(copy, data)
-            return checkpoint.load(copy)
+            return checkpoints.load(copy)
 
-    def with_obs_scale(self, job: TrainJob, library, past: checkpoint.Checkpoint | None,
-                       link: Link) -> Config:
+    def with_obs_scale(self, job: TrainJob, library: EnvLibrary, past: Checkpoint | None, link: Link
+                       ) -> Config:
         """The job's settings with obs_scale, where it is chosen automatically: that of the run so
         far, or by random play of rank 0."""
         if job.config.train.obs_scale != AUTO:
@@ -85,13 +108,11 @@ class Joint:
             lambda: random_play.measure_obs_scale(job, library, link))
         return job.config.with_auto(OBS_SCALE, *found)
 
-    def from_first(self, make: Callable[[], object]):
+    def from_first(self, make: Callable[[], T]) -> T:
         """What rank 0 makes, JSON-able, on every rank."""
-        if self.group.size == 1:
-            return make()
-        return self.group.share({"made": make() if self.leads else None})[0]["made"]
+        return self.of_rank_0(make() if self.leads else None)
 
-    def first_env(self, library, part: Config, link: Link) -> int:
+    def first_env(self, library: EnvLibrary, part: Config, link: Link) -> int:
         """The global number of this rank's first env; part: its settings"""
         if self.group.size == 1:
             return 0
@@ -111,13 +132,13 @@ class Joint:
     def after_epoch(self, log: Mapping[str, float], *, stop: bool, due: bool, cpu: float,
                     restarts: int, waited: float, lacking: int,
                     weights: Mapping[str, np.ndarray]) -> Epoch:
-        """Everybody's facts. Raises RunError where the weights of two ranks differ."""
+        """The facts of all ranks. Raises RunError if the weights of two ranks differ."""
         if self.group.size == 1:
             return Epoch(dict(log), 0 if stop else -1, due, cpu, restarts, 0, lacking)
-        facts = self.group.share({"log": dict(log), "stop": bool(stop), "due": bool(due),
-                                  "cpu": cpu, "restarts": restarts, "waited": waited,
-                                  "lacking": lacking,
-                                  "weights": weights_checksum(weights)})
+        mine: RankFacts = {"log": dict(log), "stop": bool(stop), "due": bool(due), "cpu": cpu,
+                           "restarts": restarts, "waited": waited, "lacking": lacking,
+                           "weights": weights_checksum(weights)}
+        facts = self.group.share(mine)
         self.check_equal([each["weights"] for each in facts])
         stops = [rank for rank, each in enumerate(facts) if each["stop"]]
         waits = [each["waited"] for each in facts]
@@ -130,8 +151,8 @@ class Joint:
         other = [rank for rank, value in enumerate(checksums) if value != checksums[0]]
         if other:
             names = ", ".join(f"rank {rank} on {self.group.hosts[rank]}" for rank in other)
-            raise RunError(f"weights of {names} differ from rank 0 on "
-                           f"{self.group.hosts[0]}", where="after an epoch",
+            raise RunError(f"weights of {names} differ from rank 0 on {self.group.hosts[0]}",
+                           where="after an epoch",
                            expected="the same bytes on every rank", actual="others",
                            hint="faulty hardware, or another processor; the last checkpoint is "
                                 "good")
@@ -150,7 +171,7 @@ class Joint:
     # -- for a checkpoint, and after one
 
     def carried(self, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What all agents carry, on rank 0; elsewhere nothing."""
+        """The recurrent state of all agents, on rank 0; empty elsewhere."""
         whole = {}
         for name, tensor in tensors.items():
             parts = self.group.gather(np.ascontiguousarray(tensor).tobytes())
@@ -160,23 +181,25 @@ class Joint:
         return whole
 
     def part(self, tensors: Mapping[str, np.ndarray], agents: int) -> dict[str, np.ndarray]:
-        """This rank's rows of what all agents carry."""
+        """This rank's rows of the recurrent state."""
         first = self.group.rank * agents
         return {name: tensor[first:first + agents] if name.startswith("carried.") else tensor
                 for name, tensor in tensors.items()}
 
-    def checksum(self, vec) -> int:
-        """Of what all envs show, whoever plays them."""
+    def checksum(self, vec: VecEnv) -> int:
+        """Of the arrays of all ranks' envs."""
         return checksum([facts["shown"] for facts in self.group.share({"shown": shown(vec)})])
 
-    def of_rank_0(self, found: dict | None) -> dict:
-        """What rank 0 has found, on all ranks; JSON."""
-        if self.group.size == 1:
+    def of_rank_0(self, found: T | None) -> T:
+        """What rank 0 has found, JSON-able, on all ranks; the others give None."""
+        if self.group.size == 1 and found is not None:
             return found
-        return json.loads(self.group.broadcast(json.dumps(found).encode() if found else None))
+        shared: T = json.loads(self.group.broadcast(json.dumps(found).encode()
+                                                    if self.leads else None))
+        return shared
 
-    def repeat(self, vec, journal: Journal, replay: Mapping, endings: Endings) -> str | None:
-        """Play the recorded actions. Returns why the envs are not where they were, if so."""
+    def repeat(self, vec: VecEnv, journal: Journal, replay: Replay, endings: Endings) -> str | None:
+        """Play the recorded actions. Returns why the envs differ from before, or None."""
         vec.reset()
         entries = 0.0
         try:
@@ -202,7 +225,7 @@ class Joint:
         if self.group.size == 1:
             yield from journal.read(size)
             return
-        first, epochs = self.group.rank * agents, journal.read(size) if self.leads else None
+        first, epochs = self.group.rank * agents, journal.read(size)        # read: by rank 0 alone
         for _ in range(size // journal.epoch_bytes):
             data = self.group.broadcast(_packed(journal, epochs) if self.leads else None)
             if not data:
@@ -222,7 +245,7 @@ def _packed(journal: Journal, epochs: Iterator[np.ndarray]) -> bytes:
 def weights_checksum(weights: Mapping[str, np.ndarray]) -> int:
     crc = 0
     for array in weights.values():
-        crc = zlib.crc32(np.ascontiguousarray(array), crc)
+        crc = zlib.crc32(np.ascontiguousarray(array).data, crc)
     return crc
 
 

@@ -56,7 +56,7 @@ def prepare_past(source: CompiledSource | PythonSource, past: Past,
                  settings: Mapping[str, object] | None, *, verbose: bool) -> Prepared:
     """The environment with the settings that the run saved, and these over them.
 
-    Where they do not fit and the run is of another environment, the error says so.
+    If they do not fit because the run is of another environment, the error says so.
     """
     try:
         return replace(source, theirs=True).prepare(settings, ini=past.run.config_path,

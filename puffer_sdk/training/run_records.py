@@ -1,120 +1,97 @@
 """What run.json and the metadata of checkpoints hold, as types that base/records.py checks.
 
-Files may hold more than these: what a later version adds is no error.
+Files may hold more than these: what a later version adds is no error. What every version has is in
+a class of its own, which begins with an underscore.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
-MOST = 1 << 62          # of steps, epochs, bytes and process ids
+import msgspec
+
+from ..scoring.score import Claim, Count, KeptScore
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
 
 
-@dataclass
-class Group:
+class Group(TypedDict, total=False):
     """The processes that share a run."""
 
-    id: str | None = None
-    size: int = 1
-    hosts: list[str] = field(default_factory=list)
+    id: str | None
+    size: int
+    hosts: list[str]
 
 
-@dataclass
-class Played:
-    """A Score, as it is kept."""
-
-    policy: str
-    unit: str
-    count: int
-    ticks: int
-    unfinished: int
-    mean: dict[str, float | None]
-    interval: dict[str, float | None]
-    zero_sum: bool = False
-    span: int = 0
-
-
-@dataclass
-class Claim:
-    """What a run says of its best weights."""
+class KeptLook(TypedDict):
+    """An evaluation of the best weights so far: looks.Look."""
 
     step: int
-    metric: str | None
-    trained: Played
-    random: Played
-    least: bool = False
-    rated: bool = False
-    unmoved: list[str] = field(default_factory=list)
-
-    def __post_init__(self):
-        _check_counts(self, "step")
-
-
-@dataclass
-class Look:
-    """An evaluation of the best weights so far."""
-
-    step: int
-    score: Played
+    score: KeptScore
     of_envs: dict[str, list[float | None]]
 
 
-@dataclass
-class Info:
-    """What run.json must hold, and may; it may hold more."""
-
-    status: Literal["running", "finished", "interrupted", "failed"]
-    tag: str | None = None
-    started: str | None = None
-    ended: str | None = None
-    pid: int | None = None
-    pid_started: int | None = None
-    host: str | None = None
-    step: int | None = None
-    total: int | None = None
-    group: Group | None = None
-    evaluation: Claim | None = None
-
-    def __post_init__(self):
-        _check_counts(self, "pid", "pid_started", "step", "total")
+Status = Literal["running", "finished", "interrupted", "failed"]
 
 
-@dataclass
-class Env:
-    """facts["env"], as far as every environment has it."""
+class WithStatus(TypedDict):
+    """What run.json must hold."""
 
+    status: Status
+
+
+class Info(TypedDict, total=False):
+    """run.json; empty where it cannot be read."""
+
+    status: Status
+    tag: str | None
+    started: str | None
+    ended: str | None
+    pid: Count | None
+    pid_started: Count | None
+    host: str | None
+    step: Count | None
+    total: Count | None
+    group: Group | None
+    evaluation: Claim | None
+    error: str
+    model: str
+
+
+class _Env(TypedDict):
     name: str
     obs_size: int
     obs_dtype: str
     act_sizes: list[int]
-    layout: dict[str, Any] | None = None
 
 
-@dataclass
-class Counters:
+class Env(_Env, total=False):
+    """facts["env"]"""
+
+    layout: dict[str, Any] | None
+    spec_hash: str | None
+    masked: bool
+    comes_and_goes: bool
+
+
+class Counters(TypedDict):
     """facts["counters"], where a run goes on from it"""
 
-    epoch: int
-    global_step: int
+    epoch: Count
+    global_step: Count
     minibatch_carry: float
-    optimizer_steps: int
-
-    def __post_init__(self):
-        _check_counts(self, "epoch", "global_step", "optimizer_steps")
+    optimizer_steps: Count
 
 
-@dataclass
-class Reached:
-    """facts["goal"]"""
+class Reached(TypedDict):
+    """facts["goal"]: when an evaluation confirmed it"""
 
     goal: str
     step: int
     seconds: float
 
 
-@dataclass
-class Restarts:
-    """facts["replay"]["restarts"]"""
+class KeptRestarts(TypedDict):
+    """facts["replay"]["restarts"]: action_log.Restarts"""
 
     ticks: int
     epochs: int
@@ -122,78 +99,70 @@ class Restarts:
     length: float
 
 
-@dataclass
-class Replay:
+class Replay(TypedDict):
     """facts["replay"]"""
 
-    epoch: int
-    bytes: int
+    epoch: Count
+    bytes: Count
     checksum: int
-    restarts: Restarts
-
-    def __post_init__(self):
-        _check_counts(self, "epoch", "bytes")
+    restarts: KeptRestarts
 
 
-@dataclass
-class Evaluations:
+class KeptWindow(TypedDict):
+    """facts["window"]: log_window.Window"""
+
+    rows: list[tuple[int, dict[str, float]]]
+    total: float
+
+
+class KeptState(TypedDict, total=False):
     """facts["evaluations"]: looks.State"""
 
-    spent: int = 0
-    looked: int = 0
-    promise: float | None = None
-    length: float = 0.0
-    tail: float = 2.5
-    noted: int = 0
-    entries: float = 0.0
-    logged: float = 0.0
-    began: float = 0.0
-    endless: bool = False
-    attempts: int = 0
-    pause: int = 0
-    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
-    best: Look | None = None
-    goal: Reached | None = None
-    claim: Claim | None = None
-
-    def __post_init__(self):
-        _check_counts(self, "spent", "looked", "attempts", "pause")
+    spent: Count
+    looked: Count
+    promise: float | None
+    length: float
+    tail: float
+    noted: int
+    entries: float
+    logged: float
+    began: float
+    endless: bool
+    attempts: Count
+    pause: Count
+    spans: dict[str, tuple[float, float]]
+    best: KeptLook | None
+    goal: Reached | None
+    claim: Claim | None
 
 
-@dataclass
-class FormerTrain:
+class FormerTrain(TypedDict, total=False):
     """What earlier versions had in [train] in place of obs_scale."""
 
-    scale_obs: bool | None = None
-    encoder_scale: float | None = None
+    scale_obs: bool | None
+    encoder_scale: float | None
 
 
-@dataclass
-class Facts:
-    """What the metadata of a checkpoint must hold, and may; it may hold more."""
-
+class _Facts(TypedDict):
     env: Env
     config: dict[str, dict[str, Any]]
-    counters: dict[str, int | float]
-    epoch: int
-    step: int
-    seconds: float
-    checksum: str = ""
-    goal: Reached | None = None
-    kept: bool = True
-    started: bool = True
-    replay: Replay | None = None
-    evaluations: Evaluations | None = None
-    evaluation: Claim | None = None
-    row: list[tuple[str, float | None]] | None = None
-
-    def __post_init__(self):
-        _check_counts(self, "epoch", "step")
-        if not 0 <= self.seconds < 1e12:
-            raise ValueError("seconds is out of range")
+    counters: dict[str, float]
+    epoch: Count
+    step: Count
+    seconds: Seconds
 
 
-def _check_counts(record: object, *names: str) -> None:
-    for name in names:
-        if not 0 <= (getattr(record, name) or 0) < MOST:
-            raise ValueError(f"{name} is out of range")
+class Facts(_Facts, total=False):
+    """The metadata of a checkpoint, as the docstring of checkpoint.py describes them."""
+
+    format_version: int
+    checksum: str
+    goal: Reached | None
+    kept: bool
+    started: bool
+    replay: Replay | None
+    evaluations: KeptState | None
+    evaluation: Claim | None
+    row: list[tuple[str, float | None]] | None
+    window: KeptWindow | list[tuple[int, dict[str, float]]]
+    weights: str            # the file of PufferLib that they were read from (flat.py)

@@ -1,4 +1,4 @@
-"""Run folders: create, describe, list, compare, delete.
+"""Run folders: create, describe, list, delete.
 
     runs/squared/0007/
       run.json            {"status", "tag", "started", "ended", "pid", "pid_started", "host",
@@ -28,11 +28,13 @@ from pathlib import Path
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..interop.python_envs.makers import KINDS
+from ..scoring.score import Claim
 from ..settings import inifile
 from .alive import is_alive, this_process
-from .run_records import Info
+from .run_records import Info, WithStatus
 
 STATUSES = ("running", "finished", "interrupted", "failed")
+Row = dict[str, float | None]       # of metrics.jsonl; None: not finite
 _TAIL = 1 << 18     # bytes of metrics.jsonl that hold its last record
 _MOST = 1 << 24     # bytes of run.json and config.ini
 
@@ -60,17 +62,18 @@ class Run:
         return not (":" in self.env or paths.is_env_folder(beside) or paths.is_env(self.env))
 
     @property
-    def info(self) -> dict:
+    def info(self) -> Info:
         """run.json, or {} if it cannot be read."""
         try:
             return self.read_info()
         except (OSError, Damaged):
             return {}
 
-    def read_info(self) -> dict:
+    def read_info(self) -> Info:
         """run.json. Raises OSError, Damaged."""
         path, what = self.folder / "run.json", "the run's state"
-        info = records.parse(records.content(path, what, _MOST), path, what)
+        info: Info = records.parse(records.content(path, what, _MOST), path, what)
+        records.convert(info, WithStatus, path, what)
         records.convert(info, Info, path, what)
         return info
 
@@ -97,8 +100,8 @@ class Run:
     @property
     def started(self) -> datetime | None:
         try:
-            return datetime.fromisoformat(self.info["started"])
-        except (KeyError, TypeError, ValueError):
+            return datetime.fromisoformat(self.info.get("started") or "")
+        except ValueError:
             return None
 
     @property
@@ -125,7 +128,7 @@ class Run:
         """
         if status not in STATUSES:
             raise ValueError(f"{status!r} is not one of {STATUSES}")
-        info = {**self.info, "status": status, **facts}
+        info: dict[str, object] = {**self.info, "status": status, **facts}
         if status == "running":
             info.update(this_process(), ended=None)
         elif "ended" not in facts:
@@ -136,22 +139,23 @@ class Run:
         """Store facts (step=..., total=...) and keep the status. Raises RunError."""
         self._write({**self.info, **facts})
 
-    def _write(self, info: dict) -> None:
+    def _write(self, info: dict[str, object]) -> None:
         files.save(self.folder / "run.json", json.dumps(info, indent=1) + "\n",
                    what="the run's state")
 
     def checkpoints(self) -> list[Path]:
         """Finished checkpoints, oldest first by the numbers in their names."""
-        def order(path: Path):
+        def order(path: Path) -> tuple[list[int], str]:
             return [int(part) for part in re.findall(r"\d+", path.name)], path.name
         if self.checkpoints_path.is_symlink():
             return []
         return sorted((path for path in self.checkpoints_path.glob("*.safetensors")
                        if not path.name.startswith(".")), key=order)
 
-    def metrics(self) -> list[dict]:
+    def metrics(self) -> list[Row]:
         """All records, without a line that a killed writer left half. Warns of damaged ones."""
-        path, found, bad = self.metrics_path, [], []
+        path, bad = self.metrics_path, []
+        found: list[Row] = []
         try:
             *lines, _ = records.content(path, "the metrics", 1 << 30).split(b"\n")
         except FileNotFoundError:
@@ -169,14 +173,14 @@ class Run:
                          details=ui.first(bad, 3))
         return found
 
-    def last_metrics(self) -> dict:
+    def last_metrics(self) -> Row:
         """The newest record that can be read, or {}; reads only the file's end."""
         try:
             return self.read_last_metrics()
         except Damaged:
             return {}
 
-    def read_last_metrics(self) -> dict:
+    def read_last_metrics(self) -> Row:
         """The newest record, or {}. Raises Damaged; reads only the file's end."""
         path = self.metrics_path
         try:
@@ -188,9 +192,9 @@ class Run:
         return _record(lines[-1], path) if lines else {}
 
     @property
-    def evaluation(self) -> dict | None:
-        """What the run claims at its end: {"step", "metric", "trained": a Score, "random": ...};
-        None where it has not come to its end, or is of an older version."""
+    def evaluation(self) -> Claim | None:
+        """What the run claims at its end; None where it has not come to it, or is of an older
+        version."""
         return self.info.get("evaluation")
 
     def reached(self) -> dict[str, float]:
@@ -344,37 +348,7 @@ def delete_run(run: Run) -> None:
                        detail=error.strerror or str(error)) from None
 
 
-def compare_runs(first: Run, second: Run) -> dict:
-    """What differs: {'settings': {key: (a, b)}, 'metrics': {key: (a, b)}}; None for a missing key.
-
-    Metrics are the last record of each: what was claimed first, then the window's means, without
-    single epochs' and times.
-    """
-    a, b = first.settings(), second.settings()
-    settings = {key: (a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])
-                if a.get(key) != b.get(key)}
-    a, b = first.last_metrics(), second.last_metrics()
-    out = ("time/", "env/") if any(key.startswith("window/") for key in a | b) else ("time/",)
-    keys = [key for key in dict.fromkeys([*a, *b]) if not key.startswith(out)]
-    kinds = ("claim/", "window/", "env/")
-    keys.sort(key=lambda key: (next((at for at, kind in enumerate(kinds) if key.startswith(kind)),
-                                    len(kinds)), "/" in key))
-    return {"settings": settings, "metrics": {key: (a.get(key), b.get(key)) for key in keys}}
-
-
-def best_score(runs: list[Run]) -> dict | None:
-    """{'metric': 'perf', 'value': 0.98, 'run': 7}: the best perf that a run reached, or else
-    score."""
-    last = [(run, run.reached()) for run in runs]
-    for metric in ("perf", "score"):
-        scored = [(means[metric], run.number) for run, means in last if metric in means]
-        if scored:
-            value, number = max(scored)
-            return {"metric": metric, "value": value, "run": number}
-    return None
-
-
-def _record(line: bytes, where: object) -> dict[str, float | None]:
+def _record(line: bytes, where: object) -> Row:
     """One line of metrics.jsonl. Raises Damaged."""
     what = "a line of the metrics"
     row = records.convert(records.parse(line, where, what, nan=False),
@@ -386,9 +360,9 @@ def _record(line: bytes, where: object) -> dict[str, float | None]:
     return row
 
 
-def _status(info: dict) -> str:
+def _status(info: Info) -> str:
     status = info.get("status")
-    if status not in STATUSES:
+    if status is None or status not in STATUSES:
         return "damaged"
     if status == "running" and info.get("host") == socket.gethostname() \
             and not is_alive(info.get("pid"), info.get("pid_started")):

@@ -7,18 +7,53 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ..base.errors import RunError, UsageError, did_you_mean
 from ..settings import factors
-from ..settings.table import AUTO
+from ..settings.table import AUTO, Train
+from ..settings.values import Config
 
 LOSSES = ("policy", "value", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
 SCALE_HINT = "lower train.learning_rate, or scale rewards and observations"
 BAD_HINT = f"{SCALE_HINT}; the last checkpoint is good"
 ENV_HINT = "the environment wrote it; `puffer-sdk check` finds the line"
 MASK_HINT = "leave at least one action legal, e.g. 'do nothing'"
+
+
+class Rows(Protocol):
+    """What a network is made for: N rows of observations, heads of actions."""
+
+    @property
+    def num_agents(self) -> int: ...
+    @property
+    def obs_size(self) -> int: ...
+    @property
+    def act_sizes(self) -> Sequence[int]: ...
+    @property
+    def observations(self) -> np.ndarray: ...
+
+
+class Envs(Rows, Protocol):
+    """What a trainer steps: a VecEnv, or any object with arrays that stay where they are.
+
+    `alive`, `has_final`, `final_observations` and `layout` are None, or not there at all.
+    """
+
+    @property
+    def actions(self) -> np.ndarray: ...
+    @property
+    def rewards(self) -> np.ndarray: ...
+    @property
+    def terminals(self) -> np.ndarray: ...
+    @property
+    def truncations(self) -> np.ndarray: ...
+    @property
+    def action_mask(self) -> np.ndarray | None: ...
+    def reset(self) -> object: ...
+    def step(self) -> object: ...
 
 
 def cosine(start: float, floor_ratio: float, progress: float) -> float:
@@ -36,7 +71,7 @@ class Planned:
     updates: int        # of the run, where no row is ever without an agent
 
     @classmethod
-    def of(cls, config) -> Planned:
+    def of(cls, config: Config) -> Planned:
         train = config.train
         batch = config.vec.total_agents * train.horizon
         epochs = max(1, train.total_timesteps // batch)
@@ -45,14 +80,14 @@ class Planned:
 
     def __str__(self) -> str:
         """'3,997,696 steps in 122 epochs of 8 updates, 976 in all'"""
-        def count(number, name: str) -> str:
+        def count(number: float, name: str) -> str:
             return f"{number:,.4g} {name}{'s' * (number != 1)}" if number < 1e4 \
                 else f"{number:,.0f} {name}s"
         return (f"{self.steps:,} steps in {self.epochs:,} epoch{'s' * (self.epochs != 1)} of "
                 f"{count(self.each, 'update')}, {self.updates:,} in all")
 
 
-def check_sizes(vec, train) -> None:
+def check_sizes(vec: Envs, train: Train) -> None:
     """Raises UsageError if the envs' sizes and [train] do not fit together."""
     minibatch, horizon = train.minibatch_size, train.horizon
     batch = vec.num_agents * horizon
@@ -72,7 +107,7 @@ def check_sizes(vec, train) -> None:
                          actual=vec.action_mask.shape[1])
 
 
-def obs_factors(train, size: int) -> np.ndarray | None:
+def obs_factors(train: Train, size: int) -> np.ndarray | None:
     """(D,) float32: train.obs_scale for each of `size` numbers; None where all are 1, or nobody
     has chosen them. Raises UsageError where they are those of another row."""
     text = getattr(train, "obs_scale", AUTO)
@@ -80,9 +115,9 @@ def obs_factors(train, size: int) -> np.ndarray | None:
     return None if (found == 1).all() else found
 
 
-def check_same_envs(new, old) -> None:
+def check_same_envs(new: Envs, old: Envs) -> None:
     """Raises UsageError if new envs differ in size from the old ones."""
-    def sizes(vec) -> dict[str, object]:
+    def sizes(vec: Envs) -> dict[str, object]:
         return {"number of agents": vec.num_agents, "observation size": vec.obs_size,
                 "observation type": vec.observations.dtype.name,
                 "set of action heads": tuple(vec.act_sizes),
@@ -126,6 +161,10 @@ class Schedules:
     The trainer has settings ([train]), agents, horizon, and epoch, which counts its updates.
     """
 
+    settings: Train
+    agents: int
+    horizon: int
+    epoch: int
     ranks = 1           # processes that share the run, each with as many agents
 
     @property

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ..base import files, paths, ui
 from ..base.errors import (
@@ -24,9 +25,12 @@ from ..base.errors import (
     RunError,
     UsageError,
 )
+from ..base.spec import Spec
 from ..distributed import dividing, rank
 from ..env import child_process
 from ..interop.python_envs import env_source
+from ..interop.python_envs.env_source import PythonSpec
+from ..scoring.score import Claim
 from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.table import OBS_SCALE
@@ -37,8 +41,8 @@ from . import metrics as sinks
 from .dashboard import Dashboard
 from .find_model import find_model
 from .locks import locked
-from .metrics import open_sinks
 from .resuming import Past, find_restarted, find_resumable, prepare_past
+from .run_records import Group
 from .train_job import TrainJob
 from .worker_rank import follow, run_child, take_obs_scale
 
@@ -52,25 +56,25 @@ class TrainResult:
     steps: int                      # agent steps trained
     seconds: float                  # of training, over all resumed parts
     goal: tuple[int, float] | None = None   # steps and seconds until it was confirmed
-    metrics: dict = field(default_factory=dict)     # the last value of every key
+    metrics: dict[str, float] = field(default_factory=dict)     # the last value of every key
     missed: str = ""                # the goal, if there is one and it was not confirmed
     lost: str = ""                  # the goal, if it was confirmed and the claim misses it
     unsure: bool = False            # whether `missed` only says that too few episodes were played
-    claim: dict = field(default_factory=dict)       # evaluations.py: what the best weights and
-    # random play do in fresh envs: {"step", "metric", "unmoved", "trained", "random"}
+    claim: Claim | None = None      # what the best weights and random play do in fresh envs
 
     @property
-    def reached(self) -> dict[str, float]:
+    def reached(self) -> dict[str, float | None]:
         """Means over the fresh episodes that the best weights played at the end, by name; "n" is
         their number."""
-        score = self.claim.get("trained")
+        score = self.claim and self.claim["trained"]
         return {**score["mean"], "n": score["count"]} if score else {}
 
 
-def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | None = None,
-          resume: str | None = None, model: str | Path | None = None, ini: Path | None = None,
-          runs_dir: Path | None = None, wandb: bool = False, tensorboard: bool = False,
-          verbose: bool = False, launch: Callable[[int], int] | None = None
+def train(env: str | Path | None = None, settings: Mapping[str, object] | None = None, *,
+          tag: str | None = None, resume: str | None = None, model: str | Path | None = None,
+          ini: Path | None = None, runs_dir: Path | None = None, wandb: bool = False,
+          tensorboard: bool = False, verbose: bool = False,
+          launch: Callable[[int], int] | None = None
           ) -> TrainResult | int | None:
     """Train on ENV (a folder, a name, or a Python environment: "gymnasium:ID", "pettingzoo:MODULE",
     "FILE.py:NAME", "MODULE:NAME") and return where the result is.
@@ -88,23 +92,24 @@ def train(env=None, settings: Mapping[str, object] | None = None, *, tag: str | 
     Raises UsageError before anything runs, BuildError, RunError (the env died or hung, training
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
-    asked, again = dict(settings or {}), {
-        "tag": tag, "resume": resume, "model": model, "ini": ini, "runs_dir": runs_dir,
-        "wandb": wandb, "tensorboard": tensorboard, "verbose": verbose, "launch": launch}
+    asked = dict(settings or {})
+    run = functools.partial(
+        _train, env, tag=tag, resume=resume, model=model, ini=ini, runs_dir=runs_dir, wandb=wandb,
+        tensorboard=tensorboard, verbose=verbose, launch=launch)
     try:
-        return _train(env, asked, **again)
+        return run(asked)
     except NotWhole as error:       # nothing was begun, and the number is an ini's
         if not error.fits or resume or rank.find() or "vec.total_agents" in asked:
             raise
         ui.warn(f"{error.detail or error.message}: {error.fits} are made, which is whole",
                 f"{error.hint} in the ini, and this is not said again")
-        return _train(env, {**asked, "vec.total_agents": error.fits}, **again)
+        return run({**asked, "vec.total_agents": error.fits})
 
 
-def _train(env, settings: dict[str, object], *, tag: str | None, resume: str | None,
-           model: str | Path | None, ini: Path | None, runs_dir: Path | None, wandb: bool,
-           tensorboard: bool, verbose: bool, launch: Callable[[int], int] | None
-           ) -> TrainResult | int | None:
+def _train(env: str | Path | None, settings: dict[str, object], *, tag: str | None,
+           resume: str | None, model: str | Path | None, ini: Path | None,
+           runs_dir: Path | None, wandb: bool, tensorboard: bool, verbose: bool,
+           launch: Callable[[int], int] | None) -> TrainResult | int | None:
     """As `train`; of so many agents as the settings say."""
     if tag and not tag.isprintable():
         raise UsageError("the tag contains unprintable characters", where="--tag",
@@ -115,15 +120,15 @@ def _train(env, settings: dict[str, object], *, tag: str | None, resume: str | N
     leads = place is None or place.rank == 0
     run = find_restarted(home, place) if leads else None
     past = None
-    if run or (resume and leads):
-        past = find_resumable(home, str(run.folder) if run else resume) \
-            if not run or run.checkpoints() else None
+    if run and run.checkpoints():
+        past = find_resumable(home, str(run.folder))
+    elif resume and leads and not run:
+        past = find_resumable(home, resume)
     if model and resume:
         raise UsageError("--resume and --load-model-path cannot be combined", where="command line",
                          hint="--resume continues a run; --load-model-path starts a new one")
     start = find_model(home, model) if model and leads and not past else None
-    wanted = {"wandb": wandb, "tensorboard": tensorboard}
-    sinks.require(**wanted)
+    sinks.require(wandb=wandb, tensorboard=tensorboard)
     torch_class.name_given(source, settings)
     prepared = prepare_past(source, past, settings, verbose=verbose) if past else \
         source.prepare(settings, verbose=verbose)
@@ -146,28 +151,29 @@ def _train(env, settings: dict[str, object], *, tag: str | None, resume: str | N
                                                          verbose=verbose)).with_sizes()
     backends.require_actor(prepared.config, folder=prepared.folder, verbose=verbose)
     resolved, spec = prepared.config, prepared.spec
-    met = past and past.checkpoint.reached(parse_goal(resolved.eval.goal))
+    met = past.checkpoint.reached(parse_goal(resolved.eval.goal)) if past else None
     if met and resolved.train.stop_at_goal:
         ui.say(f"the goal {met['goal']} was confirmed after {met['step']:,} steps: this run is "
                "over; --train.stop-at-goal 0 continues")
     prepared.write_config_header()
     with child_process.Signals() as signals:
-        job = functools.partial(
+        make_job = functools.partial(
             prepared.job, TrainJob, spec_hash=spec.hash(), model=start, place=place,
             config=backends.with_class_file(resolved, prepared.folder or prepared.cwd),
             given=dict(settings or {}), resume=past.checkpoint.path if past else None)
         if not leads:
-            return follow(job, prepared, signals)
+            follow(make_job, prepared, signals)
+            return None
         run = run or (past.run if past else runs.create_run(home, tag or ""))
-        job = job(checkpoints=run.checkpoints_path, best=run.best_path)
+        job = make_job(checkpoints=run.checkpoints_path, best=run.best_path)
         ref = str(run.number) if files.real(run.folder.parent) == files.real(home) \
             else paths.shown(run.folder)        # of an environment that was renamed
         again = ["puffer-sdk", "train", *([os.fspath(env)] if env else []), "--resume", ref,
                  *(["--runs-dir", str(runs_dir)] if runs_dir else [])]
         with locked(run):
-            parent = _Parent(run, resolved, spec, past, job, tag=tag, wanted=wanted,
-                             again=shlex.join(again), cwd=prepared.cwd,
-                             patience=prepared.patience)
+            parent = _Parent(run, resolved, spec, past, job, functools.partial(
+                sinks.open_sinks, wandb=wandb, tensorboard=tensorboard), tag=tag,
+                again=shlex.join(again), cwd=prepared.cwd, patience=prepared.patience)
             return parent.run_child(signals)
 
 
@@ -185,15 +191,18 @@ class _Parent:
     a resumed run changes, and a new run that ends leaves no folder, unless env code failed.
     """
 
-    def __init__(self, run: runs.Run, resolved: Config, spec, past: Past | None, job: TrainJob,
-                 *, tag: str | None, wanted: dict, again: str, cwd: Path, patience: float):
+    def __init__(self, run: runs.Run, resolved: Config, spec: Spec | PythonSpec, past: Past | None,
+                 job: TrainJob, open_sinks: Callable[[runs.Run, Config], sinks.open_sinks], *,
+                 tag: str | None, again: str, cwd: Path, patience: float):
         self.run, self.config, self.spec, self.past = run, resolved, spec, past
-        self.job, self.tag, self.wanted, self.again, self.cwd = job, tag, wanted, again, cwd
-        self.patience = patience
-        self.last: dict = {}
+        self.job, self.open_sinks, self.tag, self.again = job, open_sinks, tag, again
+        self.cwd, self.patience = cwd, patience
+        self.last: dict[str, float] = {}
         self.saved: Path | None = past.checkpoint.path if past else None
-        self.ready, self.board, self.goal = False, None, None
-        self.claim: dict = {}
+        self.ready = False
+        self.board: Dashboard | None = None
+        self.goal: tuple[int, float] | None = None
+        self.claim: Claim | None = None
 
     def run_child(self, signals: child_process.Signals) -> TrainResult:
         status, self.signals = "failed", signals
@@ -218,13 +227,12 @@ class _Parent:
             finally:
                 self.close_folder(status)
         goal = parse_goal(self.config.eval.goal)
-        trained = self.claim["trained"]["mean"] if self.claim else {}
-        value = trained.get(goal.name) if goal else None
-        lost = bool(self.goal and not (value is not None and goal.is_met(value)))
-        return TrainResult(self.run.folder, self.saved, done["step"], done["seconds"], self.goal,
-                           self.last, "" if self.goal else self.config.eval.goal,
-                           str(goal) if lost else "",
-                           bool(goal and value is not None and goal.is_met(value)), self.claim)
+        value = self.claim["trained"]["mean"].get(goal.name) if goal and self.claim else None
+        meets = bool(goal and value is not None and goal.is_met(value))
+        assert self.saved is not None       # the child has saved before it ended
+        return TrainResult(self.run.folder, self.saved, int(done["step"]), done["seconds"],
+                           self.goal, self.last, "" if self.goal else self.config.eval.goal,
+                           str(goal) if self.goal and not meets else "", meets, self.claim)
 
     def write_folder(self, epoch: int) -> None:
         """Write what a run folder holds before the first step; drop metrics after the epoch."""
@@ -236,7 +244,7 @@ class _Parent:
         kept = [row for row in run.metrics() if (row.get("epoch") or 0) <= epoch]
         text = "".join(json.dumps(row) + "\n" for row in kept)
         files.save(run.metrics_path, text, what="the metrics")
-        facts = {"tag": self.tag} if self.tag else {}
+        facts: dict[str, object] = {"tag": self.tag} if self.tag else {}
         if self.job.model:
             facts["model"] = str(self.job.model)
         run.set_status("running", total=self.config.train.total_timesteps, evaluation=None,
@@ -249,12 +257,12 @@ class _Parent:
             ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; train.obs_scale 1 "
                    "disables it")
 
-    def group_facts(self, hosts: Sequence[str]) -> dict | None:
+    def group_facts(self, hosts: Sequence[str]) -> Group | None:
         """The processes that share the run, as in run.json."""
         place = self.job.place
-        return place and {"id": place.group_id, "size": place.size, "hosts": list(hosts)}
+        return {"id": place.group_id, "size": place.size, "hosts": list(hosts)} if place else None
 
-    def on_event(self, kind: str, payload: dict) -> None:
+    def on_event(self, kind: str, payload: Any) -> None:
         if kind == "ready":
             self.ready = True
             self.config = take_obs_scale(self.run, self.config, payload)
@@ -262,7 +270,7 @@ class _Parent:
                 self.write_folder(self.past.checkpoint.facts["epoch"])
             else:
                 self.tell_obs_scale()
-            self.sinks = self.stack.enter_context(open_sinks(self.run, self.config, **self.wanted))
+            self.sinks = self.stack.enter_context(self.open_sinks(self.run, self.config))
             if self.spec.no_final_obs:
                 ui.warn(f"no final observations: {self.spec.no_final_obs}. Where a time limit ends "
                         "an episode, the value of the observation before stands in",
@@ -281,7 +289,7 @@ class _Parent:
                 ui.warn_once(f"the environment logs {payload[bad[0]]} as {bad[0][4:]}: its means, "
                              "and the goal, say nothing", "puffer-sdk check finds the line")
             self.sinks.log(payload)
-            if "sps" in payload:        # else it is an evaluation alone
+            if self.board and "sps" in payload:        # else it is an evaluation alone
                 self.board.update(payload)
         elif kind == "claim":
             self.claim = payload

@@ -1,16 +1,21 @@
-"""What the child of a training is given, and its envs.  TrainJob, epoch -> a VecEnv"""
+"""The job of a training's child process, and its envs.  TrainJob, epoch -> a VecEnv"""
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..distributed.rank import Place
 from ..env import shared_memory
 from ..env.child_pipe import Link
 from ..env.job import EnvJob
+from ..env.library import EnvLibrary
 from ..env.seeds import mix_seed
 from ..settings.values import Config
+
+if TYPE_CHECKING:
+    from ..env.vec import VecEnv
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,8 @@ class TrainJob(EnvJob):
     given: Mapping[str, object] = field(default_factory=dict)   # settings of the command line
 
 
-def make_vec(library, resolved: Config, epoch: int, link: Link, first_env: int = 0):
+def make_vec(library: EnvLibrary, resolved: Config, epoch: int, link: Link, first_env: int = 0
+             ) -> VecEnv:
     """Fresh envs. Their seeds depend only on the run's seed, the epoch and the env's number, of
     which the first here is `first_env`."""
     from ..base import philox

@@ -1,16 +1,18 @@
 """Training in a child process.  job -> checkpoints, and events for the parent: metrics, goal
 
-The envs restart at epochs that only settings and logs decide (action_log.py). A checkpoint in
-between holds the learner, the agents' state, and the number of recorded actions. A resumed run
-repeats these in envs of the same seeds and continues: it ends with the same bytes.
+Only settings and logs decide when the envs restart (action_log.py). A checkpoint in between holds
+the learner, the agents' state, and the number of recorded actions. A resumed run repeats these
+actions in envs of the same seeds and continues: it ends with the same bytes.
 
 Several processes can share the run (rank_sync.py): each plays and learns its part, rank 0 writes.
 """
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +21,10 @@ import numpy as np
 from ..base import files
 from ..base.errors import PufferError, RunError
 from ..distributed import cores, dividing
-from ..distributed import group as joining
 from ..distributed.failing import Elsewhere
-from ..distributed.group import Alone
+from ..distributed.group import Alone, join
 from ..env.child_pipe import Link
+from ..env.vec import VecEnv
 from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from . import backends, checkpoint
@@ -31,20 +33,22 @@ from .best import Best
 from .ended_agents import Endings, what_is_cut
 from .evaluations import Evaluations
 from .log_window import Window
-from .metrics import without_nan
+from .looks import State
 from .pacing import Pace
 from .rank_sync import Epoch, Joint
 from .rows import epoch_row, unlogged_row
+from .run_records import Facts
 from .train_job import TrainJob, make_vec
 
 RESCUE = 4.0                        # seconds that a signal waits for the current epoch
+NOTHING_YET = Epoch({}, -1, False, 0.0, 0, 0, 0)
 UNRECORDED = "with train.device cuda, or train.async, no actions are recorded"
 
 
-def work(job: TrainJob, link: Link) -> dict:
+def work(job: TrainJob, link: Link) -> Mapping[str, object]:
     """The child's target: train to the end, or until a parent asks to stop."""
     train = job.config.train
-    group = joining.join(job.place, train.group_timeout, cuda=train.device == "cuda")
+    group = join(job.place, train.group_timeout, cuda=train.device == "cuda")
     try:
         return _Worker(job, link, group).run()
     except Elsewhere as error:
@@ -64,7 +68,7 @@ class _Worker:
     def __init__(self, job: TrainJob, link: Link, group: Alone):
         self.job, self.link, self.group = job, link, group
         self.joint, self.leads = Joint(group), group.rank == 0
-        self.epoch: Epoch | None = None         # what all ranks know of the last one
+        self.epoch = NOTHING_YET        # what all ranks know of the last one
         self.config, self.path = self.joint.agree(job)
         self.part = dividing.part_of(self.config, group.size)       # what is played here
         cores.divide(group, self.part.vec.num_threads)
@@ -72,20 +76,18 @@ class _Worker:
         if hasattr(self.library, "tell"):
             self.library.tell = lambda text: link.emit("note", text=text)
         self.made_anew = 0              # copies of Python environments, by vecs that are closed
-        past = self.joint.checkpoint(job.resume)
+        self.past = past = self.joint.checkpoint(job.resume)
         about = self.library.describe(self.config.env)
-        self.env_facts = {"name": job.name, "spec_hash": job.spec_hash, **about.facts()}
+        self.env_facts = checkpoint.env_facts(about, job.name, job.spec_hash)
         model = self.joint.checkpoint(job.model)
         for found in filter(None, (past, model)):
             checkpoint.check_fits(found, self.env_facts, self.config.env)
-            said = checkpoint.other_name(found, job.name)
-            if said and self.leads:
+            if self.leads and (said := checkpoint.other_name(found, job.name)):
                 link.emit("note", text=said)
-        self.past = past
         self.config = self.joint.with_obs_scale(replace(job, config=self.config), self.library,
                                                 past, link)
         self.part = dividing.part_of(self.config, group.size)
-        self.start = past.facts["counters"]["epoch"] if past else 0     # epoch of the envs' start
+        self.start = past.facts["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)
         link.emit("first_env", number=self.first_env)
         self.vec = self.make_vec(self.start)
@@ -107,17 +109,16 @@ class _Worker:
         self.best = Best(job.best, self.leads)
         if past:
             self.window.load(past.facts.get("window", []))
-            self.evaluations.load(past.facts.get("evaluations"))
+            self.evaluations.state = State.of(past.facts.get("evaluations"))
             if problem := self.best.load():
                 link.emit("note", text=problem)
             with past.named():
                 self.trainer.load_state_tensors(past.tensors)
             self.trainer.load_counters(past.facts["counters"])
-            self.seconds_before = float(past.facts["seconds"])
+            self.seconds_before = past.facts["seconds"]
             if self.leads:
                 checkpoint.forget_replaced(past)
-            if self.leads and not past.facts.get("kept", True):
-                self.passing = past.path
+                self.passing = None if past.facts.get("kept", True) else past.path
             self.go_on(past)
 
     def make_trainer(self) -> None:
@@ -133,18 +134,18 @@ class _Worker:
 
     # -- the envs of a resumed run
 
-    def make_vec(self, epoch: int):
+    def make_vec(self, epoch: int) -> VecEnv:
         return make_vec(self.library, self.part, epoch, self.link, self.first_env)
 
     def go_on(self, past: checkpoint.Checkpoint) -> None:
-        """Repeat what was done since the envs' start; where that cannot be, they start anew."""
+        """Repeat the actions since the envs' start; restart them if that is impossible."""
         replay = past.facts.get("replay")
         if replay is None:
             self.evaluations.begin()
             if not past.facts.get("started", True):
                 self.link.emit("note", text=f"the environments restart: {UNRECORDED}")
             return
-        problem = UNRECORDED
+        problem: str | None = UNRECORDED
         if self.trainer.repeatable:
             self.vec.close()
             self.vec = self.make_vec(replay["epoch"])
@@ -157,16 +158,21 @@ class _Worker:
                     self.vec, self.joint.part(past.tensors, self.vec.num_agents))
             return
         self.link.emit("note", text=f"the environments restart: {problem}")
-        self.endings.begin()
-        self.evaluations.begin()
-        self.journal.restart()
+        self.renew_envs()
+
+    def renew_envs(self) -> None:
+        """New envs, all at the beginning of an episode."""
+        self.made_anew += self.vec.restarts
         self.vec.close()
         self.vec = self.make_vec(self.start)
         self.trainer.restart_envs(self.vec)
+        for each in (self.restarts, self.endings, self.evaluations):
+            each.begin()
+        self.journal.restart()
 
     # -- training
 
-    def run(self) -> dict:
+    def run(self) -> Mapping[str, object]:
         self.began, self.cpu_began = time.perf_counter(), self.cpu()
         self.pace = Pace()
         self.snapshot = self.state(started=True) if self.past is None else self.state()
@@ -181,7 +187,7 @@ class _Worker:
         elif row := unlogged_row(self.past):
             self.link.emit("metrics", **(self.evaluated(row) if self.is_over() else row))
         while not self.is_over() and not self.stopping:
-            self.train_epoch() if self.epoch else self.train_first_epoch()
+            self.train_first_epoch() if self.epoch is NOTHING_YET else self.train_epoch()
             if self.needs_snapshot():
                 self.snapshot = self.state()
             if not self.is_over():
@@ -196,7 +202,8 @@ class _Worker:
         self.save(kept=True)
         if over:
             self.journal.finish()
-            self.link.emit("claim", **self.evaluations.state.claim)
+        if over and (claim := self.evaluations.state.claim):
+            self.link.emit("claim", **claim)
         if not self.stopping:
             self.vec.close()
         self.group.barrier()            # nobody leaves before rank 0 has saved
@@ -207,10 +214,10 @@ class _Worker:
         """Whether this run is to end now: all ranks agree on the epoch."""
         if self.group.size == 1:
             return self.link.stop
-        return self.epoch is not None and self.epoch.stop >= 0
+        return self.epoch.stop >= 0
 
     def look_after(self) -> None:
-        """After an epoch: start the envs anew, or save, if it is time."""
+        """After an epoch: restart the envs or save, if due."""
         kept = self.is_kept_epoch()
         if self.restarts.due_after(recorded=self.trainer.repeatable, kept=kept):
             with self.saving:
@@ -229,16 +236,8 @@ class _Worker:
         if said := what_is_cut(self.epoch.lacking, self.config.vec.total_agents, self.restarts,
                                least=not self.endings.known):
             self.link.emit("note", text=said)
-        old, self.vec = self.vec, None
-        self.made_anew += old.restarts
-        old.close()
         self.start = self.trainer.epoch
-        self.vec = self.make_vec(self.start)
-        self.trainer.restart_envs(self.vec)
-        self.journal.restart()
-        self.restarts.begin()
-        self.endings.begin()
-        self.evaluations.begin()
+        self.renew_envs()
 
     def needs_snapshot(self) -> bool:
         """Whether to take a snapshot now. It is a download from a GPU, which train.async waits for,
@@ -270,7 +269,7 @@ class _Worker:
         os._exit(0)
 
     def train_first_epoch(self) -> None:
-        """Where a GPU fails in it, the run begins again on the CPU."""
+        """If a GPU fails in it, restart the run on the CPU."""
         try:
             self.train_epoch()
         except (PufferError, RuntimeError) as error:
@@ -300,72 +299,72 @@ class _Worker:
             cpu=self.cpu() - self.cpu_began, restarts=self.made_anew + self.vec.restarts,
             waited=timers.get("exchange", 0.0), lacking=self.endings.count,
             weights=self.trainer.parameters if self.group.size > 1 else {})
-        log = epoch.log
-        self.restarts.note(log, self.trainer.horizon)
+        self.restarts.note(epoch.log, self.trainer.horizon)
         if self.trainer.repeatable:
-            self.joint.record(self.journal, self.trainer.actions)
-        self.window.add(self.trainer.global_step, log)
+            self.joint.record(self.journal, np.asarray(self.trainer.actions))
+        self.window.add(self.trainer.global_step, epoch.log)
         played = round(self.trainer.batch_size * losses.get("train/alive", 1))
-        self.evaluations.note(log, played)
+        self.evaluations.note(epoch.log, played)
         self.evaluations.state.claim = None             # of an earlier end
-        metrics = epoch_row(
+        met = self.evaluations.met
+        metrics = self.evaluated(epoch_row(
             epoch, self.window, self.config, step=self.trainer.global_step,
             number=self.trainer.epoch, seconds=self.seconds_before + now - self.began,
             sps=played / (now - began), rollout=rolled - began, losses=losses, timers=timers,
-            ranks=self.group.size)
-        met = self.evaluations.met
-        metrics = self.evaluated(metrics)
+            ranks=self.group.size))
         self.link.emit("metrics", **metrics)
         if self.evaluations.met and not met:
             self.link.emit("goal", **self.evaluations.met, cpu=metrics["cpu"])
 
     # -- evaluations
 
-    def evaluated(self, row: dict) -> dict:
+    def evaluated(self, row: Mapping[str, float]) -> dict[str, float]:
         """An epoch's row of metrics with what evaluations log: of the weights, if it is time, and
         of the run's claim at its end. The last epoch is saved before that, with its row."""
         began, evaluations, trainer = time.perf_counter(), self.evaluations, self.trainer
-        now = trainer.global_step, self.seconds_before + began - self.began, self.window
-        now += trainer.state_tensors, lambda: self.best.of(evaluations.state.best)
+        now = (trainer.global_step, self.seconds_before + began - self.began, self.window,
+               trainer.state_tensors, lambda: self.best.of(evaluations.state.best))
         found = self.take(evaluations.after_epoch(*now)) if not trainer.finished else {}
         if self.is_over():
             with self.saving:
                 self.snapshot = self.state(started=True)
-                self.snapshot[2]["row"] = without_nan([*{**row, **found}.items()])
+                self.snapshot[2]["row"] = [(name, value if math.isfinite(value) else None)
+                                           for name, value in {**row, **found}.items()]
                 self.save()
             if self.config.of_python:
                 self.vec.close()        # its worker processes play the evaluation
             found |= self.take(evaluations.finish(*now))
-            self.best.claim(evaluations.state.claim)
+            if evaluations.state.claim:
+                self.best.claim(evaluations.state.claim)
         if found:
             found["time/eval"] = time.perf_counter() - began
         return {**row, **found}
 
-    def take(self, row: dict | None) -> dict:
+    def take(self, row: dict[str, float] | None) -> dict[str, float]:
         """Keep the weights, if an evaluation finds them the best. Returns its row to log."""
         row = dict(row or {})
         if row.pop("best", False):
             self.best.keep(*self.state(started=True)[1:])
         return row
 
-    def state(self, *, started: bool = False) -> tuple[Path, dict, dict]:
+    def state(self, *, started: bool = False) -> tuple[Path, dict[str, np.ndarray], Facts]:
         """A checkpoint not yet written: (path, tensors, facts).
 
         started     whether the envs of a resumed run are to start anew: nothing is to be repeated
         """
         trainer, tensors = self.trainer, self.trainer.state_tensors()
-        facts = {"env": self.env_facts, "config": self.config.to_dict(),
-                 "counters": trainer.counters, "epoch": trainer.epoch,
-                 "step": trainer.global_step, "started": started,
-                 "seconds": self.seconds_before + time.perf_counter() - self.began,
-                 "window": self.window.state, **self.evaluations.facts(trainer.global_step)}
+        facts: Facts = {
+            "env": self.env_facts, "config": self.config.to_dict(), "counters": trainer.counters,
+            "epoch": trainer.epoch, "step": trainer.global_step, "started": started,
+            "seconds": self.seconds_before + time.perf_counter() - self.began,
+            "window": self.window.state}
+        self.evaluations.add_facts(facts)
         if trainer.repeatable and not started and self.journal.size:
             tensors |= self.joint.carried(trainer.recurrent_state())
             facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
                                "checksum": self.joint.checksum(self.vec),
                                "restarts": self.restarts.state}
-        path = self.job.checkpoints / f"{trainer.global_step:012d}.safetensors"
-        return path, tensors, facts
+        return self.job.checkpoints / f"{trainer.global_step:012d}.safetensors", tensors, facts
 
     def save(self, *, kept: bool = False) -> None:
         """Rank 0 writes the snapshot: the state after the last whole epoch, after its metrics.
@@ -387,9 +386,10 @@ class _Worker:
         self.passing = None if kept else path
         self.pace.saved(began, durable=durable)
 
-    def outcome(self) -> dict:
-        done = {name: self.snapshot[2][name] for name in ("step", "seconds")}
-        done["cpu"] = self.cpu() - self.cpu_began
+    def outcome(self) -> Mapping[str, object]:
+        facts = self.snapshot[2]
+        done: dict[str, object] = {"step": facts["step"], "seconds": facts["seconds"],
+                                   "cpu": self.cpu() - self.cpu_began}
         if self.group.size > 1 and self.stopping:
             rank = self.epoch.stop
             done["stopped"] = f"rank {rank} on {self.group.hosts[rank]} was stopped"
@@ -397,4 +397,4 @@ class _Worker:
 
     def cpu(self) -> float:
         """CPU seconds so far: of all threads, and of the processes that step environments."""
-        return time.process_time() + (self.vec.other_cpu if self.vec is not None else 0.0)
+        return time.process_time() + self.vec.other_cpu

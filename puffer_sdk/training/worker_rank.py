@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..base import files
 from ..base.errors import Interrupted, RunError
 from ..env import child_process
+from ..interop.python_envs.env_source import Prepared
 from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from .runs import Run
@@ -19,22 +21,24 @@ from .train_job import TrainJob
 WORK = "puffer_sdk.training.train_worker:work"
 
 
-def run_child(job: TrainJob, on_event: Callable[[str, dict], None], **options) -> dict:
-    """Run the child of this process; options: of child.run. Raises Interrupted where another rank
-    was told to end: all have saved and stopped."""
+def run_child(job: TrainJob, on_event: Callable[[str, Any], None], *, log: Path, cwd: Path,
+              step_timeout: float, signals: child_process.Signals) -> dict[str, float]:
+    """Run the child of this process, as child_process.run does. Raises Interrupted where another
+    rank was told to end: all have saved and stopped."""
     place = job.place
     try:
-        done = child_process.run(WORK, job, on_event, **options)
+        done = child_process.run(WORK, job, on_event, log=log, cwd=cwd, step_timeout=step_timeout,
+                                 signals=signals)
     except RunError as error:
         if place and place.size > 1 and not error.told:     # the child could not say who it was
             error.message = f"rank {place.rank} on {place.host}: {error.message}"
         raise
     if "stopped" in done:
         raise Interrupted(done["stopped"])
-    return done
+    return {name: done[name] for name in ("step", "seconds", "cpu")}
 
 
-def take_obs_scale(run: Run, config: Config, ready: Mapping) -> Config:
+def take_obs_scale(run: Run, config: Config, ready: Mapping[str, Any]) -> Config:
     """The settings with the obs_scale that the child found, written to the run's config.ini.
 
     ready   the payload of its event `ready`
@@ -46,7 +50,8 @@ def take_obs_scale(run: Run, config: Config, ready: Mapping) -> Config:
     return config
 
 
-def follow(make_job: Callable[..., TrainJob], prepared, signals: child_process.Signals) -> None:
+def follow(make_job: Callable[..., TrainJob], prepared: Prepared, signals: child_process.Signals
+           ) -> None:
     """Be one of the processes that rank 0 leads, to the end."""
     with files.private("puffer-rank-") as name:
         folder = Path(name)

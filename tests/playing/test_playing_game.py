@@ -1,12 +1,14 @@
 """playing.game: going back is exact, dice are repeatable, a rebuilt library goes on."""
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.env import build
@@ -218,3 +220,28 @@ def test_keys_are_compiled_in_where_the_program_has_them(mine):
     program.write_text("int main(void) { return 0; }\n")        # no c_keys: the plain library
     plain, _ = rebuilding.build_player(source, headers.headers(), {"env.size": "9"})
     assert not hasattr(ctypes.CDLL(str(plain.library)), "puffer_keys")
+
+
+def test_a_policy_of_a_file_of_pufferlib_is_named_by_it(squared, learned):
+    """It knows no step."""
+    file = replace(learned, facts={**learned.facts, "step": 0, "weights": "squared_weights.bin"})
+    assert game_of(squared, past=file).player.name == "the policy of squared_weights.bin"
+    assert game_of(squared, past=learned).player.name.startswith("the policy of step ")
+
+
+def test_a_network_of_the_user_plays(squared, tmp_path):
+    net = tmp_path / "net.py"
+    net.write_text("from puffer_sdk.training.reference.policy import Policy\n\n\n"
+                   "class Net(Policy):\n    pass\n")
+    with puffer_sdk.make(squared, num_envs=4) as vec, puffer_sdk.Trainer(
+            vec, {"policy.torch_class": f"{net}:Net", "train.backend": "torch",
+                  "train.minibatch_size": 64, "train.horizon": 16}) as trainer:
+        saved = trainer.save(tmp_path / "net.safetensors")
+    game = game_of(squared, past=checkpoint.load(saved))
+    seen = [snapshot(game)]
+    for _ in range(8):
+        game.advance()
+        seen.append(snapshot(game))
+    assert game.values.shape == (1,) and np.isfinite(game.values).all()
+    game.back(3)
+    assert snapshot(game) == seen[5]

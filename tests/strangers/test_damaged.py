@@ -21,6 +21,7 @@ from puffer_sdk.sweeping import results
 from puffer_sdk.sweeping.store import FAILED
 from puffer_sdk.sweeping.sweep import open_sweep
 from puffer_sdk.training import checkpoint, find_model, plotting, resuming, runs
+from puffer_sdk.training.run_comparison import compare_runs
 
 pytest_plugins = ["helpers.strangers_fixtures"]
 
@@ -84,7 +85,7 @@ def test_every_change_of_a_line_of_metrics_is_shown_or_read(project, monkeypatch
         runs_command._row("squared", run)
         read = run.metrics()
         assert read[:-1] == good[:-1] or read == good[:-1] or "\n" in text, what
-        runs.compare_runs(run, run)
+        compare_runs(run, run)
         plotting.curves([run])
 
 

@@ -23,7 +23,8 @@ from puffer_sdk.toolchain import cuda_finding, gpu, gpu_kept, libraries
 from puffer_sdk.training import backends, checkpoint, train_worker
 from puffer_sdk.training import train as training
 from puffer_sdk.training.native import cuda, gpu_trial, trainer_library
-from puffer_sdk.training.native.native_ppo import NativePPO, choose_gpus
+from puffer_sdk.training.native.gpu_readings import choose_gpus
+from puffer_sdk.training.native.native_ppo import NativePPO
 from puffer_sdk.training.train_job import TrainJob
 
 pytest_plugins = ["helpers.cuda_places"]

@@ -26,6 +26,7 @@ from puffer_sdk.training.evaluations import Evaluations
 from puffer_sdk.training.find_model import find_model
 from puffer_sdk.training.log_window import Window
 from puffer_sdk.training.looks import Look
+from puffer_sdk.training.run_comparison import best_score
 
 DOORS, PYTHON = SPECIMENS / "doors", SPECIMENS / "python_envs" / "doors.py"
 STILL = {"train.learning_rate": 0, "vec.num_threads": 1, "train.device": "cpu"}
@@ -276,7 +277,7 @@ def test_a_goal_that_is_confirmed_ends_the_run(tmp_path):
     assert result.claim["trained"]["mean"]["perf"] > 0.3
     run = runs.Run(result.folder)
     assert run.evaluation == result.claim and run.reached()["perf"] == result.reached["perf"]
-    assert runs.best_score([run])["value"] == result.reached["perf"]
+    assert best_score([run])["value"] == result.reached["perf"]
 
 
 def test_what_is_claimed_is_in_the_files_that_are_taken_by_default(luck):

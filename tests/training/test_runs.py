@@ -17,6 +17,7 @@ from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.training import runs
 from puffer_sdk.training.find_model import find_model
+from puffer_sdk.training.run_comparison import best_score
 from puffer_sdk.training.runs import create_run, find_run, latest_run, list_runs
 
 
@@ -210,13 +211,13 @@ def test_deleting(folder):
 
 
 def test_best_score(folder):
-    assert runs.best_score([]) is None
+    assert best_score([]) is None
     finished(folder, records=[{"env/perf": 0.5, "window/perf": 0.5}])       # nobody measured it
-    assert runs.best_score(list_runs(folder)) is None
+    assert best_score(list_runs(folder)) is None
     finished(folder, score=3.0)
-    assert runs.best_score(list_runs(folder)) == {"metric": "score", "value": 3.0, "run": 2}
+    assert best_score(list_runs(folder)) == {"metric": "score", "value": 3.0, "run": 2}
     finished(folder, perf=0.7)
-    assert runs.best_score(list_runs(folder)) == {"metric": "perf", "value": 0.7, "run": 3}
+    assert best_score(list_runs(folder)) == {"metric": "perf", "value": 0.7, "run": 3}
 
 
 # -- the command

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,6 +30,8 @@ from ...toolchain import compilers
 from ...toolchain.libraries import compile_library, is_intact, prune
 
 if TYPE_CHECKING:
+    import cffi
+
     from ...env.vec import VecEnv
     from ...raylib.drawing import Served
 
@@ -59,9 +61,14 @@ def build(served: Served, *, verbose: bool = False) -> Path:
 
 
 @cache
-def ffi():
+def ffi() -> cffi.FFI:
     """screen.h as cffi knows it."""
     return abi.declare([HERE / "screen.h"])
+
+
+def _text(pointer: Any) -> str:
+    text: Any = ffi().string(pointer)
+    return str(text, errors="replace")
 
 
 class Screen:
@@ -71,9 +78,10 @@ class Screen:
     asked_fps       what the env asked of SetTargetFPS, or None
     """
 
-    def __init__(self, lib, visible: bool):
+    def __init__(self, lib: Any, visible: bool):
         self._lib, self.visible = lib, visible
-        self._windows = WeakKeyDictionary()     # VecEnv -> {env: the size of its window}
+        # VecEnv -> {env: the size of its window}
+        self._windows: WeakKeyDictionary[VecEnv, dict[int, tuple[int, int]]] = WeakKeyDictionary()
 
     @classmethod
     def open(cls, served: Served, *, visible: bool, verbose: bool = False) -> Screen:
@@ -88,21 +96,29 @@ class Screen:
     def load(cls, director: Path, library: Path, *, visible: bool) -> Screen:
         """open, in another process than build(): director is its result, library Served.library."""
         try:
-            lib = ffi().dlopen(os.fspath(director), os.RTLD_NOW | os.RTLD_GLOBAL)
+            lib: Any = ffi().dlopen(os.fspath(director), os.RTLD_NOW | os.RTLD_GLOBAL)
         except OSError as error:
             raise RunError("cannot load the screen library", where=director,
                            detail=str(error), hint="delete it: it is compiled again") from None
         wrong = lib.screen_open(os.fspath(library).encode(), int(visible))
         if wrong != ffi().NULL:
             raise RunError("cannot load raylib", where=library,
-                           detail=ffi().string(wrong).decode(errors="replace"),
+                           detail=_text(wrong),
                            hint="puffer-sdk doctor shows which raylib serves what")
         headers.load_null(beneath=True)      # for what this raylib lacks, such as sound
         return cls(lib, visible)
 
-    width = property(lambda self: self._lib.screen_info().width)
-    height = property(lambda self: self._lib.screen_info().height)
-    asked_fps = property(lambda self: self._lib.screen_info().asked_fps or None)
+    @property
+    def width(self) -> int:
+        return int(self._lib.screen_info().width)
+
+    @property
+    def height(self) -> int:
+        return int(self._lib.screen_info().height)
+
+    @property
+    def asked_fps(self) -> int | None:
+        return self._lib.screen_info().asked_fps or None
 
     def render(self, vec: VecEnv, env: int, *, capture: bool = True) -> np.ndarray | None:
         """Have one env draw itself. Returns the picture, (h, w, 3) uint8, top row first.
@@ -119,7 +135,7 @@ class Screen:
         pixels = self._lib.screen_pixels()
         if not capture or pixels == ffi().NULL:
             return None
-        rows = ffi().buffer(pixels, info.pixel_stride * info.height)
+        rows: Any = ffi().buffer(pixels, info.pixel_stride * info.height)
         image = np.frombuffer(rows, np.uint8).reshape(info.height, -1, 4)
         frame = np.empty((info.height, info.width, 3), np.uint8)
         for channel in range(3):        # one by one: five times as fast as all three at once

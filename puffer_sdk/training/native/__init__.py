@@ -16,8 +16,9 @@ of threads.
     native_ppo.py        NativePPO
     actor.py             NativeActor
     handle.py            one trainer: calls, memory
-    envs.py              what it steps
+    envs.py              the envs that it steps
     trainer_errors.py    kinds of errors -> exceptions
     phase_timers.py      its clocks
+    gpu_readings.py      its GPUs
     exchange.py          sums over the ranks of a run
 """

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ...base.errors import UsageError
+from ...settings.values import Config
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
 
 
@@ -22,9 +24,10 @@ class NativeActor:
     The numbers depend only on (seed, global agent, tick). `greedy` takes the likeliest action.
     """
 
-    def __init__(self, tensors: Mapping[str, np.ndarray], config, obs_dtype, obs_size: int,
-                 act_sizes: Sequence[int], seed: int, n: int, *, greedy: bool = False,
-                 first_agent: int = 0, threads: int | None = None, path: str = "auto"):
+    def __init__(self, tensors: Mapping[str, np.ndarray], config: Config, obs_dtype: DTypeLike,
+                 obs_size: int, act_sizes: Sequence[int], seed: int, n: int, *,
+                 greedy: bool = False, first_agent: int = 0, threads: int | None = None,
+                 path: str = "auto"):
         self.n, self.obs_size, self.greedy = n, obs_size, greedy
         self.obs_dtype, self.act_sizes = np.dtype(obs_dtype), tuple(act_sizes)
         fields = network_fields(config, obs_dtype, obs_size, act_sizes, n)
@@ -57,6 +60,12 @@ class NativeActor:
         """obs (n, D), mask (n, A) of 0 and 1 -> actions (n, K) float32; the state moves on."""
         return self.forward(obs, mask)[0]
 
+    def act_and_value(self, obs: np.ndarray, mask: np.ndarray | None = None
+                      ) -> tuple[np.ndarray, np.ndarray]:
+        """act, and with it the values (n,) of the observations."""
+        actions, _, values = self.forward(obs, mask)
+        return actions, values
+
     def forward(self, obs: np.ndarray, mask: np.ndarray | None = None
                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """obs (n, D) -> actions (n, K), log-probabilities (n,), values (n,)."""
@@ -82,7 +91,7 @@ class NativeActor:
         self._handle.invoke("reset_state")
 
 
-def _rows(name: str, array: np.ndarray, shape: tuple[int, ...], dtype) -> np.ndarray:
+def _rows(name: str, array: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     array = np.ascontiguousarray(array, dtype)
     if array.shape != shape:
         raise UsageError(f"{name} have the wrong shape", expected=shape, actual=array.shape)

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ...base import files, paths, ui
 from ...base.errors import BuildError, PufferError, RunError
@@ -52,11 +53,11 @@ def build(*, verbose: bool = False, fresh: bool = False) -> Path:
 
 
 @cache
-def _open(path: Path):
+def _open(path: Path) -> Any:
     return abi.trainer_ffi().dlopen(os.fspath(path))
 
 
-def library():
+def library() -> Any:
     """That library, opened; compiled first where that is needed."""
     try:
         return _library()
@@ -65,7 +66,7 @@ def library():
         raise
 
 
-def _library():
+def _library() -> Any:
     path = build()
     try:
         return _open(path)
@@ -95,7 +96,7 @@ def _plan(archs: Sequence[str] | None, strict: bool) -> tuple[Nvcc, list[str], l
     driver = find_driver()
     nvcc = find_nvcc(driver)
     problem, hint = gpu.nvcc_problem(nvcc, driver if archs is None else None)
-    if problem:
+    if nvcc is None or problem:
         raise BuildError(f"cannot compile the GPU trainer: {problem}", hint=hint)
     if archs is None:
         archs = sorted({found.arch for _, found in gpu.list_usable()})
@@ -138,8 +139,6 @@ def _host_version() -> str:
     done = compilers.run_compiler([gpu.host_compiler() or "g++", "--version"],
                                   source=Path("g++"), what="nothing", timeout=20)
     return done.partition("\n")[0]
-
-
 
 
 def _name(nvcc: Nvcc, command: Sequence[str]) -> str:
@@ -205,7 +204,7 @@ def build_kernels(library: Path, archs: Sequence[str] = ARCHS, *, strict: bool =
     """All kernels in one library. Raises BuildError with nvcc's text."""
     nvcc = find_nvcc(find_driver())
     problem, hint = gpu.nvcc_problem(nvcc)
-    if problem:
+    if nvcc is None or problem:
         raise BuildError(f"cannot compile the kernels: {problem}", hint=hint)
     source = trainer_sources.home() / "kernels" / "cuda" / "kernels.cu"
     files.mkdir(library.parent)

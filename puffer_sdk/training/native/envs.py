@@ -1,8 +1,10 @@
-"""What the trainer steps.  a VecEnv, or any object with step() -> PufferTrainerEnvs"""
+"""The envs that the trainer steps.  a VecEnv, or any object with step() -> PufferTrainerEnvs"""
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from ...base.errors import UsageError
 from ...env import abi
 from ...env.library import Settings
 from ...env.vec import VecEnv
+from ..schedules import Envs
 from .handle import OBS_TYPES, Handle
 
 OPTIONAL = ("action_mask", "final_observations", "has_final", "alive")  # None, or not there at all
@@ -17,7 +20,8 @@ C_TYPES = {"observations": "void*", "final_observations": "void*", "action_mask"
            "has_final": "unsigned char*", "alive": "unsigned char*"}    # all others: float*
 
 
-def bind_envs(vec, handle: Handle, threads: int, program: Path | None = None):
+def bind_envs(vec: Envs, handle: Handle, threads: int, program: Path | None = None
+              ) -> CompiledEnvs | PythonEnvs:
     """program: what plays the envs on the GPU, or None"""
     if isinstance(vec, VecEnv):
         return CompiledEnvs(vec, handle, threads, program)
@@ -34,25 +38,27 @@ def build_program(folder: Path, *, verbose: bool = False) -> Path:
     return programs.build_program(folder, arch, verbose=verbose).path
 
 
-def find_program(vec, device: str, given: Path | None = None) -> Path:
-    """What plays this vec's envs on the GPU: given, or made. UsageError where nothing can."""
-    problem, actual = None, None
+def find_program(vec: Envs, device: str, given: Path | None = None) -> Path:
+    """The program that plays this vec's envs on the GPU, built unless given. Raises UsageError if
+    that is impossible."""
     if device != "cuda":
         problem, actual = "need the trainer there too", f"train.device = {device}"
     elif not isinstance(vec, VecEnv):
         problem, actual = "are compiled C, in a VecEnv", type(vec).__name__
-    elif given is None and vec.library.folder is None:
-        problem, actual = "are compiled from their folder", f"{vec.library.path} alone"
-    if problem:
-        raise UsageError(f"environments on a GPU {problem}", where="vec.device cuda",
-                         actual=actual, hint="leave vec.device at cpu")
-    return given or build_program(vec.library.folder)
+    elif given:
+        return given
+    elif vec.library.folder:
+        return build_program(vec.library.folder)
+    else:
+        problem, actual = "are compiled from their folder", "a library alone"
+    raise UsageError(f"environments on a GPU {problem}", where="vec.device cuda", actual=actual,
+                     hint="leave vec.device at cpu")
 
 
-def check_arrays(vec) -> dict[str, np.ndarray | None]:
-    """The vec's arrays by name. Raises UsageError where C would take one for what it is not."""
+def check_arrays(vec: Envs) -> dict[str, np.ndarray | None]:
+    """The vec's arrays by name. Raises UsageError for a wrong type, shape or layout."""
     n, f32 = vec.num_agents, (np.float32,)
-    arrays = {}
+    arrays: dict[str, np.ndarray | None] = {}
     obs = (n, vec.obs_size)
     for name, shape, dtypes in (
             ("observations", obs, OBS_TYPES),
@@ -83,10 +89,10 @@ def check_arrays(vec) -> dict[str, np.ndarray | None]:
     return arrays
 
 
-class Envs:
+class BoundEnvs:
     """A PufferTrainerEnvs over a vec's own arrays; keeps what C looks at alive."""
 
-    def __init__(self, owner, handle: Handle, first_row: np.ndarray, **fields):
+    def __init__(self, owner: Envs, handle: Handle, first_row: np.ndarray, **fields: object):
         self.owner, self.first_row, self.arrays = owner, first_row, check_arrays(owner)
         self.c = handle.ffi.new("PufferTrainerEnvs*", {
             **{name: handle.pointer(C_TYPES.get(name, "float*"), array)
@@ -95,24 +101,24 @@ class Envs:
             "num_envs": len(self.first_row) - 1, **fields})
 
     def check(self) -> None:
-        """Raises UsageError where these envs cannot be stepped any more."""
+        """Raises UsageError if these envs are closed."""
 
     def after(self, ticks: int) -> None:
         """The trainer has stepped them so often."""
 
     def failed(self) -> BaseException | None:
-        """What stepping them raised in the last rollout, once."""
+        """The exception of the last rollout's steps, once."""
 
 
-class CompiledEnvs(Envs):
+class CompiledEnvs(BoundEnvs):
     """The envs of a VecEnv: the trainer's threads step them through their library's own API.
 
     With a program their copies play on the GPU, from the same settings and seeds, and add what
     they log to these; the vec's own arrays stay as they are.
     """
 
-    def __init__(self, vec, handle: Handle, threads: int, program: Path | None = None):
-        ffi = handle.ffi
+    def __init__(self, vec: VecEnv, handle: Handle, threads: int, program: Path | None = None):
+        ffi, self.vec = handle.ffi, vec
         self.watches = vec.watches_for(threads)
         self.settings = Settings(vec.env_settings if program else {})
         self.program = ffi.new("char[]", os.fsencode(program)) if program else ffi.NULL
@@ -122,19 +128,19 @@ class CompiledEnvs(Envs):
                          settings=self.settings.c)
 
     def check(self) -> None:
-        _ = self.owner.handle             # raises UsageError once it is closed
+        _ = self.vec.handle             # raises UsageError once it is closed
 
     def after(self, ticks: int) -> None:
-        self.owner.ticks += ticks
+        self.vec.ticks += ticks
 
     def failed(self) -> BaseException | None:
-        return self.owner.failure()
+        return self.vec.failure()
 
 
-class PythonEnvs(Envs):
+class PythonEnvs(BoundEnvs):
     """Any object with step(): one env of N agents whose step calls back into Python."""
 
-    def __init__(self, vec, handle: Handle, threads: int):
+    def __init__(self, vec: Envs, handle: Handle, threads: int):
         ffi = handle.ffi
         self.failure: BaseException | None = None
         self.watches = ffi.new("PufferWatch[]", threads)
@@ -151,11 +157,11 @@ class PythonEnvs(Envs):
                          vec=ffi.cast("PufferVec*", self.nothing), whole_steps=1,
                          watches=self.watches, ticks=0)
 
-    def step(self, vec, first, count, flags, watch) -> None:
+    def step(self, *given: object) -> None:
         if self.failure is None:
             self.owner.step()
 
-    def keep(self, kind, error, trace) -> None:
+    def keep(self, kind: object, error: Any, trace: TracebackType | None) -> None:
         """Nothing may pass through the C side."""
         if self.failure is None:
             self.failure = error.with_traceback(trace)

@@ -1,14 +1,14 @@
-"""Whether this machine's GPU trains: it is tried, once.  the machine -> Outcome
+"""Test once whether this machine's GPU trains.  the machine -> Outcome
 
-The trainer is compiled, and a child process opens the GPU and learns three tiny epochs on it: a
-driver that crashes ends the child, one that hangs is given up. The outcome is kept
-(toolchain/gpu_kept.py). A failure that passes, such as a full GPU or a full disk, is not.
+The trainer is compiled, and a child process learns three tiny epochs on the GPU: a driver that
+crashes ends the child, one that hangs is stopped. The outcome is stored (toolchain/gpu_kept.py),
+unless the failure is temporary, such as a full GPU or a full disk.
 """
 from __future__ import annotations
 
 import re
 import time
-from types import SimpleNamespace
+from typing import TypedDict
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def _in_child() -> tuple[Outcome, bool]:
     """The outcome, and whether the next run would find the same."""
     deadline = time.monotonic() + SECONDS
 
-    def on_event(kind: str, payload: dict) -> None:
+    def on_event(kind: str, payload: object) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError
 
@@ -97,17 +97,16 @@ def _in_child() -> tuple[Outcome, bool]:
 
 # ---- in the child --------------------------------------------------------------------------------
 
-class _Envs(SimpleNamespace):
+class _Envs:
     """Made-up observations and rewards: what a trainer asks of a vec."""
 
-    def __init__(self):
+    num_agents, obs_size, act_sizes, action_mask = AGENTS, OBS, ACTIONS, None
+
+    def __init__(self) -> None:
         self.draw = np.random.default_rng(0)
-        super().__init__(
-            num_agents=AGENTS, obs_size=OBS, act_sizes=ACTIONS, action_mask=None,
-            observations=np.zeros((AGENTS, OBS), np.float32),
-            actions=np.zeros((AGENTS, len(ACTIONS)), np.float32),
-            rewards=np.zeros(AGENTS, np.float32), terminals=np.zeros(AGENTS, np.float32),
-            truncations=np.zeros(AGENTS, np.float32))
+        self.observations = np.zeros((AGENTS, OBS), np.float32)
+        self.actions = np.zeros((AGENTS, len(ACTIONS)), np.float32)
+        self.rewards, self.terminals, self.truncations = np.zeros((3, AGENTS), np.float32)
 
     def reset(self) -> None:
         self.observations[:] = self.draw.normal(size=self.observations.shape)
@@ -118,8 +117,15 @@ class _Envs(SimpleNamespace):
         self.terminals[:] = self.draw.random(AGENTS) < 0.1
 
 
-def work(job: None, link: Link) -> dict:
-    """The child's target: {} or {"problem": why not, "passing": whether another run may do}."""
+class Trouble(TypedDict, total=False):
+    """Empty if it trains."""
+
+    problem: str
+    passing: bool           # whether another run may do
+
+
+def work(job: None, link: Link) -> Trouble:
+    """The child's target."""
     from .native_ppo import NativePPO
     try:
         with NativePPO(_Envs(), defaults(SETTINGS), device="cuda") as trainer:

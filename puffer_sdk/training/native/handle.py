@@ -4,13 +4,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ...base.errors import UsageError, did_you_mean
 from ...base.philox import MAX_SEED
 from ...env import abi
 from ...settings.automatic import available_cores
+from ...settings.values import Config
 from ..schedules import check_tensors
 from .trainer_errors import failure, refusal
 from .trainer_library import PATHS, PRECISIONS, library
@@ -27,13 +30,14 @@ class Handle:
     The arrays hold the handle, and the C side is destroyed with the last of them.
     """
 
-    def __init__(self, fields: Mapping[str, object], lib=None, *, on_gpu: bool = False):
+    def __init__(self, fields: Mapping[str, Any], lib: Any = None, *, on_gpu: bool = False):
         """fields: of PufferTrainerConfig. lib: the opened library, or the CPU trainer's. on_gpu:
         whether it is that of the trainer for GPUs"""
         self.ffi, self.lib = abi.trainer_ffi(), lib or library()
         self.on_gpu = on_gpu
-        self.act_sizes = tuple(fields["act_sizes"])
-        config = self.ffi.new("PufferTrainerConfig*")
+        self.act_sizes: tuple[int, ...] = tuple(fields["act_sizes"])
+        self.keeps: object = None           # what C may look at as long as the trainer lives
+        config: Any = self.ffi.new("PufferTrainerConfig*")
         config.struct_size = self.ffi.sizeof("PufferTrainerConfig")
         config.version = int(abi.constants(abi.trainer_header())["PUFFER_TRAINER_VERSION"])
         config.ranks = 1
@@ -50,24 +54,25 @@ class Handle:
         self.counters = self.lib.puffer_trainer_counters(self.trainer)
         self.envs_on_gpu = False              # whether its envs are on the GPU
 
-    def call(self, name: str, *args) -> None:
+    def call(self, name: str, *args: object) -> None:
         """One of the calls that return 0, or -1 with an error. Raises RunError."""
         if getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args, self.error):
             raise failure(self.error, self.act_sizes, envs_on_gpu=self.envs_on_gpu,
                           on_gpu=self.on_gpu)
 
-    def invoke(self, name: str, *args):
+    def invoke(self, name: str, *args: object) -> Any:
         """One of the calls that cannot fail."""
         return getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args)
 
     def arrays(self, *kinds: str) -> dict[str, np.ndarray]:
         """Views of the tensors of these kinds ("WEIGHT", "OPTIMIZER", "ROLLOUT"), by name."""
         wanted = [getattr(self.lib, f"PUFFER_{kind}") for kind in kinds]
-        out, found, index = self.ffi.new("PufferTrainerTensor*"), {}, 0
+        out: Any = self.ffi.new("PufferTrainerTensor*")
+        found, index = {}, 0
         while self.invoke("tensor", index, out):
             index += 1
             if out.kind in wanted:
-                found[self.ffi.string(out.name).decode()] = np.asarray(Memory(self, out))
+                found[self.text(out.name)] = np.asarray(Memory(self, out))
         return found
 
     def fetch(self, *kinds: str) -> None:
@@ -75,7 +80,12 @@ class Handle:
         for kind in kinds:
             self.call("fetch", getattr(self.lib, f"PUFFER_{kind}"))
 
-    def pointer(self, kind: str, array: np.ndarray | None):
+    def text(self, pointer: Any) -> str:
+        """A text of the C side."""
+        found = self.ffi.string(pointer)
+        return found if isinstance(found, str) else found.decode(errors="replace")
+
+    def pointer(self, kind: str, array: np.ndarray | None) -> Any:
         """The array's memory as C takes it. The caller keeps the array alive."""
         return self.ffi.NULL if array is None else self.ffi.cast(kind, array.ctypes.data)
 
@@ -83,7 +93,7 @@ class Handle:
 class Memory:
     """A tensor of the C side, for NumPy to look at; keeps its trainer alive."""
 
-    def __init__(self, handle: Handle, tensor):
+    def __init__(self, handle: Handle, tensor: Any):
         self.handle = handle
         order = "<" if sys.byteorder == "little" else ">"
         dims = tensor.dims
@@ -103,15 +113,15 @@ def choose_path(name: str = "auto") -> int:
     return PATHS.index(name)
 
 
-def choose_threads(config, threads: int | None = None) -> int:
+def choose_threads(config: Config, threads: int | None = None) -> int:
     """How many threads work: as asked, or [vec] num_threads, or the cores there are."""
     if threads is None:
         threads = getattr(getattr(config, "vec", None), "num_threads", None) or available_cores()
     return max(1, min(int(threads), MAX_THREADS))
 
 
-def network_fields(config, obs_dtype, obs_size: int, act_sizes: Sequence[int],
-                    agents: int) -> dict[str, object]:
+def network_fields(config: Config, obs_dtype: DTypeLike, obs_size: int, act_sizes: Sequence[int],
+                   agents: int) -> dict[str, object]:
     """What acting needs of PufferTrainerConfig."""
     seed = config.train.seed
     if not 0 <= seed <= MAX_SEED:

@@ -8,18 +8,30 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...base.errors import RunError, UsageError
 from ...base.number_limits import whole_number
 from ...distributed.group import Alone
 from ...env import abi
-from ..schedules import LOSSES, Schedules, check_same_envs, check_sizes, check_tensors, obs_factors
-from .envs import bind_envs, check_arrays, find_program
+from ...settings.values import Config
+from ..schedules import (
+    LOSSES,
+    Envs,
+    Schedules,
+    check_same_envs,
+    check_sizes,
+    check_tensors,
+    obs_factors,
+)
+from . import gpu_readings
+from .envs import BoundEnvs, bind_envs, check_arrays, find_program
 from .exchange import Exchange
 from .handle import Handle, choose_path, choose_threads, load_tensors, network_fields
-from .phase_timers import Meter
+from .phase_timers import Meter, Stats
 from .trainer_library import library
 
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
@@ -28,7 +40,7 @@ FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own na
     "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
 
 
-def library_for(device: str):
+def library_for(device: str) -> Any:
     """The opened library of the trainer on this device."""
     if device == "cuda":
         from .cuda import library as of_cuda
@@ -36,19 +48,10 @@ def library_for(device: str):
     return library()
 
 
-def choose_gpus(device: str, count: int) -> list[int]:
-    """The numbers of the first `count` GPUs that can train; where there are fewer, those from 0 on,
-    and opening them says what is wrong."""
-    from ...toolchain import gpu
-    usable = [] if device == "cpu" or gpu.is_emulated() else \
-        [number for number, _ in gpu.list_usable()]
-    return usable[:count] if len(usable) >= count else list(range(count))
-
-
-def count_slices(vec) -> int:
+def count_slices(vec: Envs) -> int:
     """Parts of equal size that a GPU infers in turn: those that the envs were created in."""
     whole = getattr(getattr(vec, "description", None), "whole_steps", True)
-    return 1 if whole else vec.num_buffers
+    return 1 if whole else int(getattr(vec, "num_buffers", 1))
 
 
 class NativePPO(Schedules):
@@ -74,9 +77,9 @@ class NativePPO(Schedules):
                     of all
     """
 
-    def __init__(self, vec, config, *, threads: int | None = None, device: str = "cpu",
-                 path: str = "auto", block_agents: int = 0, first_agent: int = 0,
-                 timed: bool = False, gpus: Sequence[int] | None = None,
+    def __init__(self, vec: Envs, config: Config, *, threads: int | None = None,
+                 device: str = "cpu", path: str = "auto", block_agents: int = 0,
+                 first_agent: int = 0, timed: bool = False, gpus: Sequence[int] | None = None,
                  program: Path | None = None, group: Alone | None = None):
         self.group = group or Alone()
         self.ranks, self._exchange = self.group.size, Exchange(self.group)
@@ -87,7 +90,7 @@ class NativePPO(Schedules):
         check_sizes(vec, train := self.settings)
         plays = getattr(getattr(config, "vec", None), "device", "cpu") == "cuda"
         self.program = find_program(vec, device, program) if plays or program else None
-        self.gpus = choose_gpus(device, train.gpus) if gpus is None else list(gpus)
+        self.gpus = gpu_readings.choose_gpus(device, train.gpus) if gpus is None else list(gpus)
         factors = obs_factors(train, vec.obs_size)
         most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
         if not 1 <= len(self.gpus) <= most:
@@ -98,7 +101,7 @@ class NativePPO(Schedules):
                               self.agents),
             **{name: float(getattr(train, name)) for name in FROM_TRAIN},
             **({} if factors is None else {"obs_scale": abi.trainer_ffi().from_buffer(
-                "float[]", factors)}),
+                "float[]", factors.data)}),
             "horizon": self.horizon, "minibatch_size": train.minibatch_size,
             **{name: int(getattr(vec, array, None) is not None) for name, array in (
                 ("has_masks", "action_mask"), ("has_final_obs", "has_final"),
@@ -120,11 +123,24 @@ class NativePPO(Schedules):
 
     # -- counters
 
-    epoch = property(lambda self: int(self._open.counters.epoch), doc="updates done")
-    global_step = property(lambda self: int(self._open.counters.global_step),
-                           doc="agent steps trained on")
-    minibatch_carry = property(lambda self: float(self._open.counters.minibatch_carry),
-                               doc="the fraction of a minibatch that the last epoch left over")
+    @property
+    def epoch(self) -> int:
+        """Updates done."""
+        return int(self._open.counters.epoch)
+
+    @epoch.setter
+    def epoch(self, value: int) -> None:
+        self._open.counters.epoch = value
+
+    @property
+    def global_step(self) -> int:
+        """Agent steps trained on."""
+        return int(self._open.counters.global_step)
+
+    @property
+    def minibatch_carry(self) -> float:
+        """The fraction of a minibatch that the last epoch left over."""
+        return float(self._open.counters.minibatch_carry)
 
     @property
     def counters(self) -> dict[str, int | float]:
@@ -142,13 +158,14 @@ class NativePPO(Schedules):
 
     # -- the loop
 
-    def restart_envs(self, vec) -> None:
+    def restart_envs(self, vec: Envs) -> None:
         """Go on with freshly created envs and zero carried state, as a resumed run does.
 
         The envs are reset when the next rollout starts, once, however often this is called.
         """
         check_same_envs(vec, self.vec)
-        self.vec, self._envs = vec, None
+        self.vec = vec
+        self._envs: BoundEnvs | None = None
 
     @property
     def repeatable(self) -> bool:
@@ -170,7 +187,7 @@ class NativePPO(Schedules):
         """What agents carry from rollout to rollout besides their envs, as a copy."""
         return {"carried.state": self._open.arrays("ROLLOUT")["state"].copy()}
 
-    def resume_mid_episode(self, vec, recurrent_state: Mapping[str, np.ndarray]) -> None:
+    def resume_mid_episode(self, vec: Envs, recurrent_state: Mapping[str, np.ndarray]) -> None:
         """Go on with envs in the middle of their episodes: no reset."""
         check_same_envs(vec, self.vec)
         handle = self._open
@@ -180,13 +197,14 @@ class NativePPO(Schedules):
         self._attach(reset=False)
         state[...] = recurrent_state["carried.state"]
 
-    def _attach(self, *, reset: bool) -> None:
+    def _attach(self, *, reset: bool) -> BoundEnvs:
         handle, envs = self._open, bind_envs(self.vec, self._open, self.threads, self.program)
         if reset:
             self.vec.reset()
         handle.envs_on_gpu = self.program is not None
         handle.call("attach", envs.c)
-        self._envs = handle.envs = envs     # what C looks at lives as long as it may look
+        self._envs = handle.keeps = envs    # what C looks at lives as long as it may look
+        return envs
 
     def rollout(self) -> None:
         """T ticks of all agents into the buffers, then the value of what comes next.
@@ -194,11 +212,11 @@ class NativePPO(Schedules):
         Raises what an env in Python raised; then nothing counts as stepped, and the next rollout
         begins with fresh episodes.
         """
-        handle, began = self._open, time.perf_counter()
-        if self._envs is None:
-            self._attach(reset=True)
+        handle, began, envs = self._open, time.perf_counter(), self._envs
+        if envs is None:
+            envs = self._attach(reset=True)
             self._meter.seconds["env"] += time.perf_counter() - began
-        envs, before = self._envs, self.global_step
+        before = self.global_step
         envs.check()
         try:
             handle.call("rollout")
@@ -216,7 +234,7 @@ class NativePPO(Schedules):
         With train.async the losses are those of the epoch before, and the first has none.
         """
         handle, began = self._open, time.perf_counter()
-        losses = handle.ffi.new("PufferTrainerLosses*")
+        losses: Any = handle.ffi.new("PufferTrainerLosses*")
         try:
             handle.call("update", losses)
         except RunError as error:
@@ -240,49 +258,23 @@ class NativePPO(Schedules):
         """
         return self._meter.take_timers()
 
-    def stats(self) -> dict[str, object]:
-        """Where the time went since the last call, and how the work is cut.
-
-        {"seconds": {phase: of all threads together}, "rollout": s, "update": s, "threads",
-        "path", "block_agents", "blocks", "lockstep", "allocations", "bytes"}
-        """
+    def stats(self) -> Stats:
+        """Where the time went since the last call, and how the work is cut."""
         return self._meter.take_stats()
 
     # -- only on a GPU
 
-    def gpu(self) -> dict[str, object] | None:
-        """The first GPU: {"name", "compute_capability", "driver", "runtime", "emulated", "gpus",
-        "envs_on_gpu", "memory", "used", "unpinned"}, versions as (major, minor), memory in bytes;
-        "gpus": how many share the work; "envs_on_gpu": whether the envs run there too; "unpinned":
-        CUDA's reason for copying the envs' rows twice, or "". None for the CPU trainer."""
-        handle = self._open
-        out = handle.ffi.new("PufferTrainerDevice*")
-        if not handle.invoke("device", out):
-            return None
-        return {"name": handle.ffi.string(out.name).decode(errors="replace"),
-                "compute_capability": (int(out.major), int(out.minor)),
-                "driver": _version(out.driver), "runtime": _version(out.runtime),
-                "emulated": bool(out.emulated), "gpus": int(out.gpus),
-                "envs_on_gpu": bool(out.envs_on_gpu),
-                "memory": int(out.memory), "used": int(out.used),
-                "unpinned": handle.ffi.string(out.unpinned).decode(errors="replace")}
+    def gpu(self) -> gpu_readings.Gpu | None:
+        """The first GPU; None for the CPU trainer."""
+        return gpu_readings.first_gpu(self._open)
 
     def kernels(self) -> dict[str, dict[str, float]]:
         """With `timed`: {name: {"calls", "seconds", "bytes", "flops"}}, since the beginning."""
-        handle, found, index = self._open, {}, 0
-        out = handle.ffi.new("PufferTrainerKernel*")
-        while handle.invoke("kernel", index, out):
-            index += 1
-            found[handle.ffi.string(out.name).decode()] = {
-                name: getattr(out, name) for name in ("calls", "seconds", "bytes", "flops")}
-        return found
+        return gpu_readings.kernels(self._open)
 
     def peaks(self) -> tuple[float, float]:
         """At best, on this GPU: bytes/s of a copy, read and written; FLOP/s of a product."""
-        handle = self._open
-        copy_rate, product_rate = handle.ffi.new("double*"), handle.ffi.new("double*")
-        handle.invoke("peaks", copy_rate, product_rate)
-        return copy_rate[0], product_rate[0]
+        return gpu_readings.peaks(self._open)
 
     # -- tensors
 
@@ -322,7 +314,7 @@ class NativePPO(Schedules):
 
     # -- for experiments and parity tests
 
-    def replay(self, rows, q) -> None:
+    def replay(self, rows: ArrayLike, q: ArrayLike) -> None:
         """The next update takes these segments and weights instead of picking: (minibatches, S).
 
         With several GPUs each part of a minibatch, in their order, is of that GPU's agents.
@@ -370,21 +362,18 @@ class NativePPO(Schedules):
 
     def close(self) -> None:
         """Let the C side go; it ends with the last array that looks at its memory."""
-        self._handle = self._parameters = self._state = self._envs = self._meter = None
+        for name in ("_handle", "_parameters", "_state", "_envs", "_meter"):
+            self.__dict__.pop(name, None)
 
     @property
     def _open(self) -> Handle:
-        if self._handle is None:
-            raise UsageError("this trainer is closed", hint="make a new one")
-        return self._handle
+        try:
+            return self._handle
+        except AttributeError:
+            raise UsageError("this trainer is closed", hint="make a new one") from None
 
     def __enter__(self) -> NativePPO:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _version(number: int) -> tuple[int, int]:
-    """CUDA writes 13.1 as 13010."""
-    return number // 1000, number % 1000 // 10

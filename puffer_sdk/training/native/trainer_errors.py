@@ -5,11 +5,13 @@ C gives a kind (puffer_trainer.h) and a sentence. The kind decides; the sentence
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from ...base.errors import BadNumber, EnvStopped, PufferError, RunError, UsageError
 from ...env import abi
 from ..schedules import BAD_HINT, ENV_HINT, MASK_HINT, SCALE_HINT
 
+E = TypeVar("E", bound=PufferError)
 PREFIX = "PUFFER_TRAINER_"
 MEMORY_HINT = "lower vec.total_agents, train.horizon, policy.hidden_size or policy.num_layers"
 PLAY_HINT = ("puffer-sdk check finds what an environment does wrong; with --vec.device cpu it "
@@ -42,7 +44,7 @@ def kinds() -> dict[int, str]:
     return {number: name.removeprefix(PREFIX) for number, name in elements.items()}
 
 
-def refusal(error, *, on_gpu: bool = False) -> PufferError:
+def refusal(error: Any, *, on_gpu: bool = False) -> PufferError:
     """Why puffer_trainer_create made no trainer.
 
     on_gpu   whether it is the trainer for GPUs
@@ -53,7 +55,7 @@ def refusal(error, *, on_gpu: bool = False) -> PufferError:
     return _blamed(made(what, where=where, hint=HINTS[kind]), kind, on_gpu)
 
 
-def failure(error, act_sizes: Sequence[int], *, envs_on_gpu: bool, on_gpu: bool = False
+def failure(error: Any, act_sizes: Sequence[int], *, envs_on_gpu: bool, on_gpu: bool = False
             ) -> RunError:
     """Why a call failed, with the hints that the PyTorch trainer gives.
 
@@ -74,12 +76,12 @@ def failure(error, act_sizes: Sequence[int], *, envs_on_gpu: bool, on_gpu: bool 
     return _blamed(made(what, where=where, **parts), kind, on_gpu)
 
 
-def _blamed(error: PufferError, kind: str, on_gpu: bool) -> PufferError:
+def _blamed(error: E, kind: str, on_gpu: bool) -> E:
     error.of_gpu = kind if on_gpu and kind in OF_GPU else ""
     return error
 
 
-def _texts(error) -> tuple[str, str | None]:
-    text = abi.trainer_ffi().string(error.text).decode(errors="replace")
-    what, _, where = text.partition("\t")
+def _texts(error: Any) -> tuple[str, str | None]:
+    raw: Any = abi.trainer_ffi().string(error.text)
+    what, _, where = raw.decode(errors="replace").partition("\t")
     return what or "the native trainer failed for an unknown reason", where or None

@@ -9,6 +9,7 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ...base import paths
 from ...base.errors import BuildError, RunError
@@ -63,7 +64,7 @@ def _name(compiler: compilers.Compiler, files: list[Path]) -> str:
 
 
 @cache
-def library():
+def library() -> Any:
     """The trainer, opened; compiled first where that is needed."""
     path = build_trainer()
     try:
@@ -100,5 +101,5 @@ def has_bf16() -> bool:
 def matmul_rate(path: str = "auto", precision: str = "fp32", threads: int = 1,
                 seconds: float = 0.3) -> float:
     """Best measured GFLOP/s of the trainer's own matrix products; 0 where there are none."""
-    return library().puffer_trainer_matmul_rate(PATHS.index(path), PRECISIONS.index(precision),
-                                                threads, seconds)
+    return float(library().puffer_trainer_matmul_rate(
+        PATHS.index(path), PRECISIONS.index(precision), threads, seconds))

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...base import philox
 from ..schedules import check_mask
 from .finite import raise_if_bad, weights_of
-from .policy import zero_ended
+from .policy import Network, zero_ended
 
 ILLEGAL = -1e30                     # a masked logit: exp gives 0, and 0 * it is still 0
 LOGSTD_MIN, LOGSTD_MAX = -20.0, 2.0
@@ -45,7 +45,7 @@ class ActionHeads:
             if dim is not None:
                 choice = mine[:, 0]
                 if noise is not None:
-                    choice = choice + clamp_logstd(logstd[dim]).exp() * noise[:, head]
+                    choice = choice + deviation(logstd, dim).exp() * noise[:, head]
             elif noise is None:
                 choice = mine.argmax(-1)
             else:
@@ -66,7 +66,7 @@ class ActionHeads:
         for head, (columns, dim) in enumerate(zip(self.columns, self.dims)):
             mine, action = logits[..., columns], actions[..., head]
             if dim is not None:
-                scale = clamp_logstd(logstd[dim])
+                scale = deviation(logstd, dim)
                 distance = (action - mine[..., 0]) * torch.exp(-scale)
                 log_prob = log_prob - (0.5 * distance.square() + scale + HALF_LOG_2PI)
                 entropy = entropy + (scale + HALF_LOG_2PI + 0.5)
@@ -78,8 +78,11 @@ class ActionHeads:
         return log_prob, entropy
 
 
-def clamp_logstd(logstd: Tensor) -> Tensor:
-    return logstd.clamp(LOGSTD_MIN, LOGSTD_MAX)
+def deviation(logstd: Tensor | None, dim: int) -> Tensor:
+    """The logarithm of a continuous head's standard deviation."""
+    if logstd is None:
+        raise RuntimeError("a network with continuous heads has a parameter logstd")
+    return logstd[dim].clamp(LOGSTD_MIN, LOGSTD_MAX)
 
 
 def apply_mask(logits: Tensor, mask: Tensor | None) -> Tensor:
@@ -101,21 +104,27 @@ class Actor:
 
     NOISE_TICKS = 64        # ticks whose random numbers are drawn at once
 
-    def __init__(self, policy: nn.Module, act_sizes: Sequence[int], seed: int, n: int, *,
+    def __init__(self, policy: Network, act_sizes: Sequence[int], seed: int, n: int, *,
                  greedy: bool = False, first_agent: int = 0):
         self.policy, self.seed, self.greedy = policy, seed, greedy
         self.heads = ActionHeads(act_sizes)
         self.device = next(policy.parameters()).device
         self.agents = np.arange(first_agent, first_agent + n)
         self.tick = 0
-        self._noise, self._noise_tick = None, 0
+        self._noise, self._noise_tick = torch.empty(0), 0
         with torch.no_grad():
-            self.state = policy.initial_state(n)
+            self.state: Tensor = policy.initial_state(n)
 
     def act(self, obs: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """obs (n, D), mask (n, A) of 0 and 1 -> actions (n, K) float32; advances the state."""
-        mask = None if mask is None else self.to_mask(mask)
-        return self.forward(torch.tensor(obs, device=self.device), mask)[0].cpu().numpy()
+        return self.act_and_value(obs, mask)[0]
+
+    def act_and_value(self, obs: np.ndarray, mask: np.ndarray | None = None
+                      ) -> tuple[np.ndarray, np.ndarray]:
+        """act, and with it the values (n,) of the observations."""
+        actions, _, values = self.forward(torch.tensor(obs, device=self.device),
+                                          None if mask is None else self.to_mask(mask))
+        return actions.cpu().numpy(), values.cpu().numpy()
 
     @torch.no_grad()
     def forward(self, obs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -160,7 +169,7 @@ class Actor:
 
     def _next_noise(self) -> Tensor:
         row = self.tick - self._noise_tick
-        if self._noise is None or not 0 <= row < self.NOISE_TICKS:
+        if not 0 <= row < len(self._noise):
             ticks = np.arange(self.tick, self.tick + self.NOISE_TICKS)
             noise = philox.action_noise(self.seed, self.agents, ticks, self.heads.sizes)
             self._noise = torch.from_numpy(noise).to(self.device)

@@ -4,13 +4,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...base.errors import BadNumber
 from ..schedules import BAD_HINT, ENV_HINT
+from .policy import Network
 
 
-def weights_of(policy: nn.Module) -> list[tuple[str, Tensor]]:
+def weights_of(policy: Network) -> list[tuple[str, Tensor]]:
     return [(f"weights of {name}", p.detach()) for name, p in policy.named_parameters()]
 
 

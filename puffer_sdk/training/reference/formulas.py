@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...settings.table import Train
 from .means import Means
 
 # ---- advantages and segments ------------------------------------------------------------------
@@ -37,25 +38,28 @@ def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor
 def segment_probabilities(advantage: Tensor, alpha: float) -> np.ndarray:
     """(N,) float64: p_i ~ (sum_t |A_it|)^alpha + 1e-6, never 0."""
     weight = advantage.abs().sum(1).cpu().double().numpy() ** alpha + 1e-6
-    return weight / weight.sum()
+    probabilities: np.ndarray = weight / weight.sum()
+    return probabilities
 
 
 def draw_segments(probabilities: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
     """Inverse CDF, with replacement: one segment for each uniform in [0, 1)."""
     cdf = np.cumsum(probabilities)
     rows = np.searchsorted(cdf, uniforms.astype(np.float64) * cdf[-1], side="right")
-    return np.minimum(rows, len(cdf) - 1)
+    last: np.ndarray = np.minimum(rows, len(cdf) - 1)
+    return last
 
 
 def importance_weights(probabilities: np.ndarray, rows: np.ndarray, beta: float) -> np.ndarray:
     """(S,) float32: q_i = (N p_i)^-beta. beta = 1 undoes the bias of prioritised sampling."""
-    return ((len(probabilities) * probabilities[rows]) ** -beta).astype(np.float32)
+    weights: np.ndarray = (len(probabilities) * probabilities[rows]) ** -beta
+    return weights.astype(np.float32)
 
 
 # ---- loss -------------------------------------------------------------------------------------
 
 def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
-             settings, ent_coef: float, means: Means | None = None
+             settings: Train, ent_coef: float, means: Means | None = None
              ) -> tuple[Tensor, Tensor, Tensor]:
     """The loss, its parts in the order of LOSSES, and the importance ratio; arguments are (S, T).
 
@@ -88,7 +92,7 @@ def ppo_loss(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[st
 
 
 def _loss_of_live(log_prob: Tensor, entropy: Tensor, value: Tensor, batch: Mapping[str, Tensor],
-                  settings, ent_coef: float, means: Means) -> tuple[Tensor, Tensor, Tensor]:
+                  settings: Train, ent_coef: float, means: Means) -> tuple[Tensor, Tensor, Tensor]:
     live = batch["live"]
     rows = {name: batch[name].expand(live.shape)[live]
             for name in ("log_prob_old", "value_old", "advantage", "returns", "q")}

@@ -59,5 +59,5 @@ class Means:
             return
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
         self.group.sum(flat)
-        for tensor, summed in zip(tensors, flat.split([tensor.numel() for tensor in tensors])):
+        for tensor, summed in zip(tensors, torch.split(flat, [each.numel() for each in tensors])):
             tensor.copy_(summed.view_as(tensor))

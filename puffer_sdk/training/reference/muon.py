@@ -5,7 +5,9 @@ import math
 from collections.abc import Mapping
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from .policy import Network
 
 VECTOR_LR = 0.1                     # Adam's share of the learning rate, for vectors
 NEWTON_SCHULZ = ((4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037),
@@ -16,7 +18,7 @@ def orthogonalise(update: Tensor) -> Tensor:
     """Five Newton-Schulz steps: the same row and column spaces, singular values near 1."""
     if update.shape[0] > update.shape[1]:
         return orthogonalise(update.T).T
-    x = update / update.norm().clamp(min=1e-7)
+    x: Tensor = update / update.norm().clamp(min=1e-7)
     for a, b, c in NEWTON_SCHULZ:
         gram = x @ x.T
         x = a * x + (b * gram + c * gram @ gram) @ x
@@ -29,7 +31,7 @@ class Muon:
     Adam's betas are (0.9, beta2): beta2 and eps act on vectors only, mu on matrices only.
     """
 
-    def __init__(self, policy: nn.Module, mu: float, beta2: float, eps: float,
+    def __init__(self, policy: Network, mu: float, beta2: float, eps: float,
                  max_grad_norm: float, factors: Mapping[str, Tensor] | None = None):
         """factors  {matrix: (columns,)} it learns as if its inputs were multiplied by these"""
         self.factors = factors or {}
@@ -46,9 +48,11 @@ class Muon:
         """Over all parameters together, before any clipping; once a step: gradients get their
         factors."""
         for name, factors in self.factors.items():
-            self.parameters[name].grad *= factors
+            if (gradient := self.parameters[name].grad) is not None:
+                gradient *= factors
         norms = [p.grad.norm() for p in self.parameters.values() if p.grad is not None]
-        return torch.stack(norms).norm()
+        norm: Tensor = torch.stack(norms).norm()
+        return norm
 
     @torch.no_grad()
     def step(self, learning_rate: float, grad_norm: float) -> None:

@@ -8,8 +8,9 @@ import importlib.util
 import inspect
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from ...base.philox import Purpose
 from ...interop.python_envs.layouts import plain
 from ...interop.python_envs.space_rows import Observations
 from ...settings import torch_class
+from ...settings.values import Config
 from ..schedules import check_tensors, obs_factors
 
 LARGE_BYTES = 1 / 8         # obs_scale from which a network of your own divides bytes by 255
@@ -43,7 +45,7 @@ class LayerScan(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, products: Tensor, x: Tensor, state0: Tensor, keep: Tensor) -> Tensor:
+    def forward(ctx: Any, products: Tensor, x: Tensor, state0: Tensor, keep: Tensor) -> Tensor:
         hid, gate, proj = products.chunk(3, -1)
         g, z, s = candidate(hid), torch.sigmoid(gate), torch.sigmoid(proj)
         decay = (1 - z).mul_(keep.unsqueeze(-1))
@@ -55,7 +57,7 @@ class LayerScan(torch.autograd.Function):
         return torch.lerp(x, h, s)
 
     @staticmethod
-    def backward(ctx, dout: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:
         hid, x, state0, keep, g, z, s, decay, h = ctx.saved_tensors
         dh = dout * s
         for t in range(h.shape[1] - 2, -1, -1):
@@ -72,11 +74,27 @@ class LayerScan(torch.autograd.Function):
         return dproducts, dx, dstate0, None
 
 
+layer_scan: Callable[..., Tensor] = LayerScan.apply
+
+
 def sigmoid_gradient(dy: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
     """dy * y * (1 - y), in one pass over memory."""
     if out is None:
         out = torch.empty_like(dy)
-    return torch.ops.aten.sigmoid_backward.grad_input(dy, y, grad_input=out)
+    torch.ops.aten.sigmoid_backward.grad_input(dy, y, grad_input=out)
+    return out
+
+
+class Network(Protocol):
+    """What a trainer calls of a Policy, or of a class of the user's: a torch.nn.Module."""
+
+    def initial_state(self, n: int) -> Tensor: ...
+    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
+    def sequence(self, obs: Tensor, state0: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]: ...
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+    def to(self, device: str) -> object: ...
 
 
 class Policy(nn.Module):
@@ -137,7 +155,7 @@ class Policy(nn.Module):
             h = torch.lerp(state[:, number], candidate(hid), torch.sigmoid(gate))
             x = torch.lerp(x, h, torch.sigmoid(proj))
             new_state[:, number] = h
-        return self._decode(x, new_state)
+        return *self._decode(x), new_state
 
     def sequence(self, obs: Tensor, state0: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]:
         """Whole segments. obs (S, T, D), state0 (S, L, H), ended (S, T) -> (S, T, A), (S, T)."""
@@ -145,7 +163,7 @@ class Policy(nn.Module):
         keep = torch.ones(ended.shape, dtype=x.dtype, device=x.device)
         keep[:, 1:] -= ended[:, :-1].to(x.dtype)
         for number, weight in enumerate(self.layers):
-            x = LayerScan.apply(F.linear(x, weight), x, state0[:, number], keep)
+            x = layer_scan(F.linear(x, weight), x, state0[:, number], keep)
         return self._decode(x)
 
     def _encode(self, obs: Tensor) -> Tensor:
@@ -153,30 +171,33 @@ class Policy(nn.Module):
         obs = obs.to(self.encoder.dtype)
         return F.linear(obs / 255 if scale else obs, self.encoder)
 
-    def _decode(self, x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+    def _decode(self, x: Tensor) -> tuple[Tensor, Tensor]:
         out = F.linear(x, self.decoder)
-        return out[..., :-1], out[..., -1], *rest
+        return out[..., :-1], out[..., -1]
 
 
-def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu", *,
-                 in_bytes: bool = False, layout: Observations | None = None) -> nn.Module:
+def build_policy(obs_size: int, act_sizes: Sequence[int], config: Config, device: str = "cpu", *,
+                 in_bytes: bool = False, layout: Observations | None = None) -> Network:
     """The policy that the settings ask for, initialised from train.seed, on the given device.
 
     in_bytes    whether observations are bytes
     layout      how rows unflatten, for a class that takes it; None: a row is what it is
+    Raises UsageError where the class does not fit, or torch cannot use the device.
     """
     shape = obs_size, tuple(act_sizes), config.policy.hidden_size, config.policy.num_layers
     factors = obs_factors(config.train, obs_size)
+    policy: Network
     if not config.policy.torch_class:
-        policy = Policy(*shape)
-        policy.initialise(config.train.seed, factors)
+        policy = ours = Policy(*shape)
+        ours.initialise(config.train.seed, factors)
     else:
-        shape += (bool(in_bytes and factors is not None and factors.min() <= LARGE_BYTES),)
+        large = bool(in_bytes and factors is not None and factors.min() <= LARGE_BYTES)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.train.seed)
-            policy = load_torch_class(config.policy.torch_class, shape, layout)
+            policy = load_torch_class(config.policy.torch_class, (*shape, large), layout)
     try:
-        return policy.to(device)
+        policy.to(device)
+        return policy
     except (RuntimeError, AssertionError) as error:     # no such device, or torch built without it
         refused = UsageError(f"torch cannot use the device '{device}'",
                              hint="use --train.device cpu", detail=str(error).splitlines()[0])
@@ -184,9 +205,11 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config, device="cpu", 
         raise refused from error
 
 
-def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None) -> nn.Module:
-    """An instance of a user's Class from "file.py:Class", tried on three made-up ticks."""
-    def refuse(message: str, **facts) -> UsageError:
+def load_torch_class(spec: str, shape: tuple[int, tuple[int, ...], int, int, bool],
+                     layout: Observations | None = None) -> Network:
+    """An instance of a user's Class from "file.py:Class", tried on three made-up ticks. Raises
+    UsageError where it does not fit."""
+    def refuse(message: str, **facts: Any) -> UsageError:
         return UsageError(f"policy.torch_class: {message}", where=spec, **facts)
 
     spec = torch_class.find(spec)
@@ -195,6 +218,8 @@ def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None
     if not file or not path.is_file():
         raise refuse("there is no such file", expected="file.py:Class", actual=f"'{spec}'")
     module_spec = importlib.util.spec_from_file_location(f"puffer_policy_{path.stem}", path)
+    if module_spec is None or module_spec.loader is None:
+        raise refuse("the file does not import", expected="file.py:Class", actual=f"'{spec}'")
     module = importlib.util.module_from_spec(module_spec)
     try:
         module_spec.loader.exec_module(module)
@@ -218,10 +243,11 @@ def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None
                      "of the observations: docs/guides/python.md")
     layout = layout or plain(shape[0])
     try:
-        policy = cls(*shape, **({"layout": layout} if takes else {}))
+        made: Any = cls(*shape, **({"layout": layout} if takes else {}))
+        policy: Network = made
         rows = layout.example(6) if takes else philox.uniform((0, Purpose.INIT),
                                                               np.arange(6 * shape[0]))
-        found = _try_policy(policy, torch.from_numpy(rows).view(2, 3, -1))
+        found, difference = _try_policy(policy, torch.from_numpy(rows).view(2, 3, -1))
     except Exception as error:
         raise refuse(f"{name} failed on a trial run", hint=manual,
                      detail=f"{type(error).__name__}: {error}") from error
@@ -232,16 +258,19 @@ def load_torch_class(spec: str, shape: tuple, layout: Observations | None = None
         if found[what] != want:
             raise refuse(f"{name}: {what} has the wrong shape", expected=want, actual=found[what],
                          hint=manual)
-    if found["difference"] > 1e-3:
+    if difference > 1e-3:
         raise refuse(f"{name}: sequence() and step() give different results",
                      expected="values equal to 1e-3 or better, resets where ended is 1 included",
-                     actual=f"a difference of {found['difference']:.3g}", hint=manual)
+                     actual=f"a difference of {difference:.3g}", hint=manual)
     return policy
 
 
 @torch.no_grad()
-def _try_policy(policy: nn.Module, obs: Tensor) -> dict[str, object]:
-    """Three ticks of two agents, obs (2, 3, D); the first one's episode ends on the second tick."""
+def _try_policy(policy: Network, obs: Tensor) -> tuple[dict[str, tuple[int, ...]], float]:
+    """The shapes of what it returns, and how far sequence() is from step().
+
+    Three ticks of two agents, obs (2, 3, D); the first one's episode ends on the second tick.
+    """
     ended = torch.tensor([[0., 1., 0.], [0., 0., 0.]])
     state, stepped = policy.initial_state(2), []
     for t in range(3):
@@ -254,10 +283,10 @@ def _try_policy(policy: nn.Module, obs: Tensor) -> dict[str, object]:
     return {"step logits": tuple(logits.shape), "step value": tuple(value.shape),
             "sequence logits": tuple(many.shape), "sequence values": tuple(values.shape),
             "logstd": (0,) if logstd is None else tuple(logstd.shape),
-            "difference": float((both - torch.stack(stepped, 1)).abs().max())}
+            }, float((both - torch.stack(stepped, 1)).abs().max())
 
 
-def load_weights(policy: nn.Module, tensors: Mapping[str, np.ndarray]) -> None:
+def load_weights(policy: Network, tensors: Mapping[str, np.ndarray]) -> None:
     """Copy tensors, by name, into the policy's parameters; extra names are ignored."""
     copy_by_name(dict(policy.named_parameters()), tensors)
 

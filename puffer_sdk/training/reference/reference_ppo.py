@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -18,9 +18,11 @@ from ...base import philox
 from ...base.errors import RunError
 from ...base.philox import Purpose
 from ...distributed.group import Alone
+from ...settings.values import Config
 from ..schedules import (
     LOSSES,
     SCALE_HINT,
+    Envs,
     Schedules,
     check_same_envs,
     check_sizes,
@@ -51,7 +53,7 @@ class TorchPPO(Schedules):
     the `group` of these processes (distributed/group.py), each of which has a part of the agents.
     """
 
-    def __init__(self, vec, config, device="cpu", *, first_agent: int = 0,
+    def __init__(self, vec: Envs, config: Config, device: str = "cpu", *, first_agent: int = 0,
                  group: Alone | None = None):
         self.means = Means(group)
         self.group, self.ranks = self.means.group, self.means.group.size
@@ -77,12 +79,14 @@ class TorchPPO(Schedules):
         self._alive = np.arange(self.agents)        # segments with an agent, to pick from
         self._allocate(vec)
         self.vec = vec
+        self._unreset, self._env = True, {"actions": torch.empty(0)}     # restart_envs sets both
         self.restart_envs(vec)
 
-    def _allocate(self, vec) -> None:
+    def _allocate(self, vec: Envs) -> None:
         n, t = self.agents, self.horizon
 
-        def buffer(*shape: int, dtype=torch.float32, device=self.device) -> Tensor:
+        def buffer(*shape: int, dtype: torch.dtype = torch.float32,
+                   device: torch.device | str = self.device) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
 
         kind = torch.from_numpy(vec.observations[:0]).dtype
@@ -126,12 +130,12 @@ class TorchPPO(Schedules):
             mask = None if vec.action_mask is None else actor.to_mask(
                 vec.action_mask if empty is None else vec.action_mask | empty[:, None])
             actions, self.log_probs[:, t], self.values[:, t] = actor.forward(obs, mask)
-            if empty is not None:           # it acts with zeros; that it did is forgotten
+            if empty is not None and self.live is not None:     # it acts with zeros, then forgets
                 self.live[:, t] = torch.from_numpy(~empty)
                 for rows in (actions, self.log_probs[:, t], self.values[:, t]):
                     rows[torch.from_numpy(empty)] = 0
             self.obs[:, t], self.actions[:, t] = obs, actions
-            if mask is not None:
+            if mask is not None and self.masks is not None:
                 self.masks[:, t] = mask
             self._env["actions"].copy_(actions)
             self._timed(vec.step)
@@ -139,7 +143,7 @@ class TorchPPO(Schedules):
             ended = (vec.terminals != 0) | cut
             if empty is not None:
                 rewards, cut = np.where(empty, np.float32(0), rewards), cut & ~empty
-                ended |= empty | self._empty()
+                ended |= empty | (self._read("alive") == 0)
             self._check_input("rewards", rewards)
             self.rewards[:, t] = torch.from_numpy(rewards)
             self.ended[:, t] = torch.from_numpy(ended)
@@ -149,7 +153,7 @@ class TorchPPO(Schedules):
             actor.ended(ended)
         self.bootstrap.copy_(actor.value(self._read_obs()))
         if self.live is not None:
-            self.bootstrap[torch.from_numpy(self._empty())] = 0
+            self.bootstrap[torch.from_numpy(self._read("alive") == 0)] = 0
         raise_if_bad([("values", self.bootstrap)], where=f"tick {actor.tick}")
         self.global_step += self.batch_size
         elapsed = time.perf_counter() - started
@@ -157,16 +161,21 @@ class TorchPPO(Schedules):
 
     def _empty(self) -> np.ndarray | None:
         """(N,) rows that have no agent now; None where all always have one."""
-        return None if self.live is None else self.vec.alive == 0
+        return None if self.live is None else self._read("alive") == 0
+
+    def _read(self, name: str) -> np.ndarray:
+        """An array that not every vec has."""
+        array: np.ndarray = getattr(self.vec, name)
+        return array
 
     def _value_finals(self, cut: np.ndarray) -> Tensor:
         """(N,) the values of final observations of episodes that were cut off, with the state
         before it is zeroed; NaN where there is none."""
         out = torch.full((self.agents,), math.nan, device=self.device)
-        rows = np.flatnonzero(cut & (self.vec.has_final != 0))
+        rows = np.flatnonzero(cut & (self._read("has_final") != 0))
         if len(rows):
             pick = torch.from_numpy(rows).to(self.device)
-            obs = torch.from_numpy(self.vec.final_observations[rows]).to(self.device)
+            obs = torch.from_numpy(self._read("final_observations")[rows]).to(self.device)
             out[pick] = self.actor.value(obs, pick)
             where = f"tick {self.actor.tick - 1}"
             raise_if_bad([("final observations", obs.float())], where, of_env=True)
@@ -188,7 +197,7 @@ class TorchPPO(Schedules):
             raise_if_bad([(name, torch.from_numpy(array))], where=f"tick {self.actor.tick}",
                          of_env=True)
 
-    def _timed(self, call) -> None:
+    def _timed(self, call: Callable[[], object]) -> None:
         started = time.perf_counter()
         call()
         self.timers["env"] += time.perf_counter() - started
@@ -234,8 +243,8 @@ class TorchPPO(Schedules):
             parts, norm, value, new_ratio = self._learn(batch, mask, learning_rate, ent_coef)
             sums, norms = sums + parts, norms + norm
             # A segment drawn twice is written once: rows of one product may round differently.
-            once = np.unique(rows, return_index=True)[1]
-            pick, once = pick[once], torch.from_numpy(once).to(self.device)
+            first = np.unique(rows, return_index=True)[1]
+            pick, once = pick[first], torch.from_numpy(first).to(self.device)
             values[pick], ratio[pick] = value[once], new_ratio[once]
         raise_if_bad(weights_of(self.policy), where=f"epoch {self.epoch}, after its last minibatch")
         self.epoch += 1
@@ -266,10 +275,10 @@ class TorchPPO(Schedules):
             return np.arange(size) % self.agents, np.ones(size, np.float32)
         if t.prio_alpha == 0:       # deal from shuffled orders of all segments
             places, segments = np.arange(number * size, (number + 1) * size), len(self._alive)
-            passes = places // segments
+            passes = (places // segments).tolist()
             first = self.group.rank * self.agents
             orders = {one: philox.permutation(t.seed, segments, self.epoch, one, first)
-                      for one in range(passes[0], passes[-1] + 1)}
+                      for one in set(passes)}
             rows = np.array([orders[one][place % segments] for one, place in zip(passes, places)])
             return self._alive[rows], np.ones(size, np.float32)
         places = self.group.rank * size + np.arange(size)
@@ -287,7 +296,7 @@ class TorchPPO(Schedules):
         loss, parts, ratio = ppo_loss(log_prob, entropy, value, batch, self.settings, ent_coef,
                                       self.means)
         self.policy.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         loss = loss.detach()
         self.means.add_up([loss, parts, *(p.grad for p in self.policy.parameters()
                                           if p.grad is not None)])
@@ -308,7 +317,7 @@ class TorchPPO(Schedules):
 
     # -- checkpoints --
 
-    def restart_envs(self, vec) -> None:
+    def restart_envs(self, vec: Envs) -> None:
         """Continue with freshly created envs and zeroed state, as a resumed run does.
 
         The next rollout resets the envs once, however often this is called.
@@ -333,7 +342,7 @@ class TorchPPO(Schedules):
         """What agents carry from rollout to rollout besides their envs, as a copy."""
         return {"carried.state": self.actor.state.numpy().copy()}
 
-    def resume_mid_episode(self, vec, recurrent_state: Mapping[str, np.ndarray]) -> None:
+    def resume_mid_episode(self, vec: Envs, recurrent_state: Mapping[str, np.ndarray]) -> None:
         """Go on with envs in the middle of their episodes: no reset."""
         self.restart_envs(vec)
         check_tensors({"carried.state": tuple(self.actor.state.shape)}, recurrent_state)
@@ -358,6 +367,12 @@ class TorchPPO(Schedules):
     def load_state_tensors(self, tensors: Mapping[str, np.ndarray]) -> None:
         """Load what state_tensors() gave. Checks all names and sizes before it copies any."""
         copy_by_name(self._all_tensors(), tensors)
+
+    def touch(self) -> None:
+        """As NativePPO's: nothing is made of the weights here."""
+
+    def close(self) -> None:
+        """As NativePPO's: nothing is to be freed."""
 
     def _all_tensors(self) -> dict[str, Tensor]:
         return {**dict(self.policy.named_parameters()), **self.muon.tensors}
