@@ -1,6 +1,5 @@
 """base.extras: one command for PyTorch, wherever a hint or a page names it."""
 import pytest
-from helpers.places import ROOT
 
 from puffer_sdk.base import extras
 from puffer_sdk.base.errors import UsageError
@@ -25,15 +24,3 @@ def test_an_extra_that_brings_pytorch_along_comes_second(monkeypatch):
                            (object(), "pip install 'puffer-sdk[sb3]'")):
         monkeypatch.setattr(extras, "find_spec", lambda name, there=there: there)
         assert extras.install_with_torch("sb3") == command
-
-
-def test_pages_and_code_name_no_other_index():
-    """PyTorch's own is the only address of a package index in the repository."""
-    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
-    code = [path for name in ("puffer_sdk", "examples", "templates", "tools")
-            for path in (ROOT / name).rglob("*.py")]
-    named = {path: text for path in (*pages, *code) if "--index-url" in (
-        text := path.read_text(encoding="utf-8"))}
-    assert ROOT / "docs/tutorials/ten-minutes.md" in named
-    for path, text in named.items():
-        assert text.count("--index-url") == text.count(extras.TORCH_ON_CPU), path

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import long_only
 
 from puffer_sdk.checking.collect.c.jobs import Jobs
 from puffer_sdk.checking.collect.c.sizes import Sizes
@@ -56,6 +57,7 @@ def run(field: Path, *words: str) -> subprocess.CompletedProcess:
                           check=False)
 
 
+@long_only
 def test_a_field_of_one_game(field):
     page = ROOT / "docs" / "why" / "checker.md"
     before = page.read_bytes()
@@ -68,6 +70,7 @@ def test_a_field_of_one_game(field):
     assert page.read_bytes() == before, "only the own field is written"
 
 
+@long_only
 def test_an_edit_that_does_not_fit_is_named(field):
     faults = field / "bandit" / "faults.toml"
     faults.write_text(faults.read_text().replace("0.7f", "0.77f"))
@@ -94,6 +97,7 @@ def bench():
     return module
 
 
+@long_only
 @pytest.mark.parametrize("fault, codes, says", [
     ("couriers-08", "PUF302 PUF413", "alone ends its episode, its observation is not written"),
     ("dogs-07", "PUF422", "Log.episode_return is wrong in"),

@@ -11,6 +11,7 @@ import time
 import pytest
 from helpers.check_fixtures import QUICK, made, specimen
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base import ui
 from puffer_sdk.base.errors import BuildError
@@ -299,6 +300,7 @@ def test_watch_goes_on_after_a_header_that_does_not_compile(tmp_path, capsys):
     assert "\x1b" not in said.out               # no terminal, no escapes
 
 
+@long_only
 def test_watch_ends_with_ctrl_c(tmp_path):
     lamp = specimen("puf105_lamp", tmp_path / "lamp")
     child = subprocess.Popen([sys.executable, "-m", "puffer_sdk", "check", str(lamp), *QUICK,
@@ -329,18 +331,7 @@ def test_explain_fits_a_terminal(capsys):
 # -- documentation -------------------------------------------------------------------
 
 
-def test_the_manual_names_every_option_and_key(tmp_path):
-    from puffer_sdk.cli.cmd_check import command
-    text = (ROOT / "docs" / "guides" / "check.md").read_text()
-    for option in command.params:
-        for name in option.opts:
-            if name.startswith("--") and "." not in name:
-                assert f"`{name}" in text, name
-    document = check(specimen("bandit", tmp_path / "bandit"), budget=0.01).to_dict()
-    for key in (*document, *document["coverage"], *Finding.KEYS):
-        assert f"`{key}`" in text, key
-
-
+@long_only
 def test_the_manual_shows_what_is_printed(tmp_path, capsys, monkeypatch):
     from helpers import docs_places
     from helpers.sessions import blocks, session, shape

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from helpers.check_fixtures import QUICK, specimen
+from helpers.short_or_long import long_only
 
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.collect.c import deep
@@ -122,6 +123,7 @@ def test_deep_says_how_to_install_what_is_missing(tmp_path, monkeypatch, capsys)
     assert "clang" in out
 
 
+@long_only
 def test_deep_runs_valgrind_on_the_harness(tmp_path, monkeypatch):
     """With a stand-in for valgrind that runs the program and writes what memcheck would."""
     bandit = specimen("bandit", tmp_path / "bandit")

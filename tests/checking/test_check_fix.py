@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from helpers.check_fixtures import QUICK, made, specimen
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError
@@ -251,6 +252,7 @@ def test_fix_reaches_an_ini_in_upstreams_layout(tmp_path):
     assert watch.stamps(lamp) != before
 
 
+@long_only
 def test_a_fix_that_does_not_compile_is_undone(tmp_path, monkeypatch):
     hurdles = specimen("puf321_hurdles", tmp_path / "hurdles")
     before = (hurdles / "hurdles.h").read_bytes()

@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.collect.c import driver, variants
@@ -64,7 +65,8 @@ void c_close(Flock* f) { (void)f; }
 """
 
 
-@pytest.mark.parametrize("told", [facts.TOLD, 12])
+@pytest.mark.long
+@pytest.mark.parametrize("told", some_or_all([facts.TOLD, 12], 1))
 def test_of_a_crowd_few_agents_are_told_and_the_same_is_found(monkeypatch, tmp_path, told):
     """Elements of others count with theirs: 4 of 24 sheep are told."""
     monkeypatch.setattr(facts, "TOLD", told)
@@ -102,7 +104,9 @@ def told_by_twins(folder, monkeypatch):
     return seen, [(one.code, one.element, one.line, one.message) for one in result.findings]
 
 
-@pytest.mark.parametrize("text", [FLOCK, WOLF], ids=["flock", "wolf"])
+@pytest.mark.long
+@pytest.mark.parametrize("text", some_or_all(
+    [FLOCK, WOLF], 0), ids=some_or_all(["flock", "wolf"], 0))
 def test_twins_that_share_large_tables_tell_the_same(monkeypatch, tmp_path, text):
     """Where an env holds much, the second batch is a fork of the first one."""
     folder = tmp_path / "flock"
@@ -113,6 +117,7 @@ def test_twins_that_share_large_tables_tell_the_same(monkeypatch, tmp_path, text
     assert told_by_twins(folder, monkeypatch) == apart
 
 
+@long_only
 def test_a_play_is_ended_by_what_it_computes_not_by_the_clock(monkeypatch, tmp_path):
     """With twice as many sheep, c_reset does not return: the play gets BRIEF seconds."""
     folder = tmp_path / "flock"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS, broken
+from helpers.short_or_long import long_only
 
 from puffer_sdk.checking.collect.c.driver import FAST
 from puffer_sdk.checking.collect.c.plan import Plan
@@ -48,6 +49,7 @@ def test_a_field_on_the_heap_that_a_reset_forgets_is_named(changed):
     assert "].arrows kept" in leak.message
 
 
+@long_only
 def test_survivors_need_their_terminal_too(changed):
     result = changed(SIEGE, ("if (!s->wall[i].down) s->terminals[i] = 1.0f;", ";"))
     assert "PUF406" in codes(result)
@@ -63,6 +65,7 @@ def test_one_agent_whose_choices_do_nothing(changed):
     assert {finding.agent for finding in result.findings} == {1}
 
 
+@long_only
 def test_an_observation_before_the_reset_is_an_old_one(changed):
     result = changed(broken("puf302_plough"),
                      ("        morning(p);\n    }\n}", "        c_reset(p);\n    }\n}"))
@@ -70,6 +73,7 @@ def test_an_observation_before_the_reset_is_an_old_one(changed):
     assert result.verdict == "pass"
 
 
+@long_only
 def test_the_forgotten_terminal_mended(changed):
     ladder = broken("puf406_ladder")
     assert codes(changed(ladder, ("    } else if (l->tick == 40) {\n",
@@ -77,11 +81,13 @@ def test_the_forgotten_terminal_mended(changed):
                                   "        l->terminals[0] = 1;\n"))) == set()
 
 
+@long_only
 def test_a_secret_that_is_played_is_no_leak(changed):
     result = changed(SPECIMENS / "correct" / "poker")
     assert result.findings == [] and "PUF506" not in result.not_tested
 
 
+@long_only
 def test_what_a_game_leaves_behind_is_no_other_opening(probe):
     """The seed moves what follows, not the opening; that differs by the game before it alone."""
     result = short_check(probe(

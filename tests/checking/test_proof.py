@@ -17,7 +17,7 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS, broken
 from helpers.playground import alive, wait_until
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
@@ -67,12 +67,12 @@ def puffer(folder: Path, *words: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name",
-                         short_or_long(["puf203_relay", "puf302_traffic", "puf503_cargo"], MENDS))
+                         short_or_long(["puf302_traffic"], MENDS))
 def test_program_fails_until_the_fault_is_mended(name, tmp_path):
     folder = copy_to(broken(name), tmp_path / name)
     code = f"PUF{name[3:6]}"
     most, says, change = MENDS[name]
-    finding = next(f for f in check(folder).findings if f.code == code)
+    finding = next(f for f in short_check(folder, prove=True).findings if f.code == code)
     assert finding.repro == f"build/check/repro_{code}.c"
     assert finding.repro_steps <= most
     program = folder / finding.repro
@@ -91,6 +91,7 @@ FAR = """enum { OBS_TICK, OBS_FAR };     // [0, inf]
 """
 
 
+@long_only
 def test_a_bound_that_is_infinite(probe):
     """In the program, and in what it hands back."""
     env = probe(("#define OBS_SIZE 2", FAR + "#define OBS_SIZE 2"),
@@ -145,14 +146,14 @@ def test_late_fault_is_shrunk_and_repeats(tmp_path):
     folder = copy_to(SPECIMENS / "correct" / "drones", tmp_path / "drones", (
         "env->rewards[i] = hypotf", "if (env->tick == 149 && i == 2) continue;\n"
         "        env->rewards[i] = hypotf"))
-    first = check(folder)
+    first = short_check(folder, prove=True)
     (finding,) = first.findings
     text = (folder / finding.repro).read_text()
     assert finding.code == "PUF311" and 100 < finding.repro_steps <= 149
     assert len(re.findall(r"^    \{\d+, ", text, re.MULTILINE)) == 1    # 149 equal steps: one row
     stale = folder / "build" / "check" / "repro_PUF999.c"
     stale.write_text("left by an earlier check")
-    again = check(folder)
+    again = short_check(folder, prove=True)
     assert (folder / again.findings[0].repro).read_text() == text
     one, two = first.to_dict(), again.to_dict()
     for document in (one, two):
@@ -197,6 +198,7 @@ def test_replay_refuses_what_it_cannot_play(tmp_path):
     assert BuildError.exit_status == 3
 
 
+@long_only
 def test_unproven_and_unwanted(tmp_path):
     folder = copy_to(broken("puf303_comet"), tmp_path / "puf303_comet")
     result = check(folder, prove=False)
@@ -257,6 +259,7 @@ def test_stopped_it_ends_the_program_that_runs(tmp_path):
     assert shop.stopped and not shop.children
 
 
+@long_only
 def test_a_start_that_takes_seconds_is_paid_for(tmp_path, monkeypatch):
     """Maps that init makes: few trials and a longer program, and check comes to its end."""
     folder = copy_to(SPECIMENS / "correct" / "drones", tmp_path / "drones", (

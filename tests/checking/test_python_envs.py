@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.places import ROOT, SPECIMENS
 from helpers.shared import once
+from helpers.short_or_long import LONG, long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -28,9 +29,9 @@ DEADLY = ("Exits", "Crashes", "Hangs")
 MODULE = sys.modules[makers.find_callable(f"{FAULTY}:Walk").__module__]
 KINDS = {name: kind for name, kind in vars(MODULE).items()
          if isinstance(kind, type) and hasattr(kind, "expect")}
-CORRECT = [f"gymnasium:{name}" for name in (
+CORRECT = [f"gymnasium:{name}" for name in some_or_all((
     "CartPole-v1", "Pendulum-v1", "MountainCar-v0", "Acrobot-v1", "MountainCarContinuous-v0",
-    "Taxi-v4", "FrozenLake-v1", "Blackjack-v1", "CliffWalking-v1")] + [
+    "Taxi-v4", "FrozenLake-v1", "Blackjack-v1", "CliffWalking-v1"), 1, 6)] + [
     f"{GAMES}:Guess", f"{GAMES}:Walkers"]
 ZOMBIES = "pettingzoo:pettingzoo.butterfly.knights_archers_zombies_v11"
 
@@ -39,8 +40,8 @@ def play_all(folder: Path) -> None:
     """Every specimen and every correct environment in one process."""
     with open(folder / "said.txt", "wb") as said:
         subprocess.run([sys.executable, "-m", "helpers.python_checks", folder / "facts.pkl", FAULTY,
-                        *CORRECT, ZOMBIES], check=True, stdout=said, stderr=said, timeout=300,
-                       env={**os.environ, "PYTHONPATH": os.pathsep.join(
+                        *CORRECT, *[ZOMBIES] * LONG], check=True, stdout=said, stderr=said,
+                       timeout=300, env={**os.environ, "PYTHONPATH": os.pathsep.join(
                            [str(ROOT), str(ROOT / "tests"), *sys.path])})
 
 
@@ -73,6 +74,7 @@ def test_infos_of_one_play_and_the_next_tell_the_same_time():
     assert took()[0] > 0 and time.perf_counter is real
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_environments_stay_silent(played, name):
     found, _ = judged(played[name])
@@ -80,6 +82,7 @@ def test_correct_environments_stay_silent(played, name):
     assert played[name].play.steps >= 16 and not played[name].died
 
 
+@long_only
 def test_what_a_released_game_forgets_is_all_that_is_said_of_it(played):
     """Version 11 makes zombie_spawn_interval in __init__, and no reset() begins it anew."""
     found, _ = judged(played[ZOMBIES])

@@ -12,7 +12,7 @@ import pytest
 from helpers import renaming
 from helpers.check_fixtures import short_check
 from helpers.places import ROOT, SPECIMENS, all_broken, broken
-from helpers.short_or_long import LONG, short_or_long
+from helpers.short_or_long import LONG, long_only, short_or_long
 
 from puffer_sdk.checking.core.result import CheckResult
 from puffer_sdk.env import binding, header
@@ -20,7 +20,7 @@ from puffer_sdk.env import binding, header
 FIELD = ROOT / "benchmarks" / "field"
 ALL = [path for path in (*all_broken(), *sorted((SPECIMENS / "correct").iterdir()),
                          *sorted(FIELD.iterdir())) if (path / f"{path.name}.h").is_file()]
-SHORT = ["puf302_traffic", "puf305_harbor", "puf307_digger", "puf422_archer"]
+SHORT = ["puf305_harbor", "puf422_archer"]
 
 
 def found(folder: Path, size: int = 0) -> list[tuple]:
@@ -65,6 +65,7 @@ def pad(monkeypatch):
     return make
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", games(), ids=lambda path: path.name)
 def test_names_fields_and_sizes_change_no_finding(folder, copied, pad):
     """All at once; a specimen's own code is found, whatever else is."""
@@ -78,7 +79,7 @@ def test_names_fields_and_sizes_change_no_finding(folder, copied, pad):
     assert found(game, size) == told(result)
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("folder", short_or_long([broken("puf307_digger")], ALL),
                          ids=lambda path: path.name)
 def test_each_change_alone(folder, copied, pad):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.check_fixtures import changed
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.checking.check import check
@@ -33,13 +34,15 @@ def line_of(result: CheckResult, text: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-@pytest.mark.parametrize("name", ["ring", "glow", "vec_init_only"])
+@long_only
+@pytest.mark.parametrize("name", some_or_all(["ring", "glow", "vec_init_only"], 1, 2))
 def test_what_is_right_stays_unreported(name, tmp_path):
     """Scratch that comes home, a clock that only drawing reads, a my_init that nobody calls."""
     result = checked(name, tmp_path)
     assert told(result) == [] and result.verdict == "pass"
 
 
+@long_only
 def test_a_late_reset_hides_no_wrong_return(tmp_path):
     result = checked("late_reset_log", tmp_path)
     wrong, late = result.findings
@@ -51,6 +54,7 @@ def test_a_late_reset_hides_no_wrong_return(tmp_path):
     assert result.verdict == "fail" and result.explained == {}
 
 
+@long_only
 def test_one_run_shows_several_memory_errors(tmp_path):
     result = checked("spills", tmp_path)
     assert told(result) == [
@@ -63,15 +67,17 @@ def test_one_run_shows_several_memory_errors(tmp_path):
     assert list(terminal.lines(result))[-1][0].endswith("not tested because of PUF201, PUF203")
 
 
+@long_only
 def test_no_other_setting_is_blamed_for_a_fault_of_the_inis_own(tmp_path):
     result = checked("lost_unit", tmp_path, budget=0.25)
     assert set(told(result)) == {("PUF202", "error", line_of(result, "visits[at]++")),
                                  ("PUF202", "error", line_of(result, "at == env->mark ?"))}
 
 
-@pytest.mark.parametrize("reads, told", [
+@pytest.mark.long
+@pytest.mark.parametrize("reads, told", some_or_all([
     ("env->tick == 0", "what the action changes shows only after more than 64 steps"),
-    ("env->tick < 0", "the action changes nothing")])
+    ("env->tick < 0", "the action changes nothing")], 0))
 def test_an_action_that_pays_late_is_not_ignored(reads, told, tmp_path):
     result = checked("first_choice", tmp_path, ("if (env->tick == 0)", f"if ({reads})"))
     (finding,) = result.findings
@@ -85,6 +91,7 @@ def test_arrays_that_the_trainer_replaces_are_one_finding(tmp_path):
     assert "leave this out of init" in finding.hint
 
 
+@long_only
 def test_arrays_are_named_as_they_are_and_c_close_is_no_place_to_free_them(tmp_path):
     """Without actions; and one finding where c_close frees what is the trainer's by then."""
     actions = ("    env->actions = (float*)calloc(1, sizeof(float));\n", "")
@@ -97,6 +104,7 @@ def test_arrays_are_named_as_they_are_and_c_close_is_no_place_to_free_them(tmp_p
     assert finding.hint.startswith("leave out both these and what init allocates")
 
 
+@long_only
 def test_a_block_is_lost_where_its_pointer_is_set_and_lives_have_sums_of_their_own(tmp_path):
     """c_close does free the block that is left, which init's is not; of two agents' entries none
     tells of a life."""
@@ -121,6 +129,7 @@ def test_what_is_cleared_paid_and_logged_by_halves_is_told(tmp_path):
     assert picture.startswith("rows 3-7 of the grid keep what was drawn")
 
 
+@long_only
 def test_a_pattern_of_elements_is_one_finding(tmp_path):
     (finding,) = checked("ghosts", tmp_path).findings
     assert (finding.code, finding.element, finding.agent) == ("PUF302", "1-2 of each 3", None)
@@ -164,12 +173,14 @@ def test_the_compilers_own_warnings_are_told_with_their_lines(tmp_path):
     assert remarks == {("PUF117", "-Wabsolute-value", place), ("PUF117", "-Wuninitialized", place)}
 
 
+@long_only
 def test_a_variable_that_is_given_its_own_value(tmp_path):
     result = checked("first_choice", tmp_path, ("    int length;", "    int length, best;"), (
         "void c_step(", "static int unset(void) { int best = best; return best; }\nvoid c_step("))
     assert ("PUF117", "warning", line_of(result, "best = best")) in told(result)
 
 
+@long_only
 @pytest.mark.parametrize("made", ["", " * 2654435761u + 17u"])
 def test_a_seed_that_is_put_back_makes_one_game_of_all(made, tmp_path):
     """Held against other envs, not against the same env with another seed."""
@@ -192,7 +203,8 @@ HELPER = [("void c_reset(OwnSeeds", "static void begin(OwnSeeds"),
           ("        c_reset(env);\n        return", "        begin(env);\n        return")]
 
 
-@pytest.mark.parametrize("terminal", ["0.0f", "1.0f"])
+@pytest.mark.long
+@pytest.mark.parametrize("terminal", some_or_all(["0.0f", "1.0f"], 0))
 def test_a_function_that_does_all_the_work_of_c_reset_begins_an_episode(terminal, tmp_path):
     result = checked("own_seeds", tmp_path, *HELPER, ("terminals[0] = 1.0f",
                                                       f"terminals[0] = {terminal}"))
@@ -217,8 +229,10 @@ NO_RNG = (("    uint64_t rng;\n", ""), (SEED, "((env)->card = 0)"), (NEXT, "(voi
           ("(int)(env->rng >> 62)", "rand() % 4"))
 
 
-@pytest.mark.parametrize("changes, told_of, untested", [
-    ((), [], False), (INT_RNG, [], False), (SHORT_RNG, [], True), (NO_RNG, ["PUF109"], False)])
+@pytest.mark.long
+@pytest.mark.parametrize("changes, told_of, untested", some_or_all([
+    ((), [], False), (INT_RNG, [], False), (SHORT_RNG, [], True),
+    (NO_RNG, ["PUF109"], False)], 0, 3))
 def test_envs_that_my_vec_init_seeds(changes, told_of, untested, tmp_path):
     """rng of another type, or none: no seed is written there, and no rule asks for its effect."""
     result = checked("own_seeds", tmp_path, *changes)
@@ -226,6 +240,7 @@ def test_envs_that_my_vec_init_seeds(changes, told_of, untested, tmp_path):
     assert ("my_vec_init seeds the envs" in result.not_tested.get("PUF502", "")) == untested
 
 
+@long_only
 def test_what_is_wrong_in_an_env_without_rng_is_proved(tmp_path):
     folder = changed(SPECIMENS / "reports" / "own_seeds", tmp_path, *NO_RNG,
                      ("++env->tick == 16", "++env->tick % 16 == 0"),
@@ -234,6 +249,7 @@ def test_what_is_wrong_in_an_env_without_rng_is_proved(tmp_path):
     assert found["PUF401"].severity == "error" and found["PUF401"].repro
 
 
+@long_only
 def test_a_game_that_waits_for_a_clock_is_proved(tmp_path):
     """A play in which the clock stands still is another than one in which it runs."""
     waits = "GetTime() - env->lit[1 - (env->tick & 1)] > 0.9"

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.checking.collect.c import probing
 from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
@@ -34,12 +35,13 @@ def count(probe, tmp_path):
 BYTES = ("float* observations", "unsigned char* observations")
 
 
-@pytest.mark.parametrize("value, text, first", [
+@pytest.mark.long
+@pytest.mark.parametrize("value, text, first", some_or_all([
     ("(unsigned char)(env->tick - env->limit)", "env->tick - env->limit", -3),
     ("env->tick < 3 ? 7 : env->tick - 9", "env->tick - 9", -6),             # 3 - 9
     ("(unsigned char)(300 * (env->tick / 4))", "300 * (env->tick / 4)", 300),
     ("low(env->tick)", "tick - 2", -1),                     # what a function returns
-    ("(unsigned char)(env->tick & 3)", "env->tick & 3", None)])
+    ("(unsigned char)(env->tick & 3)", "env->tick & 3", None)], 0, 4))
 def test_a_whole_number_that_fits_no_byte(count, value, text, first):
     (one, fact), *_ = [pair for pair in count(
         BYTES, (SHOW, f"        env->observations[2 * a + 1] = {value};\n"),
@@ -146,11 +148,12 @@ def test_a_copy_that_begins_with_the_same_state_again(count, moves):
 PAID = "        env->rewards[a] += env->actions[a];\n"
 
 
-@pytest.mark.parametrize("line, lost", [
+@pytest.mark.long
+@pytest.mark.parametrize("line, lost", some_or_all([
     ("        env->rewards[a] = 1.0f; env->rewards[a] = env->terminals[a] = 0.0f;\n", True),
     ("        env->rewards[a] = 1.0f; if (env->tick > 2) env->rewards[a] = 0.5f;\n", None),
     ("        env->rewards[a] = env->tick + 0;\n", None),
-    ("        float* paid = &env->rewards[a]; *paid = 0.0f; *paid = 1.0f;\n", False)])
+    ("        float* paid = &env->rewards[a]; *paid = 0.0f; *paid = 1.0f;\n", False)], 0, 2))
 def test_a_reward_that_is_set_back_to_zero(count, line, lost):
     """Before anything is paid it does no harm. An ending may replace it by another value."""
     pairs = [(site, fact) for site, fact in count((PAID, line)) if site.goes == "rewards"]
@@ -186,10 +189,11 @@ def test_a_share_of_a_reward(count, divisor, kinds):
     assert [site.kind for site, _ in pairs if site.goes == "rewards"] == kinds
 
 
-@pytest.mark.parametrize("line, kinds", [
+@pytest.mark.long
+@pytest.mark.parametrize("line, kinds", some_or_all([
     ("    env->rewards[0] = 0.5f;\n", ["replace"]), ("    env->rewards[0] -= 0.5f;\n", []),
     ("    env->rewards[0] = 2.0f * env->rewards[0];\n", []),
-    ("    if (env->tick > 2) env->rewards[0] = 0.5f;\n", [])])
+    ("    if (env->tick > 2) env->rewards[0] = 0.5f;\n", [])], 0, 2))
 def test_a_reward_that_every_step_replaces(count, line, kinds):
     pairs = count(("    if (env->tick >= env->limit) {\n",
                    f"{line}    if (env->tick >= env->limit) {{\n"))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.checking.collect.c.source import (
     actions,
@@ -107,7 +108,8 @@ def names(functions) -> set[str]:
 # -- the log ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step, filled", [
+@pytest.mark.long
+@pytest.mark.parametrize("step, filled", some_or_all([
     ("env->log.score += 1;", ["score"]), ("env->log.hits[1]++;", ["hits[1]"]),
     ("env->log.hits[env->tick] = 1;", ["hits[0]", "hits[1]"]),
     ("float* hits = env->log.hits; hits[0]++;", ["hits[0]", "hits[1]"]),
@@ -116,7 +118,7 @@ def names(functions) -> set[str]:
     ("Log one = {1}; env->log.n += one.n;", ["hits[0]", "hits[1]", "n", "score"]),
     ("float* all = (float*)&env->log; all[env->tick]++;", ["hits[0]", "hits[1]", "n", "score"]),
     ("memcpy(&env->log, env->map, sizeof(Log));", ["hits[0]", "hits[1]", "n", "score"]),
-    ("memset(&env->log, 0, sizeof(Log)); Log none = {0}; env->log = none;", [])])
+    ("memset(&env->log, 0, sizeof(Log)); Log none = {0}; env->log = none;", [])], *range(0, 13, 3)))
 def test_what_may_fill_a_field_of_log(step, filled, game):
     """By its name in a Log, not in any struct; by its address; or with the Log as a whole."""
     facts = game(types="typedef struct Other { float score; } Other;\nstatic Other other;",
@@ -128,11 +130,12 @@ def test_what_may_fill_a_field_of_log(step, filled, game):
                   if may_fill(facts.source, *field)) == filled
 
 
-@pytest.mark.parametrize("step, cleared", [
+@pytest.mark.long
+@pytest.mark.parametrize("step, cleared", some_or_all([
     ("env->log = (Log){0};", ["log"]), ("Log none = {0}; env->log = none;", ["log"]),
     ("Log kept = env->log; kept.n++; env->log = kept;", []),
     ("Log next = {0}; next.n += 1; env->log = next;", []), ("env->log = (Log){1};", []),
-    ("env->log.n = 0;", ["n"]), ("memset(&env->log, 0, sizeof(Log));", ["log"])])
+    ("env->log.n = 0;", ["n"]), ("memset(&env->log, 0, sizeof(Log));", ["log"])], 0, 3, 6))
 def test_a_log_that_is_changed_and_stored_back_is_not_cleared(step, cleared, game):
     facts = game(step=step)
     assert [name for name, _, _ in facts.source.cleared_logs()] == cleared
@@ -216,8 +219,10 @@ def test_a_header_of_two_files(game):
     assert finding.actual == "written at rules.h:4 (advance)"
 
 
-@pytest.mark.parametrize("step", ["env->nothing = 1;", "if (", "undeclared(env);", "}}}",
-                                  "int int;", '#include "nowhere.h"\n', "@", "/* open"])
+@pytest.mark.long
+@pytest.mark.parametrize("step", some_or_all(
+    ["env->nothing = 1;", "if (", "undeclared(env);", "}}}",
+                                  "int int;", '#include "nowhere.h"\n', "@", "/* open"], 0, 3, 6))
 def test_what_does_not_compile_is_read_as_far_as_it_goes(game, step):
     facts = game(helpers="static int count; void fine(Game* env) { count++; env->tick++; }",
                  step=step)
@@ -285,7 +290,8 @@ def test_what_nests_without_end_is_cut_off(game):
 # -- observations ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step, clears", [
+@pytest.mark.long
+@pytest.mark.parametrize("step, clears", some_or_all([
     ("env->observations[env->tick] = 0.0f;", True),
     ("float* view = env->observations + 2; view[1] = EMPTY;", True),
     ("float* o = &env->observations[1]; *o++ = 0;", True),
@@ -296,7 +302,7 @@ def test_what_nests_without_end_is_cut_off(game):
     ("wipe(env->observations);", True),
     ("float obs[4]; obs[0] = 0; env->rewards[0] = obs[0];", False),
     ("float row[4]; row[0] = 0; memcpy(env->observations, row, 16);", True),
-])
+], *range(0, 10, 3)))
 def test_clears_observations(game, step, clears):
     facts = game(helpers="enum { EMPTY };\nvoid wipe(float* obs) { obs[0] = 0; }", step=step)
     assert facts.problems == []
@@ -419,6 +425,7 @@ def test_what_differs_between_two_structs_is_named(game):
     assert lay.differences(one, other) == [("tick", 0, -3), ("speed", 0.0, 0.25), ("wide", 0, 1)]
 
 
+@long_only
 def test_layout_of_templates(squared, target):
     facts = facts_of(squared)
     lay = facts.source.layout
@@ -436,7 +443,8 @@ INI = "[env]\nsize = 11\nspeed = 0.5\nwide = true\n"
 MAIN = '#include "game.h"\n{above}\nint main(int argc, char** argv) {{\n{body}\n}}\n'
 
 
-@pytest.mark.parametrize("body, drifts", [
+@pytest.mark.long
+@pytest.mark.parametrize("body, drifts", some_or_all([
     ("Game env = {.size = 9};", [("size", 9)]),
     ("Game env = {.size = 11, .speed = .5, .wide = 1};", []),
     ("Game env = {0}; env.size = 9;", [("size", 9)]),
@@ -460,7 +468,7 @@ MAIN = '#include "game.h"\n{above}\nint main(int argc, char** argv) {{\n{body}\n
     ("Other other = {.size = 4}; other.size = 9; Game env; env.tick = 5;", []),
     ("setup(&shared);", [("size", 6)]),
     ("init(&shared);", []),
-])
+], 0, 1, 4, 7, 10, 13, 16))
 def test_demo_drift(game, body, drifts):
     above = ("#include \"build/game_config.h\"\n#define BOARD 7\nenum { SMALL = 5 };\n"
              "static const int LIMIT = 3;\ntypedef struct { int size; } Other;\nGame shared;\n"
@@ -537,13 +545,14 @@ NUMBER = """static double number(Dict* table, const char* name, double other) {
 """
 
 
-@pytest.mark.parametrize("above, init, read, needed", [
+@pytest.mark.long
+@pytest.mark.parametrize("above, init, read, needed", some_or_all([
     ("", 'env->size = dict_get(kwargs, "size")->value;', {"size"}, {"size"}),
     (NUMBER, 'env->size = number(kwargs, "size", 9); // "tick"', {"size"}, set()),
     ("#define READ(key) env->key = dict_get(kwargs, #key)->value", "READ(size);", {"size"},
      {"size"}),
     ("Env* my_vec_init(int* n, int* a, int* b, Dict* one, Dict* other) { dict_get(one, \"tick\");"
-     " dict_get(other, \"size\"); return 0; }", "", {"size"}, {"size"})])
+     " dict_get(other, \"size\"); return 0; }", "", {"size"}, {"size"})], 0, 2))
 def test_keys_that_a_binding_reads(game, above, init, read, needed):
     """Whatever its parameters are called; what dict_set writes is no key, nor what [vec] gives."""
     facts = game(ini="[env]\nsize = 3\ntick = 4\n", binding=BINDING.format(
@@ -576,7 +585,8 @@ def test_a_setting_that_only_drawing_needs(game, init, step, render, drawn):
     assert facts.source.is_only_drawn("card") == drawn
 
 
-@pytest.mark.parametrize("helpers, step, asked", [
+@pytest.mark.long
+@pytest.mark.parametrize("helpers, step, asked", some_or_all([
     ("", "if (action == 3 && env->size > 2) env->tick++;", {(0, 3)}),
     ("", "if (action == 3) { if (env->size > 2) env->tick++; }", {(0, 3)}),
     ("", "if (action == 3) env->tick++; if (env->size == 3 && env->tick) env->tick = 0;", set()),
@@ -590,7 +600,8 @@ def test_a_setting_that_only_drawing_needs(game, init, step, render, drawn):
     ("", "switch (action) { case 3: if (env->lit != 0) { env->lit = 9; } break; }", set()),
     ("", "if (action == 3 && env->lit == 0) env->lit = 9;", {(0, 3)}),
     ("", "if (action == 2) env->lit = 4; if (action == 3 && env->lit) env->lit = 9;", {(0, 3)}),
-    ("", "env->lit = env->tick; if (action == 3 && env->lit > 2) env->lit = 9;", {(0, 3)})])
+    ("", "env->lit = env->tick; if (action == 3 && env->lit > 2) env->lit = 9;", {(0, 3)})],
+    *range(0, 11, 3)))
 def test_actions_that_have_conditions_of_their_own(game, helpers, step, asked):
     facts = game(fields="int lit;", helpers=helpers,
                  step="int action = (int)env->actions[0]; " + step)
@@ -643,7 +654,8 @@ ONCE = ("#include <pthread.h>\nstatic pthread_once_t once;"
         " static float count[9]; static void fill(void) { count[1] = 0.5f; }")
 
 
-@pytest.mark.parametrize("parts", [
+@pytest.mark.long
+@pytest.mark.parametrize("parts", some_or_all([
     dict(helpers=ATOMIC % ("Game* g", "count[i] = g->tick;"), reset="fill(env);"),
     dict(helpers=ATOMIC % ("Game* g", "put(count, g->tick);"), reset="fill(env);"),
     dict(helpers="int count;", step="count++;"),
@@ -673,7 +685,7 @@ ONCE = ("#include <pthread.h>\nstatic pthread_once_t once;"
          reset="fill();"),
     dict(helpers=ONCE, reset="pthread_once(&once, fill); fill();"),
     dict(helpers=ONCE, reset="fill();"),
-])
+], *range(0, 25, 4)))
 def test_mutable_global(game, parts):
     facts = game(**parts)
     assert facts.problems == [] and shared(facts) == ["count"]
@@ -682,7 +694,8 @@ def test_mutable_global(game, parts):
     assert finding.actual.startswith("written at game.h")
 
 
-@pytest.mark.parametrize("parts", [
+@pytest.mark.long
+@pytest.mark.parametrize("parts", some_or_all([
     dict(helpers="static const int table[] = {1, 2}; static int dx[] = {1, -1};",
          step="env->tick += table[0] + dx[1];"),
     dict(helpers='const char* const names[] = {"a"}; static char* other[] = {"b"};',
@@ -709,7 +722,7 @@ def test_mutable_global(game, parts):
     dict(helpers=LOCKED % ("pthread_mutex_lock(&lock);", "pthread_mutex_unlock(&lock);"),
          reset="fill();"),
     dict(helpers=ONCE + " static void make(void) { pthread_once(&once, fill); }", reset="make();"),
-])
+], 0, 5, 7, 11, 12))
 def test_state_that_may_be_shared(game, parts):
     facts = game(**parts)
     assert facts.problems == [] and shared(facts) == []
@@ -740,6 +753,7 @@ def test_mutable_global_of_a_binding(game):
 # -- PUF109 ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("call, name", [
     ("env->tick = rand() % 4;", "rand()"), ("srand(3);", "srand()"),
     ("env->tick = (int)random();", "rand()"), ("env->speed = drand48();", "drand48()"),
@@ -750,7 +764,7 @@ def test_mutable_global_of_a_binding(game):
     ('FILE* f = fopen("/dev/urandom", "r"); fclose(f);', "fopen()"),
     ("static unsigned s; env->tick = rand_r(&s);", "rand_r on a static seed"),
 ])
-@pytest.mark.parametrize("part", ["init", "reset", "step"])
+@pytest.mark.parametrize("part", some_or_all(["init", "reset", "step"], 2))
 def test_shared_rng(game, part, call, name):
     facts = game(**{part: call})
     (finding,) = found(facts, "PUF109")
@@ -800,7 +814,8 @@ def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, th
 # -- PUF110, PUF111 --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parts, lines", [
+@pytest.mark.long
+@pytest.mark.parametrize("parts, lines", some_or_all([
     (dict(step="int* q = malloc(9); free(q);"), 1),
     (dict(helpers="char* copy(void) { return strdup(\"x\"); }", step="free(copy());"), 2),
     (dict(reset="free(env->map); env->map = MemAlloc(4);", step="c_reset(env);"), 1),
@@ -824,12 +839,13 @@ def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, th
                " env->map = realloc(env->map, env->size); }"), 0),
     (dict(init="env->map = malloc(4);", render="free(malloc(3));", close="free(env->map);"), 0),
     (dict(step='int local[9]; local[0] = 1; char t[9]; snprintf(t, 9, "%d", local[0]);'), 0),
-])
+], *range(0, 12, 3)))
 def test_alloc_in_step(game, parts, lines):
     assert len(found(game(**parts), "PUF110")) == lines
 
 
-@pytest.mark.parametrize("parts, lines", [
+@pytest.mark.long
+@pytest.mark.parametrize("parts, lines", some_or_all([
     (dict(step='printf("%d", env->tick);'), 1),
     (dict(step='fprintf(stderr, "here\\n");'), 1),
     (dict(helpers="#define SAY(x) puts(x)", reset='SAY("new");', step="c_reset(env);"), 1),
@@ -851,7 +867,7 @@ def test_alloc_in_step(game, parts, lines):
     (dict(reset='if (!env->map) { FILE* f = fopen("m", "r"); env->map = malloc(4); fclose(f); }',
           step="c_reset(env);"), 0),
     (dict(init='fopen("m", "r");', render='printf("x");', close='puts("bye");'), 0),
-])
+], *range(0, 17, 3)))
 def test_io_in_step(game, parts, lines):
     assert len(found(game(**parts), "PUF111")) == lines
 
@@ -873,7 +889,8 @@ def ids(facts: Facts) -> list[tuple[int, int]]:
     return [(one.head, one.id) for one in actions.impossible(facts.source, facts.spec)]
 
 
-@pytest.mark.parametrize("step, wrong", [
+@pytest.mark.long
+@pytest.mark.parametrize("step, wrong", some_or_all([
     ("switch ((int)env->actions[0]) { case 4: break; case 5: env->tick++; }", [5]),
     ("int a = (int)env->actions[0]; if (a == ACT_DIVE) env->tick++;", [5]),
     ("float a = env->actions[0]; if (a == 5.0f) env->tick++;", [5]),
@@ -902,7 +919,7 @@ def ids(facts: Facts) -> list[tuple[int, int]]:
     ("if (env->tick == 9 || env->rewards[0] == 7) env->tick++;", []),
     ("both(env, (int)env->actions[0]); both(env, 12);", []),
     ("int a = env->actions[0]; if (a < 4.5f) env->tick++; if (a > 4.5f) env->tick++;", []),
-])
+], *range(0, 28, 3)))
 def test_impossible_ids_of_one_head(game, step, wrong):
     facts = game(step=step, helpers="""\
 #include <assert.h>
@@ -916,7 +933,8 @@ void change(int* a) { *a = 6; }
     assert [id for _, id in ids(facts)] == wrong
 
 
-@pytest.mark.parametrize("step, wrong", [
+@pytest.mark.long
+@pytest.mark.parametrize("step, wrong", some_or_all([
     ("if (env->actions[0] == 3 || env->actions[1] == 2) env->tick++;", [(0, 3), (1, 2)]),
     ("for (int i = 0; i < 4; i++) if (env->actions[2 * i + 1] == 2) env->tick++;", [(1, 2)]),
     ("for (int i = 0; i < 4; i++) if (env->actions[i * HEADS] == 3) env->tick++;", [(0, 3)]),
@@ -928,7 +946,7 @@ void change(int* a) { *a = 6; }
     ("int k = 0; if (env->actions[k++] == 3) env->tick++;", []),
     ("float* a = env->actions; a++; if (a[0] == 3) env->tick++;", []),
     ("if (env->actions[2] == 7) env->tick++;", []),
-])
+], 0, 2, 4, 5, 8))
 def test_impossible_ids_of_several_heads(game, step, wrong):
     widths = "3, 2, 1" if "actions[2] == 7" in step else "3, 2"        # head 2 is continuous
     facts = game(widths=widths, step=step, helpers="#define HEADS 2")
@@ -949,13 +967,14 @@ LOOPS = """
 """
 
 
-@pytest.mark.parametrize("first, until, passes", [
+@pytest.mark.long
+@pytest.mark.parametrize("first, until, passes", some_or_all([
     ("1", "i < env->limit", "env->limit - 1 passes"),
     ("env->limit + 1", "i < env->limit + env->tick + env->limit", None),    # of another length
     ("0", "i <= env->limit", "env->limit + 1 passes"),
     ("1", "i <= env->limit", None), ("start", "i < start + env->limit", None),
     ("0", "i < turn", None), ("0", "i < many", None),       # set twice; made elsewhere
-    ("0", "i < once", "env->limit - 1 passes")])
+    ("0", "i < once", "env->limit - 1 passes")], 0, 1, 5))
 def test_a_sum_that_is_drawn_over_another_range(probe, first, until, passes):
     """A constant apart: else it may be the same range, said in another way."""
     folder = probe(("    env->tick++;\n", "    env->tick++;\n    int start = 2 * env->tick;\n"

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import broken, environment
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.checking.core import statistics
 from puffer_sdk.checking.report import terminal
@@ -158,6 +159,7 @@ def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
     assert {q["name"]: q for q in result.coverage["statistics"]}["obs[0]"]["low"] is None
 
 
+@long_only
 def test_rewards_that_are_never_finite_have_their_row(changed):
     result = short_check(changed("puf303_comet", ("4 ? 0.1f : 0.0f", "4 ? NAN : 0.0f")),
                    budget=0.1)
@@ -167,6 +169,7 @@ def test_rewards_that_are_never_finite_have_their_row(changed):
 
 # -- constants
 
+@long_only
 def test_a_bias_and_a_bandit_need_no_excuse(changed):
     assert codes(changed("correct/bandit", ("// puffer: allow(PUF305) constant bias input", ""))) \
         == {}
@@ -175,6 +178,7 @@ def test_a_bias_and_a_bandit_need_no_excuse(changed):
 FULL = ("o[OBS_BIAS] = 1.0f", "o[OBS_BIAS] = (float)env->num_agents")
 
 
+@long_only
 def test_a_number_that_is_stored_as_it_is_was_never_meant_to_move(changed):
     """Whatever it is called."""
     assert codes(changed("correct/foragers", ("OBS_BIAS", "OBS_FUEL"))) == {}
@@ -187,6 +191,7 @@ def test_an_element_that_promises_to_move(changed):
     assert found["PUF305"].file == "foragers.h" and found["PUF305"].element == 2
 
 
+@long_only
 def test_a_constant_that_is_declared(changed):
     folder = changed("correct/foragers", FULL, (
         "OBS_BIAS,                       // [0, 1]", "OBS_BIAS,   // puffer: constant [0, 1]"))
@@ -196,6 +201,7 @@ def test_a_constant_that_is_declared(changed):
         ("PUF305", "constant", "foragers.h:12")]
 
 
+@long_only
 def test_one_element_too_many(changed):
     found = codes(changed("puf403_orbit", ("#define OBS_SIZE 4", "#define OBS_SIZE 5"),
                           ("    o->observations[0]", "    o->observations[4] = 0.0f;\n"
@@ -205,11 +211,13 @@ def test_one_element_too_many(changed):
 
 # -- bounds
 
+@long_only
 def test_not_a_number_leaves_no_bounds(changed):
     found = codes(changed("puf306_rocket", ("r->fuel / 50.0f", "0.0f / 0.0f")))
     assert set(found) == {"PUF303"}
 
 
+@long_only
 def test_what_leaves_its_bounds_is_not_reported_twice(changed):
     found = codes(changed("puf306_rocket", ("r->fuel / 50.0f", "r->fuel")))
     assert set(found) == {"PUF306"}
@@ -217,11 +225,12 @@ def test_what_leaves_its_bounds_is_not_reported_twice(changed):
 
 # -- bytes
 
-@pytest.mark.parametrize("old, new, expected", [
+@pytest.mark.long
+@pytest.mark.parametrize("old, new, expected", some_or_all([
     ("env->tick / 4", "6 * (env->tick % 40)", set()),       # a timer that starts again at 240
     ("env->tick / 4", "env->tick * 3", {"PUF307"}),         # 450 at the end
     ("env->tick / 4", "env->tick * 3 & 255", set()),        # and on purpose
-])
+], 1, 2))
 def test_timers(changed, old, new, expected):
     right = ("env->chest_x - env->x)", "env->chest_x - env->x + WIDTH)")
     other = ("env->chest_y - env->y)", "env->chest_y - env->y + WIDTH)")
@@ -234,7 +243,8 @@ FIXED = (("        b->ticks++;\n", ""), ("150 * ROWERS", "150"),
          ("    b->x += speed", "    b->ticks++;\n    b->x += speed"))
 
 
-@pytest.mark.parametrize("changes, expected", [
+@pytest.mark.long
+@pytest.mark.parametrize("changes, expected", some_or_all([
     ([], set()),                                                        # one rower's return
     ([("+= b->paid", "+= b->paid * ROWERS")], set()),                   # the sum of all
     ([("log.n += 1.0f", "log.n += ROWERS"), ("+= b->paid", "+= b->paid * ROWERS"),
@@ -244,11 +254,13 @@ FIXED = (("        b->ticks++;\n", ""), ("150 * ROWERS", "150"),
     ([("    b->ticks = 0;\n", "")], {"PUF404", "PUF422"}),              # grows for ever
     ([("log.n += 1.0f", "log.n += 0.0f")], {"PUF421"}),
     ([("+= b->paid", "+= 2.0f * b->paid")], {"PUF422"}),
-], ids=["one", "sum", "entries", "half", "grows", "empty", "double"])
+], 0, 3, 5), ids=some_or_all(
+    ["one", "sum", "entries", "half", "grows", "empty", "double"], 0, 3, 5))
 def test_conventions_of_logs(changed, changes, expected):
     assert set(codes(changed("puf422_rowers", *FIXED, *changes))) == expected
 
 
+@long_only
 def test_an_agent_that_waits_to_come_back(changed):
     """Ten ticks pass between the death of a hermit and its next life: no part of either."""
     waits = (("int at, herb, patience, tick;", "int at, herb, patience, tick, away;"),
@@ -257,6 +269,7 @@ def test_an_agent_that_waits_to_come_back(changed):
     assert codes(changed("correct/hermits", *waits)) == {}
 
 
+@long_only
 def test_entries_per_goal_are_said_to_be_untested(changed):
     folder = changed("correct/rally", (
         "env->log.n++;", "env->log.n++;\n            env->terminals[a] = car->ticks % 50 == 0;"))
@@ -267,6 +280,7 @@ def test_entries_per_goal_are_said_to_be_untested(changed):
 
 # -- endings
 
+@long_only
 def test_lockstep_needs_long_episodes(changed):
     short = changed("puf403_orbit", ini="[env]\nmax_ticks = 120\n")
     assert codes(short) == {}
@@ -275,6 +289,7 @@ def test_lockstep_needs_long_episodes(changed):
     assert set(codes(short)) == {"PUF403"}
 
 
+@long_only
 def test_a_rover_that_is_pulled_out_is_not_stuck(changed):
     """The same craters; but after 300 ticks without a sample a rover starts elsewhere."""
     found = codes(changed("puf402_rover", (

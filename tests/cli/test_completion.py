@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk import cli
 from puffer_sdk.base import paths
@@ -149,7 +150,8 @@ def typed(shell: str, keys: list[tuple[str, str]], folder: Path) -> str:
     return seen.decode(errors="replace")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.long
+@pytest.mark.parametrize("shell", some_or_all(SHELLS, 0))
 def test_in_a_shell_after_install(here, shell, capsys):
     assert shutil.which(shell), "tools/deps.sh installs it"
     (here / ".bashrc").write_text("PS1='> '; bind 'set enable-bracketed-paste off'\n")

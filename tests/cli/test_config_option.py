@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from helpers.places import SPECIMENS
+from helpers.short_or_long import some_or_all
 
 import puffer_sdk
 from puffer_sdk import cli
@@ -29,7 +30,8 @@ def test_the_commands_are_those_that_the_guide_names():
             "build"} == {*TAKING}
 
 
-@pytest.mark.parametrize("name", [name for name in TAKING if name != "play"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", some_or_all([name for name in TAKING if name != "play"], 0, 2, 4))
 def test_both_files_are_read(name, marathon, capsys):
     """A value that neither can have is refused, in the one and in the other."""
     own, over = marathon / "marathon.ini", marathon.parent / "over.ini"

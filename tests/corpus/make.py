@@ -17,7 +17,6 @@ from pathlib import Path
 
 CORPUS = Path(__file__).parent
 V1 = CORPUS / "v1"
-ENV_FILES = ("walk.h", "walk.ini")
 SMALL = ("--vec.total-agents", "8", "--train.horizon", "32", "--train.minibatch-size", "128",
          "--policy.hidden-size", "8", "--policy.num-layers", "1", "--train.total-timesteps", "4096")
 
@@ -27,7 +26,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch).resolve()
         puffer(place, "new", "walk")
-        shutil.copy(V1 / "walk/walk.ini", place / "walk/walk.ini")
+        for name in ("walk.h", "walk.ini"):
+            shutil.copy(V1 / "walk" / name, place / "walk")
         shutil.copy(V1 / "line.py", place)
         puffer(place, "train", "walk", "--tag", "finished", "--train.device", "cpu")
         interrupt(place)
@@ -71,14 +71,14 @@ def interrupt(place: Path) -> None:
 def keep(place: Path, target: Path) -> None:
     """Copy what runs and their tests need, without paths of this machine."""
     target.mkdir()
-    (target / "walk").mkdir()
-    for name in ENV_FILES:
-        shutil.copy(place / "walk" / name, target / "walk")
-    for name in ("line.py", "walk_policy.bin"):
-        shutil.copy(place / name, target)
+    shutil.copy(place / "walk_policy.bin", target)
     shutil.copytree(place / "walk/runs", target / "runs",
                     ignore=shutil.ignore_patterns("sweep.html"))     # nobody reads it back
     shutil.copytree(place / "runs/line", target / "runs/line")
+    for metrics in target.rglob("metrics.jsonl"):       # every fourth row, and claims, are enough
+        rows = metrics.read_text().splitlines(keepends=True)
+        metrics.write_text("".join(row for number, row in enumerate(rows, 1)
+                                   if number % 4 == 0 or number == len(rows) or "claim/" in row))
     for path in target.rglob("*"):
         if path.is_file() and str(place).encode() in (data := path.read_bytes()):
             if path.suffix == ".safetensors":

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers.faults import FAULTS, plant
 from helpers.places import ROOT
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk import cli
 from puffer_sdk.base.errors import RunError, UsageError
@@ -60,8 +61,9 @@ def tool(name: str) -> debugger.Tool:
     return debugger.find(name)
 
 
-@pytest.mark.parametrize("name, with_", [*((name, "gdb") for name in FAULTS),
-                                         ("my_env", "lldb"), ("nans", "lldb")])
+@pytest.mark.long
+@pytest.mark.parametrize("name, with_", some_or_all([*((name, "gdb") for name in FAULTS),
+                                         ("my_env", "lldb"), ("nans", "lldb")], 0))
 def test_batch_stands_in_the_authors_line(broken, failure, name, with_):
     folder, _ = broken(name)
     *_, code, line, function = FAULTS[name]
@@ -221,6 +223,7 @@ def test_a_person_stands_at_the_failing_step(broken):
     assert "You stand at the beginning of that c_step." in said[8] and " = 8\n" in said[9]
 
 
+@long_only
 def test_a_value_stops_where_it_is_written(broken):
     folder, _ = broken("nans")
     seen = converse(["debug"], ["continue", "print env->rewards[0]", "quit"], folder)
@@ -229,6 +232,7 @@ def test_a_value_stops_where_it_is_written(broken):
     assert re.search(r"\$\d+ = -?nan", seen)
 
 
+@long_only
 def test_what_shows_after_the_call_says_so(broken):
     folder, _ = broken("forgets")
     seen = converse(["debug"], ["disable 1", "continue", "quit"], folder)
@@ -236,6 +240,7 @@ def test_what_shows_after_the_call_says_so(broken):
     assert "The fault was detected after c_reset had returned" in seen
 
 
+@long_only
 def test_lldb_opens_with_the_hint(broken):
     folder, _ = broken("aborts")
     seen = converse(["debug", "--debugger", "lldb"], ["quit"], folder, b"(lldb) ")

@@ -14,7 +14,7 @@ from helpers.groups import Group
 from helpers.own_venvs import python_of
 from helpers.places import ROOT
 from helpers.playground import tensors
-from helpers.short_or_long import LONG
+from helpers.short_or_long import LONG, long_only
 
 PAGE = ROOT / "docs" / "guides" / "scale.md"
 PROGRAMS = ROOT / "examples" / "programs"
@@ -36,6 +36,7 @@ def test_the_model_was_checked():
         assert check["points"] >= 3 and 0 <= check["median"] <= check["worst"]
 
 
+@long_only
 def test_the_program_trains_in_two_processes(games, tmp_path):
     words = [sys.executable, PROGRAMS / "scale.py", games["squared"]]
     with Group(2, words, cwd=tmp_path) as group:

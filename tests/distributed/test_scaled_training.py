@@ -19,7 +19,7 @@ from helpers.playground import (
     tensors,
     wait_until,
 )
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.training import runs
@@ -102,7 +102,7 @@ def test_two_processes_of_one_machine_share_a_run(whole):
     assert f"2 on {host}" in shown.stdout, shown.stderr
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("size, kills", short_or_long([(2, 3)], [(2, 20), (4, 20)]))
 def test_killed_and_started_again_by_torchrun_it_ends_with_the_bytes_of_an_undisturbed_run(
         size, kills, whole, faulty, launch, tmp_path):
@@ -151,6 +151,7 @@ def test_ctrl_c_on_one_rank_saves_and_stops_all_and_one_process_goes_on(faulty, 
     assert run.info["group"] is None
 
 
+@long_only
 def test_a_checkpoint_of_one_process_goes_on_under_two(faulty, start, tmp_path):
     """In the middle of episodes: nothing starts anew, so as many episodes end."""
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(SLOW))
@@ -168,6 +169,7 @@ def test_a_checkpoint_of_one_process_goes_on_under_two(faulty, start, tmp_path):
     assert sum(row.get("env/n", 0) for row in after) == 64 * (EPOCHS * 8 // 7)
 
 
+@long_only
 def test_a_killed_rank_ends_the_run_with_one_error_that_names_it(faulty, launch, tmp_path):
     process = launch(COMMAND, words(faulty, tmp_path, SLOW, "--train.processes", 2))
     run = runs.Run(tmp_path / "faulty" / "0001")
@@ -182,6 +184,7 @@ def test_a_killed_rank_ends_the_run_with_one_error_that_names_it(faulty, launch,
     assert run.status == "failed" and run.checkpoints()
 
 
+@long_only
 def test_a_full_disk_ends_all_ranks_and_costs_no_checkpoint(small_disk, faulty, cli):
     folder, options = small_disk
     done = cli(*words(faulty, folder, {

@@ -36,13 +36,3 @@ def test_the_files_page_reads_a_checkpoint(trained, tmp_path):
                           text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"\d+ \(32, 121\)\n", done.stdout)
-
-
-def test_the_programs_page_shows_code_of_the_template():
-    (block,) = blocks(DOCS / "guides/programs.md", "c")
-    program = (ROOT / "templates/squared/{{cookiecutter.name}}/{{cookiecutter.name}}.c").read_text()
-    program = program.replace("{{ cookiecutter.name }}", "my_env").replace(
-        "{{ cookiecutter.__struct }}", "MyEnv")
-    for line in block.splitlines():
-        code = re.split(r" {2,}//|\{", line)[0].strip()
-        assert code in program, code

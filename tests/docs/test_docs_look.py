@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.browser import Browser, serve
-from helpers.short_or_long import LONG, short_or_long
+from helpers.short_or_long import LONG, long_only, short_or_long
 
 PHONE, DESK = (390, 844), (1280, 900)
 
@@ -78,7 +78,7 @@ def open_page(browser, url: str, size: tuple[int, int], palette: str):
     return page
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize(("size", "palette"), short_or_long(
     [(PHONE, "dark")], [(PHONE, "dark"), (DESK, "light")]))
 def test_pages_fit_and_can_be_read(site, address, browser, size, palette):
@@ -110,6 +110,7 @@ def test_faint_and_wide_pages_are_noticed(address, browser):
     page.close()
 
 
+@long_only
 def test_the_bug_switch(address, browser):
     """Each position shows its own panel, and the game that was trained with its fault."""
     import measure
@@ -128,6 +129,7 @@ def test_the_bug_switch(address, browser):
     page.close()
 
 
+@long_only
 def test_without_the_script_all_panels_show(address, browser):
     page = browser.open("about:blank")
     page.call("Network.setBlockedURLs", urls=["*site.js*"])
@@ -139,6 +141,7 @@ def test_without_the_script_all_panels_show(address, browser):
     page.close()
 
 
+@long_only
 def test_pictures_have_alternatives(site):
     for name in pages(site):
         text = (site / name).read_text()

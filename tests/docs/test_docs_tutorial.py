@@ -10,7 +10,7 @@ import measure  # noqa: E402, I001  (of tools/site)
 import pytest
 from helpers.places import ROOT
 from helpers.sessions import shape
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base import paths
 from puffer_sdk.env import header
@@ -51,7 +51,7 @@ def test_a_step_is_an_environment(step, projects):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("variant", short_or_long([STEPS[-1], FAULTS[0]], [*STEPS, *FAULTS]))
+@pytest.mark.parametrize("variant", short_or_long([FAULTS[0]], [*STEPS, *FAULTS]))
 def test_check_says_what_the_page_shows(variant, projects):
     """Line by line; numbers may differ, they do between compilers."""
     shown = OUTPUTS["steps"].get(variant) or OUTPUTS["variants"][variant]["check"]
@@ -79,7 +79,7 @@ def test_the_last_step_is_trained_to_its_goal(projects):
     assert result.goal[0] < 4_000_000
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("variant", short_or_long(FAULTS[:1], FAULTS))
 def test_a_fault_does_to_the_curve_what_the_page_shows(variant, projects):
     """One seed again: its end, and whether it gets to the goal."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.herd import ALIVE, BOTH, KINDS, MAX, open_vec, write_herd
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, UsageError
@@ -240,6 +241,7 @@ def test_death_is_an_ending_and_empty_rows_have_no_quota():
     assert entries.done.all()               # nobody waits for row 3
 
 
+@long_only
 @every_kind
 def test_random_and_idle_play_leave_empty_rows_alone(tmp_path, kind):
     with open_vec(write_herd(tmp_path, kind)) as vec:
@@ -322,6 +324,7 @@ def test_a_program_in_c_plays_them(tmp_path, kind):
         assert (done.returncode, done.stdout) == (0, wanted), done.stderr
 
 
+@long_only
 @every_kind
 def test_a_binding_for_pufferlib_has_room_for_every_row(tmp_path, kind):
     folder = write_herd(tmp_path, kind)

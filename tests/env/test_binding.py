@@ -7,6 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base import paths
@@ -66,6 +67,7 @@ def test_the_same_inputs_give_the_same_bytes(squared, target, tmp_path):
         assert binding.render(header.read(elsewhere)) == text       # no paths in it
 
 
+@long_only
 def test_an_unchanged_binding_is_not_touched(probe):
     folder = probe()
     file = build.build(folder).library.parent / "binding.c"

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base import ui
@@ -89,9 +90,10 @@ def test_reopening_gives_the_new_code(probe):
         assert old.step()[1][0] == 1
 
 
-@pytest.mark.parametrize("damage", [
+@pytest.mark.long
+@pytest.mark.parametrize("damage", some_or_all([
     lambda data: b"", lambda data: data[:len(data) // 2], lambda data: b"not a library" * 99,
-    lambda data: data[:9000] + bytes([data[9000] ^ 1]) + data[9001:]])
+    lambda data: data[:9000] + bytes([data[9000] ^ 1]) + data[9001:]], 0))
 def test_a_damaged_library_is_made_again(probe, damage):
     folder = probe()
     library = build.build(folder).library
@@ -104,6 +106,7 @@ def test_a_damaged_library_is_made_again(probe, damage):
         envs.reset()
 
 
+@long_only
 def test_old_libraries_are_removed(probe):
     for i in range(build.KEEP + 3):
         last = build.build(probe(("env->tick++", f"env->tick += {i} - {i} + 1")), opt="-O0")
@@ -249,12 +252,13 @@ def test_what_only_the_compiler_refuses(probe):
     assert caught.value.detail and not list(folder.glob("build/*.so"))
 
 
-@pytest.mark.parametrize("include, use", [
+@pytest.mark.long
+@pytest.mark.parametrize("include, use", some_or_all([
     ("immintrin.h", "__m128 four = _mm_set1_ps((float)env->tick); (void)four;")
     if platform.machine() == "x86_64" else ("stdatomic.h", "atomic_int n = 1; atomic_load(&n);"),
     ("tgmath.h", "env->tick = (int)fabs(-1.0 * env->tick);"),
     ("stdatomic.h", "static atomic_flag busy = ATOMIC_FLAG_INIT; atomic_flag_test_and_set(&busy);"),
-])
+], 0))
 def test_what_only_the_reader_refuses(probe, include, use):
     """Headers of the compiler's own are not made for libclang: the compiler has the word."""
     folder = probe(("void c_reset", f"#include <{include}>\nvoid c_reset"),
@@ -354,6 +358,7 @@ def test_what_pufferlibs_build_defines(probe):
     assert "-fopenmp" in sums.command and Library(sums.library).describe({"limit": 9}).obs_size
 
 
+@long_only
 def test_a_hundred_heads_are_trained(probe, tmp_path):
     widths = ", ".join(["1"] * 96)
     folder = probe(("{3}", f"{{{widths}}}"))
@@ -391,6 +396,7 @@ def test_a_file_that_is_no_library(tmp_path):
         Library(tmp_path / "x.so")
 
 
+@long_only
 def test_cpu_and_compiler_are_in_the_key(probe, monkeypatch):
     folder = probe()
     names = {build.build(folder).library.name}

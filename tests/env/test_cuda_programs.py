@@ -6,6 +6,7 @@ import pytest
 from helpers import cuda_device
 from helpers.cuda_calls import find_cpp
 from helpers.cuda_device import MODES, Device, at, ffi
+from helpers.short_or_long import long_only
 
 from puffer_sdk.toolchain import compilers
 
@@ -76,6 +77,7 @@ def call(device, stream, program, name, args, blocks=1, threads=32):
     device.stream_call(stream, program, number, at(args), args.nbytes, blocks, threads)
 
 
+@long_only
 def test_kernels_are_found_by_name(device, path):
     program, error = open_program(device, path)
     assert program != NULL and error == ""

@@ -11,6 +11,7 @@ import pytest
 from conftest import GAMES
 from helpers.device_program import ABORT, AGENTS, MEMORY, MISSING_KEY, NO_FAULT, SIZES, Program
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 import puffer_sdk
 from puffer_sdk import cli
@@ -27,8 +28,10 @@ TOGETHER = ("ants", "rain", "warren")           # MY_VEC_*: all envs at once
 REFUSED = ("halves", "perms")
 FIXTURES = sorted(path.parent.name for path in OCEAN.glob("*/binding.c")
                   if path.parent.name not in (*TOGETHER, *REFUSED))
-ENVS = ["dialect", "inn", "mover", "slang", *(f"ocean/{name}" for name in FIXTURES),
-        "ocean/upstream/ocean/gopher", *(f"game/{name}" for name in GAMES)]
+ENVS = short_or_long(
+    ["dialect", "inn", "slang", "ocean/upstream/ocean/gopher", "game/pong"],
+    ["dialect", "inn", "mover", "slang", *(f"ocean/{name}" for name in FIXTURES),
+     "ocean/upstream/ocean/gopher", *(f"game/{name}" for name in GAMES)])
 TICKS, COPIES = 500, 16
 
 
@@ -103,6 +106,7 @@ def compare_logs(vec, program: Program) -> float:
     return n
 
 
+@pytest.mark.long
 def test_it_plays_the_cpus_bits(env):
     settings = config.resolve(env).env
     with puffer_sdk.make(env, num_envs=COPIES, seed=11, env_settings=settings) as vec:
@@ -117,6 +121,7 @@ def test_it_plays_the_cpus_bits(env):
         play(vec, program)
 
 
+@pytest.mark.long
 def test_nvrtc_compiles_it(env):
     cubin = compile_program(env, "90").read_bytes()
     assert cubin.startswith(b"\x7fELF")
@@ -173,8 +178,10 @@ WRITTEN = [                             # by the env itself
           "            env->final_observations[i] = 7 + env->observations[i];\n")]
 
 
-@pytest.mark.parametrize("changes, function", [(LOOKED_AT, "look"), (WRITTEN, None)],
-                         ids=["looked at", "written"])
+@pytest.mark.long
+@pytest.mark.parametrize("changes, function", some_or_all(
+    [(LOOKED_AT, "look"), (WRITTEN, None)], 0),
+                         ids=some_or_all(["looked at", "written"], 0))
 def test_final_observations_of_several_agents(probe, changes, function):
     env = probe(*changes, ini="[env]\nlimit = 3\nnum_agents = 2\n")
     assert header.read(env).final_obs.function == function
@@ -196,9 +203,10 @@ WRITES = ("    env->tick++;\n", "    env->tick++;\n"
           "    env->alive[env->tick % 2] = env->tick + env->rng & 2;\n")
 
 
-@pytest.mark.parametrize("changes, most", [
-    ([ROOM, COUNTED], "max_agents = 2"), ([SAID, WRITES], "num_agents = 2")],
-    ids=["counted", "written"])
+@pytest.mark.long
+@pytest.mark.parametrize("changes, most", some_or_all([
+    ([ROOM, COUNTED], "max_agents = 2"), ([SAID, WRITES], "num_agents = 2")], 0),
+    ids=some_or_all(["counted", "written"], 0))
 def test_who_lives_is_what_the_cpu_says(probe, changes, most, monkeypatch):
     """By a number that may be out of bounds, or by a row: what c_reset leaves stays, once it is."""
     monkeypatch.setenv("PUFFER_CUDA_EMULATED", "shuffled")
@@ -229,6 +237,7 @@ def test_a_renamed_c_reset_keeps_its_place(probe):
     assert caught.value.where == f"{env / 'probe.h'}:{number}"
 
 
+@long_only
 def test_what_is_unchanged_is_not_compiled_again(probe):
     env = probe(("tick == env->limit", "tick >= env->limit"))
     first = programs.build_program(env, "90")
@@ -287,8 +296,9 @@ def test_memory_that_runs_out_is_a_fault(ocean):
         assert program.failed is None
 
 
-@pytest.mark.parametrize("end, order", [("abort()", "early"), ("exit(3)", "shuffled"),
-                                        ("assert(env->tick < 0)", "early")])
+@pytest.mark.long
+@pytest.mark.parametrize("end, order", some_or_all([("abort()", "early"), ("exit(3)", "shuffled"),
+                                        ("assert(env->tick < 0)", "early")], 0))
 def test_of_envs_that_abort_the_least_is_kept(probe, monkeypatch, order, end):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED", order)
     env = probe(("#include <stdbool.h>", "#include <assert.h>\n#include <stdlib.h>"),
@@ -330,7 +340,9 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("line, says", CALLS.values(), ids=CALLS)
+@pytest.mark.long
+@pytest.mark.parametrize("line, says", some_or_all(
+    CALLS.values(), 0, 3, 7), ids=some_or_all(CALLS, 0, 3, 7))
 def test_what_a_gpu_has_not_is_refused_where_it_stands(probe, line, says):
     includes = "".join(f"#include <{name}.h>\n" for name in ("stdio", "stdlib", "stdarg", "time"))
     env = probe(("#include <stdbool.h>\n", includes),
@@ -344,6 +356,7 @@ def test_what_a_gpu_has_not_is_refused_where_it_stands(probe, line, says):
     assert "--vec.device cpu" in caught.value.hint
 
 
+@long_only
 def test_folders_may_be_called_anything(tmp_path, probe):
     env = shutil.copytree(probe(("env->tick = 0;", 'env->tick = fopen("ü", "r") != 0;'),
                                 ("#include <stdbool.h>", "#include <stdio.h>")),
@@ -357,6 +370,7 @@ def test_folders_may_be_called_anything(tmp_path, probe):
     assert compile_program(env, None).is_file()
 
 
+@long_only
 def test_the_same_in_drawing_code_does_no_harm(probe):
     lines = " ".join(line for line, _ in CALLS.values())
     env = probe(("#include <stdbool.h>\n", "#include <stdio.h>\n#include <stdlib.h>\n"
@@ -367,6 +381,7 @@ def test_the_same_in_drawing_code_does_no_harm(probe):
     assert compile_program(env, None).stat().st_size > 0
 
 
+@long_only
 def test_what_only_a_table_leads_to_stops_the_env_that_gets_there(probe, capfd):
     env = probe(("#include <stdbool.h>", "#include <stdio.h>"),
                 ("void c_reset(Probe* env) {", """static void save(Probe* env) {
@@ -453,7 +468,9 @@ def test_a_header_that_is_not_there(probe):
     assert "#ifndef PUFFER_DEVICE" in caught.value.hint
 
 
-@pytest.mark.parametrize("way", ["CPATH", "C_INCLUDE_PATH", "a compiler that is a script"])
+@pytest.mark.long
+@pytest.mark.parametrize("way", some_or_all(
+    ["CPATH", "C_INCLUDE_PATH", "a compiler that is a script"], 0))
 def test_headers_that_the_machine_puts_before_all_others_are_not_read(probe, monkeypatch, tmp_path,
                                                                       way):
     theirs = tmp_path / "theirs"
@@ -543,7 +560,8 @@ def test_a_mask_in_the_observation_is_read_there_too(tmp_path):
         assert 0 < vec.action_mask.mean() < 1
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.long
+@pytest.mark.parametrize("compiler", some_or_all(["gcc", "clang"], 0))
 def test_a_cast_that_a_gpu_may_not_forgive_is_named(probe, capsys, monkeypatch, compiler):
     """x86 reads a float at any address; on a GPU it ends the run."""
     monkeypatch.setenv("CC", compiler)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.base.spec import FinalObs
@@ -121,14 +122,15 @@ def test_a_look_that_can_be_taken_back_is_found(tmp_path, extra):
     assert header.read(write_game(tmp_path, extra)).final_obs == FinalObs("observe", 28)
 
 
-@pytest.mark.parametrize("extra, reason", [
+@pytest.mark.long
+@pytest.mark.parametrize("extra, reason", some_or_all([
     ("looked++;", "observe also changes looked"),
     ("static int count; count++;", "observe also changes count"),
     ("env->balls[0].x = 1.0f;", "observe also changes what balls points to"),
     ("Ball* b = env->balls; b->x = 1.0f;", "observe also changes what balls points to"),
     ("fill(&env->balls[1].x, 1.0f);", "observe also changes what balls points to"),
     ("free(malloc(4));", "observe calls malloc"),
-    ("void (*f)(float*, float) = fill; f(out, 1.0f);", "observe calls through a pointer")])
+    ("void (*f)(float*, float) = fill; f(out, 1.0f);", "observe calls through a pointer")], 0, 3))
 def test_a_look_that_would_last_is_not_taken(tmp_path, extra, reason):
     spec = header.read(write_game(tmp_path, extra))
     assert (spec.final_obs, spec.no_final_obs) == (None, reason)
@@ -179,9 +181,10 @@ def test_without_truncations_there_is_nothing_to_say():
 # -- in the library --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, limit", [
+@pytest.mark.long
+@pytest.mark.parametrize("name, limit", some_or_all([
     ("cartpole", {"env.max_steps": 9}), ("pendulum", {"env.max_steps": 9}), ("breakout", None),
-    ("pong", None)])
+    ("pong", None)], 0, 3))
 def test_a_final_observation_is_what_would_have_been_seen(name, limit, tmp_path):
     """The same env with a later limit sees it on the same tick, and what follows is the same with
     and without a look."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base.errors import BuildError, PufferError
 from puffer_sdk.env import contract, header
@@ -147,11 +148,12 @@ def test_init_with_other_arguments(probe):
 # -- PUF102: fields --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("field, line", [
+@pytest.mark.long
+@pytest.mark.parametrize("field, line", some_or_all([
     ("observations", "    float* observations;\n"), ("actions", "    float* actions;\n"),
     ("rewards", "    float* rewards;\n"), ("terminals", "    float* terminals;\n"),
     ("num_agents", "    int num_agents;\n"), ("rng", "    unsigned int rng;\n"),
-    ("log", "    Log log;\n")])
+    ("log", "    Log log;\n")], 0, 3))
 def test_a_missing_field(probe, field, line):
     folder = probe((line, ""))
     problem = only(folder)              # not the compiler's dozen about its uses
@@ -160,10 +162,11 @@ def test_a_missing_field(probe, field, line):
     assert problem.where == line_of(folder, "typedef struct Probe") and field in problem.hint
 
 
-@pytest.mark.parametrize("old, new", [
+@pytest.mark.long
+@pytest.mark.parametrize("old, new", some_or_all([
     ("float* actions", "int* actions"), ("float* rewards", "double* rewards"),
     ("float* terminals", "unsigned char* terminals"), ("unsigned int rng", "int rng"),
-    ("int num_agents", "short num_agents"), ("float* observations", "double* observations")])
+    ("int num_agents", "short num_agents"), ("float* observations", "double* observations")], 0, 3))
 def test_a_field_of_another_type(probe, old, new):
     folder = probe((f"    {old};", f"    {new};"))
     problem = only(folder)
@@ -203,11 +206,12 @@ def test_a_tensor_of_another_type(probe):
     assert (problem.expected, problem.actual) == ("FloatTensor", "ByteTensor")
 
 
-@pytest.mark.parametrize("kind, tensor, wanted", [
+@pytest.mark.long
+@pytest.mark.parametrize("kind, tensor, wanted", some_or_all([
     ("float", "IntTensor", "FloatTensor"), ("int", "FloatTensor", "IntTensor"),
     ("int", "PrecisionTensor", "IntTensor"), ("unsigned short", "FloatTensor", "PrecisionTensor"),
     ("unsigned char", "PrecisionTensor", "ByteTensor"), ("int", "IntTensor", None),
-    ("unsigned short", "PrecisionTensor", None), ("float", "PrecisionTensor", None)])
+    ("unsigned short", "PrecisionTensor", None), ("float", "PrecisionTensor", None)], 0, 3, 7))
 def test_the_tensor_of_each_type(probe, kind, tensor, wanted):
     text = BINDING.replace("ByteTensor", tensor)
     text = text.replace("#define OBS_SIZE_HERE\n", "")
@@ -221,7 +225,9 @@ def test_the_tensor_of_each_type(probe, kind, tensor, wanted):
     assert (problem.code, problem.expected, problem.actual) == ("PUF103", wanted, tensor)
 
 
-@pytest.mark.parametrize("kind", ["unsigned short", "short", "unsigned int", "double", "_Float16"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", some_or_all(
+    ["unsigned short", "short", "unsigned int", "double", "_Float16"], 0, 2))
 def test_types_of_observations_that_are_refused(probe, kind):
     folder = probe(("float* observations", f"{kind}* observations"))
     problem = only(folder)
@@ -364,12 +370,13 @@ def test_sizes_that_contradict(probe, old, new, message):
 # -- the compiler's view ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("old, new, line", [
+@pytest.mark.long
+@pytest.mark.parametrize("old, new, line", some_or_all([
     ("env->tick++;", "env->tick++", "env->tick++"),
     ("    int limit;", "    flaot limit;", "flaot"),
     ("env->tick = 0;", "env->tock = 0;", "env->tock"),
     ("env->tick = 0;", "env->tick = missing(env);", "missing("),
-    ('#include "raylib.h"', '#include "nowhere.h"', "nowhere.h")])
+    ('#include "raylib.h"', '#include "nowhere.h"', "nowhere.h")], 0, 2))
 def test_a_header_that_does_not_compile(probe, old, new, line):
     folder = probe((old, new))
     found = problems(folder)
@@ -468,13 +475,14 @@ PLAIN = ('#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n#define Env Prob
          "void my_log(Log* log, Dict* out) { (void)log; (void)out; }\n")
 
 
-@pytest.mark.parametrize("old, new, message, where", [
+@pytest.mark.long
+@pytest.mark.parametrize("old, new, message, where", some_or_all([
     ("#define Env Probe\n", "", "does not say which struct is the env", "binding.c"),
     ("my_init(", "my_setup(", "does not define my_init", "binding.c"),
     ("my_log(Log* log, Dict* out) { (void)log;", "my_logs(Dict* out) {", "does not define my_log",
      "binding.c"),
     ("Env* env, Dict* kwargs) {", "Env* env) { int kwargs = 0;", "conflicting types for 'my_init'",
-     "binding.c:5")])
+     "binding.c:5")], 0, 2))
 def test_what_a_binding_lacks_is_named_in_the_authors_files(old, new, message, where, probe):
     assert not problems(probe(binding_c=PLAIN))
     assert old in PLAIN

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from helpers.playground import flags, good_checkpoints, leftovers, overrides, rows, tensors
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 from puffer_sdk.base import processes
 from puffer_sdk.base.errors import RunError, UsageError
@@ -63,7 +63,8 @@ def saved_by(phase: str) -> list[str]:
     return epochs if phase == "c_close" else ["000000000000"]
 
 
-@pytest.mark.parametrize("fault", DEATHS)
+@pytest.mark.long
+@pytest.mark.parametrize("fault", some_or_all(DEATHS, 0, 1, 2, 11, 13, 17, 19))
 def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_path):
     phase, cause, step, text = DEATHS[fault]
     with pytest.raises(RunError) as caught:
@@ -116,8 +117,10 @@ def calm(faulty, tmp_path_factory):
     return train.train(faulty, runs_dir=tmp_path_factory.mktemp("calm")).folder
 
 
-@pytest.mark.parametrize("fault", ["CLOSE_DESCRIPTORS", "CHANGE_DIRECTORY", "INSTALL_HANDLERS",
-                                   "FORK", "FORK_AND_WAIT", "PRINT_MEGABYTES"])
+@pytest.mark.long
+@pytest.mark.parametrize("fault", some_or_all(
+    ["CLOSE_DESCRIPTORS", "CHANGE_DIRECTORY", "INSTALL_HANDLERS",
+                                   "FORK", "FORK_AND_WAIT", "PRINT_MEGABYTES"], 0, 2, 4))
 def test_an_env_that_misbehaves_does_not_disturb_the_run(fault, calm, faulty, first_seeds,
                                                          tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -141,13 +144,15 @@ def test_what_an_env_prints_stays_out_of_the_terminal(faulty, first_seeds, cli, 
     assert "xxx" not in done.stdout + done.stderr
 
 
+@long_only
 def test_a_slow_env_is_not_a_hung_one(faulty, first_seeds, tmp_path):
     slow = overrides("SLEEP_IN_STEP", victim=first_seeds[0], nap=400, at=8)
     train.train(faulty, {**slow, "vec.step_timeout": 1}, runs_dir=tmp_path)
 
 
-@pytest.mark.parametrize("used, waits, hung", [(0.5, True, False), (0.5, False, True),
-                                               (1.5, True, True)])
+@pytest.mark.long
+@pytest.mark.parametrize("used, waits, hung", some_or_all([(0.5, True, False), (0.5, False, True),
+                                               (1.5, True, True)], 0))
 def test_a_starved_env_is_not_a_hung_one(faulty, tmp_path, monkeypatch, used, waits, hung):
     """Where others have the cores, its own seconds count."""
     asked = []
@@ -182,6 +187,7 @@ def test_what_a_process_used_and_whether_it_would_use_more():
     assert not processes.wants_cpu(worker.pid)
 
 
+@long_only
 def test_with_several_threads_every_suspect_is_named(faulty, tmp_path):
     with pytest.raises(RunError) as caught:
         train.train(faulty, {**overrides("LOOP_IN_STEP"), "vec.num_threads": 2,
@@ -293,6 +299,7 @@ def prints(job, link):
         time.sleep(0.0005)
 
 
+@long_only
 def test_prints_without_end_do_not_fill_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(child_process, "LOG_LIMIT", 100_000)
     monkeypatch.setattr(child_process, "LOG_KEPT", 10_000)

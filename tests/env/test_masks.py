@@ -5,7 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 from helpers.ladder import FIELD, IN_SIGHT, LADDER, copy_ladder
-from helpers.places import ROOT
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
@@ -101,6 +101,7 @@ def run_program(folder, run, text, tmp_path):
         assert subprocess.run([program, *arguments], cwd=tmp_path, check=False).returncode == 0
 
 
+@long_only
 def test_bytes_without_a_mask_are_those_of_a_binding_with_the_macro(ladder):
     """The binding that `bind` writes says the same as the field alone."""
     def played(folder):
@@ -153,6 +154,7 @@ def test_a_part_of_the_observation_may_be_the_mask(ladder):
             with_field.step(), seen.step()
 
 
+@long_only
 def test_a_policy_and_a_program_obey_a_mask_in_sight(ladder, tmp_path):
     folder = ladder(*IN_SIGHT)
     result = puffer_sdk.train(folder, {"train.total_timesteps": 100_000}, runs_dir=tmp_path)
@@ -190,7 +192,8 @@ def test_a_number_of_that_name_is_the_authors(ladder):
         assert vec.action_mask is None
 
 
-@pytest.mark.parametrize("do", ["train", "evaluate"])
+@pytest.mark.long
+@pytest.mark.parametrize("do", some_or_all(["train", "evaluate"], 0))
 def test_a_mask_that_forbids_all_ends_training_and_evaluation(do, ladder, trained, tmp_path):
     folder = ladder(("    env->action_mask[ACT_RING] = env->rung == env->bell;\n",
                      "    if (env->rung == 4) memset(env->action_mask, 0, ACT_COUNT);\n"))
@@ -200,13 +203,3 @@ def test_a_mask_that_forbids_all_ends_training_and_evaluation(do, ladder, traine
         else:
             evaluate.evaluate(folder, model=str(trained[1]))
     assert "tick" in str(caught.value.where)
-
-
-def test_the_page_shows_the_code_of_the_specimen():
-    page = (ROOT / "docs/guides/masks.md").read_text()
-    code = page.split("```c\n")[1:]
-    lines = {line for block in code for line in block.partition("```")[0].splitlines() if line}
-    seen = {line for line in lines if line.startswith("#define ACTION_MASK_AT OBS_LEGAL")}
-    assert len(seen) == 1 and IN_SIGHT[1][1].startswith("#define ACTION_MASK_AT OBS_LEGAL")
-    lines -= seen
-    assert len(lines) == 4 and lines <= set((LADDER / "ladder.h").read_text().splitlines())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.playground import overrides
 from helpers.ranks import in_threads
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import RunError
 from puffer_sdk.env import random_play
@@ -129,6 +130,7 @@ def field(tmp_path_factory):
     return folder
 
 
+@long_only
 def test_a_run_keeps_what_random_play_found(field, tmp_path, capsys):
     """In config.ini and in checkpoints; said at the start; equal in every run, and as before in a
     resumed one."""
@@ -155,6 +157,7 @@ def test_a_run_keeps_what_random_play_found(field, tmp_path, capsys):
     assert "obs_scale = 0.5\n" in (given.folder / "config.ini").read_text()
 
 
+@long_only
 def test_small_numbers_are_left_as_they_are(field, tmp_path, capsys):
     """The bytes of a run with obs_scale 1, which nothing is said of."""
     plain = field.parent / "small" / "field"

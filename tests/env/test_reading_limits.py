@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base import limited, processes
 from puffer_sdk.base.errors import BuildError, UsageError
@@ -73,7 +74,8 @@ def make(probe, kind):
     return folder, said
 
 
-@pytest.mark.parametrize("kind", [*BEFORE, *REPLACED])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", some_or_all([*BEFORE, *REPLACED], 0, 5, 6, 10, 14))
 def test_a_header_that_asks_for_too_much_is_refused(hostile, kind):
     folder, said = hostile(kind)
     with pytest.raises(BuildError, match=said) as caught:
@@ -91,8 +93,9 @@ def test_a_child_that_waits_for_a_core_is_not_idle(monkeypatch, starved, said):
         child.kill()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["a pipe"])
-@pytest.mark.parametrize("command", ["config", "check", "build", "list"])
+@pytest.mark.parametrize("command", some_or_all(["config", "check", "build", "list"], 1))
 def test_every_command_says_so(hostile, kind, command, monkeypatch):
     folder, said = hostile(kind)
     monkeypatch.chdir(folder.parent)
@@ -103,6 +106,7 @@ def test_every_command_says_so(hostile, kind, command, monkeypatch):
         done.exception.exit_status == 3
 
 
+@long_only
 def test_check_reads_no_pipe_of_the_folder(probe):
     folder = probe()
     os.mkfifo(folder / "other.h")
@@ -163,7 +167,9 @@ def test_a_reader_that_dies_says_so(probe, monkeypatch, code, said):
         header.read(folder)
 
 
-@pytest.mark.parametrize(("largest", "said"), [(256 << 20, "time|memory"), (1 << 20, "memory")])
+@long_only
+@pytest.mark.parametrize(("largest", "said"), some_or_all(
+    [(256 << 20, "time|memory"), (1 << 20, "memory")], 0))
 def test_preprocessors_have_the_limit_too(probe, small, monkeypatch, largest, said):
     """What is hidden from libclang is read by the compiler; what it prints has a limit, too."""
     folder = probe()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.cli import main
@@ -146,6 +147,7 @@ def found(folder: Path) -> dict[str, object]:
     return {one.code: one for one in reversed(result.findings)}
 
 
+@long_only
 def test_correct_rows_are_silent(sea):
     for name, codes in (("ints", {"PUF311", "PUF321"}), ("halves", {"PUF109", "PUF321"})):
         assert found(sea / name).keys() == codes, name      # what PufferLib does is said once
@@ -164,6 +166,7 @@ def test_faults_in_ints_are_found(sea, tmp_path):
     assert {"PUF301", "PUF302"} & told.keys()
 
 
+@long_only
 def test_faults_in_bf16_are_found(sea, tmp_path):
     folder = changed(sea / "halves", tmp_path,
                      ("    env->observations[3 * a + 2] = to_bf16(0.0f);\n", ""),
@@ -180,7 +183,8 @@ def test_faults_in_bf16_are_found(sea, tmp_path):
 # -- train -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, dtype", [("ints", "int32"), ("halves", "float32")])
+@pytest.mark.long
+@pytest.mark.parametrize("name, dtype", some_or_all([("ints", "int32"), ("halves", "float32")], 0))
 def test_they_train_and_play(sea, name, dtype, monkeypatch, tmp_path):
     monkeypatch.chdir(sea)
     assert main(["train", name, "--train.total-timesteps", "20000", "--vec.total-agents", "64",

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from helpers.check_fixtures import changed
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import some_or_all
 
 import puffer_sdk
 from puffer_sdk.base import paths
@@ -386,12 +387,13 @@ def test_the_arrays_outlive_their_envs(probe):
 # -- bad input -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options, text", [
+@pytest.mark.long
+@pytest.mark.parametrize("options, text", some_or_all([
     ({"num_envs": 0}, "num_envs"), ({"num_envs": -3}, "num_envs"),
     ({"total_agents": 0}, "total_agents"), ({"total_agents": 2**31}, "total_agents"),
     ({"threads": 0}, "threads"), ({"num_buffers": 0}, "num_buffers"),
     ({"num_envs": 2, "total_agents": 2}, "not both"),
-    ({"env_settings": {"limitt": 3}}, "limitt")])
+    ({"env_settings": {"limitt": 3}}, "limitt")], 0, 2, 4, 6))
 def test_refused_arguments(probe, options, text):
     with pytest.raises(UsageError, match=text):
         puffer_sdk.make(probe(), **options)
@@ -433,8 +435,10 @@ def test_assigning_actions_fills_the_buffer(probe, target):
         envs.actions = np.zeros(8)
 
 
-@pytest.mark.parametrize("options", [{"num_envs": 1.5}, {"num_envs": "4"}, {"seed": "a"},
-                                     {"seed": 1.7}, {"seed": 2**70}])
+@pytest.mark.long
+@pytest.mark.parametrize("options", some_or_all(
+    [{"num_envs": 1.5}, {"num_envs": "4"}, {"seed": "a"},
+                                     {"seed": 1.7}, {"seed": 2**70}], 0, 2))
 def test_numbers_that_are_none(probe, options):
     with pytest.raises(UsageError, match="cannot be"):
         puffer_sdk.make(probe(), **options)
@@ -602,7 +606,9 @@ def test_stepping_through_the_abi_plays_the_same_game_as_a_plain_loop(squared):
     assert result["ratio"] > 0
 
 
-@pytest.mark.parametrize("kind, differs", [("uint64_t", True), ("int", True), ("short", False)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind, differs", some_or_all(
+    [("uint64_t", True), ("int", True), ("short", False)], 0))
 def test_my_vec_init_seeds_and_the_runs_seed_joins_where_it_can(kind, differs, tmp_path):
     """Into a generator of 32 or 64 bits; another rng is the author's alone."""
     folder = changed(SPECIMENS / "reports" / "own_seeds", tmp_path, ("uint64_t rng", f"{kind} rng"),

@@ -1,7 +1,7 @@
 """Tests by how long they took: the longest files first, and --budget, --save-durations.
 
-tests/durations.json holds the seconds of each test function, all of its parameters and what it set
-up together. `make test-long` writes it again.
+tests/durations.json holds the seconds of each test function that takes a second, all of its
+parameters and what it set up together.
 """
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from helpers.places import TESTS
+from helpers.short_or_long import is_left_out
 
 DURATIONS = TESTS / "durations.json"
-UNKNOWN = 2.0           # seconds of a test that nobody measured
+LEAST, BELOW = 1.0, 0.2     # seconds from which on a function is listed; of one that is not
 
 
 def pytest_addoption(parser):
@@ -33,11 +34,14 @@ def function_of(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(config, items):
+    left = [item for item in items if is_left_out(item)]
+    items[:] = [item for item in items if not is_left_out(item)]
+    config.hook.pytest_deselected(items=left)
     seconds = json.loads(DURATIONS.read_text()) if DURATIONS.is_file() else {}
     count: dict[str, int] = defaultdict(int)
     for item in items:
         count[function_of(item.nodeid)] += 1
-    each = {name: seconds.get(name, UNKNOWN * n) for name, n in count.items()}
+    each = {name: seconds.get(name, min(BELOW * n, LEAST)) for name, n in count.items()}
     if hasattr(config, "workerinput"):
         longest_first(items, each)
     budget = config.getoption("--budget")
@@ -81,5 +85,6 @@ class Stopwatch:
         self.seconds[function_of(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self):
-        rounded = {name: round(value, 2) for name, value in sorted(self.seconds.items())}
+        rounded = {name: round(value, 1) for name, value in sorted(self.seconds.items())
+                   if value >= LEAST}
         self.path.write_text(json.dumps(rounded, indent=0) + "\n")

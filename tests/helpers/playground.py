@@ -93,7 +93,7 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(test, seconds: float = 20.0):
+def wait_until(test, seconds: float = 60.0):
     """What test() gives once that is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

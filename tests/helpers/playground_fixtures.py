@@ -10,6 +10,7 @@ from helpers.places import SPECIMENS
 from helpers.playground import COMMAND, descendants, kill, limit_files
 
 from puffer_sdk.base import philox
+from puffer_sdk.cli import main
 from puffer_sdk.env import build, open_env
 
 
@@ -51,12 +52,24 @@ def start(tmp_path):
 
 
 @pytest.fixture
-def cli(start):
-    """cli(*args) -> the finished `puffer-sdk ...`: returncode, stdout, stderr."""
-    def go(*args, timeout: float = 60, **options) -> subprocess.CompletedProcess:
-        process = start(*args, **options)
-        out, err = process.communicate(timeout=timeout)
-        return subprocess.CompletedProcess(args, process.returncode, out, err)
+def cli(request, start, tmp_path, monkeypatch):
+    """cli(*args) -> the finished `puffer-sdk ...`: returncode, stdout, stderr.
+
+    In this process; in one of its own where it gets an environment or streams.
+    """
+    capture = request.getfixturevalue("capsys" if "capsys" in request.fixturenames else "capfd")
+
+    def go(*args, cwd: Path = tmp_path, timeout: float = 60, **options
+           ) -> subprocess.CompletedProcess:
+        if options:
+            process = start(*args, cwd=cwd, **options)
+            out, err = process.communicate(timeout=timeout)
+            return subprocess.CompletedProcess(args, process.returncode, out, err)
+        capture.readouterr()
+        with monkeypatch.context() as patch:
+            patch.chdir(cwd)
+            status = main(list(map(str, args)))
+        return subprocess.CompletedProcess(args, status, *capture.readouterr())
 
     return go
 

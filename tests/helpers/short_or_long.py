@@ -2,15 +2,36 @@
 
     @pytest.mark.long
     @pytest.mark.parametrize("seed", short_or_long([1], range(1, 6)))
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("size", some_or_all([1, 2, 64, 1000], 0, 3))
+
+    @long_only
+    def test_what_another_test_has_the_short_form_of(): ...
 """
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 
+import pytest
+
 LONG = os.environ.get("PUFFER_LONG") == "1"
+# A test, or a case (pytest.param(..., marks=long_only)), that `make test` leaves out
+long_only = pytest.mark.long(only=True)
 
 
 def short_or_long(short: Iterable, long: Iterable) -> list:
     """What a test goes through: `short`, or `long` under PUFFER_LONG=1."""
     return list(long if LONG else short)
+
+
+def some_or_all(cases: Iterable, *numbers: int) -> list:
+    """The cases of these numbers, or all under PUFFER_LONG=1."""
+    cases = list(cases)
+    return cases if LONG else [cases[number] for number in numbers]
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    """Whether only `make test-long` runs it."""
+    return not LONG and any(mark.kwargs.get("only") for mark in item.iter_markers("long"))

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 from puffer_sdk.env.gpu import programs
 
@@ -38,6 +39,7 @@ def over(budget, arch, kernel) -> list[str]:
         ("bytes", kernel.byte_moves > OF_BYTES.get(kernel.name, BYTES))) if is_over]
 
 
+@long_only
 def test_every_kernel_keeps_its_budget_on_every_generation(budget, measured):
     assert list(measured) == ["75", "80", "86", "89", "90", "120"]
     for arch, kernels in measured.items():
@@ -46,6 +48,7 @@ def test_every_kernel_keeps_its_budget_on_every_generation(budget, measured):
             assert kernel.registers > 0 and over(budget, arch, kernel) == [], (arch, kernel)
 
 
+@long_only
 def test_what_exceeds_it_is_seen(budget):
     """Eight blocks leave 32 registers a thread; and blocks need room for all that they ask for."""
     kernels = budget.measure("90", "-DCUDA_RESIDENT=8")

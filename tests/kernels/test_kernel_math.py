@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from helpers import reference_ppo as ppo
 from helpers.philox_answers import KNOWN_ANSWERS, from_hex
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base import philox
 
@@ -24,6 +25,7 @@ def error(got, want):
     return (np.abs(got.astype(float) - want) / np.abs(want)).max()
 
 
+@long_only
 def test_exp2(math):
     t = points((-126, 126), (-0.5, 0.5))
     assert error(math("exp2", t), np.exp2(t.astype(float))) < 2e-7

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.places import SPECIMENS, broken
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.mutate import mutation_report, mutation_score, mutations
@@ -36,6 +37,7 @@ def planted(tmp_path_factory):
     return {folder: mutations.find(folder) for folder in [*folders, *CORRECT]}
 
 
+@long_only
 def test_every_operator_finds_places(planted):
     seen = {mutant.operator for found in planted.values() for mutant in found}
     assert seen == set(OPERATORS)
@@ -106,6 +108,7 @@ def test_samples_spread_over_operators(planted):
     assert drawn == list(sample(found, 7)) != list(sample(found, 8))
 
 
+@long_only
 def test_who_catches_what(copy):
     """The author's test here is a search for one line; check has to find the rest."""
     mower = copy(SPECIMENS / "correct" / "mower")
@@ -146,6 +149,7 @@ def test_what_changes_nothing_is_dropped(copy):
     assert all("1 <" not in m.diff for m in chosen)
 
 
+@long_only
 def test_refused_where_the_start_is_not_clean(copy):
     with pytest.raises(UsageError, match="passes check") as caught:
         mutation_score.run(copy(broken("puf311_bees")), count=1, budget=0.1)

@@ -14,6 +14,7 @@ import pytest
 from helpers.films import decoded, ffmpeg
 from helpers.places import ROOT, SPECIMENS
 from helpers.playground import leftovers, wait_until
+from helpers.short_or_long import long_only, some_or_all
 from PIL import Image, ImageFont
 
 from puffer_sdk.base.errors import RunError, UsageError
@@ -122,6 +123,7 @@ def test_squared_is_the_right_way_up_in_its_own_colours(squared, tmp_path):
     assert (tmp_path / "a.gif").stat().st_size < 12_000 + 2_000 * len(frames)
 
 
+@long_only
 def test_target_moves_and_its_film_is_like_its_frames(target, tmp_path):
     film = record.record(target, model=None, mp4=tmp_path / "a.mp4", frames=tmp_path / "frames",
                   gif=tmp_path / "a.gif", ticks=20)
@@ -210,6 +212,7 @@ def test_many_colours_fit_into_a_gif(drawing, tmp_path):
 # -- time --------------------------------------------------------------------------
 
 
+@long_only
 def test_the_pace_that_the_env_asks_for_is_the_gifs_and_nobody_waits(drawing, cli, tmp_path):
     """120 ticks at 1 a second: two minutes to play, and this ends before a quarter of that."""
     done = cli("eval", drawing, "--baselines", "--gif", "a.gif", "--episodes", 20,
@@ -226,6 +229,7 @@ def test_the_users_pace_goes_first_and_30_without_one(shoot):
     assert shoot("BARS", ticks=2) and shoot.film.fps == filming.USUAL_FPS == 30
 
 
+@long_only
 def test_how_long_a_film_is(shoot):
     for settings, options, ticks, unfinished in (
             ({"env.length": 6}, {"episodes": 1}, 6, []),
@@ -338,6 +342,7 @@ def test_envs_of_a_grid_that_are_done_are_dimmed(shoot, drawing):
     assert shown == list(enumerate(lengths))
 
 
+@long_only
 def test_pictures_larger_than_a_screen_shrink_by_whole_factors(shoot):
     frame = shoot("BARS", grid=(2, 16), ticks=1, settings={"eval.episodes": 32})[0]
     assert frame.shape[1] == 16 * 67 + 17 * montage.GAP         # 200 / 3
@@ -347,6 +352,7 @@ def test_pictures_larger_than_a_screen_shrink_by_whole_factors(shoot):
     assert shoot("BARS", ticks=1, width=301, grid=(1, 2))[0].shape[1] <= 301
 
 
+@long_only
 def test_a_parent_that_is_slow_loses_no_picture(drawing, tmp_path, monkeypatch):
     """The ring has 64 places at most: the child has to wait."""
     shots = []
@@ -367,8 +373,9 @@ def test_a_parent_that_is_slow_loses_no_picture(drawing, tmp_path, monkeypatch):
 # -- what goes wrong ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("scene", "cause"), [
-    ("SEGFAULT", "SIGSEGV"), ("LOOP", "no return for 1 seconds"), ("EXIT_0", "exit(0)")])
+@pytest.mark.long
+@pytest.mark.parametrize(("scene", "cause"), some_or_all([
+    ("SEGFAULT", "SIGSEGV"), ("LOOP", "no return for 1 seconds"), ("EXIT_0", "exit(0)")], 0))
 def test_an_env_that_dies_while_it_draws(scene, cause, drawing, tmp_path):
     victim = seeds(drawing)[1]
     settings = {"env.scene": SCENES[scene], "vec.step_timeout": 1, "env.victim": victim}
@@ -470,6 +477,7 @@ def test_the_command(drawing, trained, cli, tmp_path):
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a.gif", "b.mp4", "c"]
 
 
+@long_only
 def test_a_film_that_ends_in_an_episode_says_so(drawing, cli):
     long = ["eval", drawing, "--baselines", "--gif", "a.gif", "--env.length", 50, "--env.fps", 1]
     assert "ends after 30 ticks, within an episode of random play" in cli(*long).stderr
@@ -484,6 +492,7 @@ def test_json_holds_the_recording(drawing, cli, tmp_path):
     assert result["recording"]["frames"] == 150 and result["recording"]["seconds"] == 5
 
 
+@long_only
 def test_what_is_missing_is_said_once(squared, cli, tmp_path):
     """A pattern of pink and black stands where a texture would; a shader is left out. Each of four
     envs misses them."""
@@ -520,6 +529,7 @@ def test_what_ocean_envs_do(tmp_path):
     assert film.fps == 10 and any((a != b).any() for a, b in zip(frames, frames[1:]))
 
 
+@long_only
 def test_the_page_as_written(squared, cli, tmp_path):
     """Every command and the Python of docs/guides/recording.md; the line that it shows."""
     page = (ROOT / "docs" / "guides" / "recording.md").read_text()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.places import SPECIMENS
 from helpers.playground import COMMAND, wait_until
+from helpers.short_or_long import long_only
 from PIL import Image, ImageSequence
 
 from puffer_sdk.base.errors import UsageError
@@ -104,6 +105,7 @@ def test_keys_pause_step_back_and_drive(play, display, folder, tmp_path):
     assert re.fullmatch(r"played  \d+ ticks, 0 episodes\n", out)
 
 
+@long_only
 def test_a_game_in_turns_waits_for_a_key(play, display, tmp_path):
     """One tick a key and seat; between them nothing moves. The second seat is the player's."""
     shutil.copytree(SPECIMENS / "sticks", tmp_path / "sticks")
@@ -139,6 +141,7 @@ def test_a_game_in_turns_waits_for_a_key(play, display, tmp_path):
     assert int(re.match(r"played  (\d+) ticks", out)[1]) >= 6
 
 
+@long_only
 def test_without_pause_it_moves_and_ends_after_ticks(play, display, folder, tmp_path):
     process = play(folder, "--ticks", 30)
     before = board(display.pixels())
@@ -148,6 +151,7 @@ def test_without_pause_it_moves_and_ends_after_ticks(play, display, folder, tmp_
     assert "no trained policy yet: dice play" in err
 
 
+@long_only
 def test_pictures_and_gifs_show_the_game_alone(play, display, folder, tmp_path):
     process = play(folder, "--seed", 4)
     display.tap("p")
@@ -170,6 +174,7 @@ def test_pictures_and_gifs_show_the_game_alone(play, display, folder, tmp_path):
     assert is_color(frames[0], GOLD).sum() > 1000
 
 
+@long_only
 def test_the_panel_can_be_hidden(play, display, folder):
     process = play(folder, "--paused")
     display.tap("F1")
@@ -179,6 +184,7 @@ def test_the_panel_can_be_hidden(play, display, folder):
     end(process, display)
 
 
+@long_only
 def test_a_saved_file_is_rebuilt_and_the_game_goes_on(play, display, folder):
     process = play(folder, "--paused", "--watch", "--seed", 4)
     for _ in range(3):
@@ -238,6 +244,7 @@ def test_settings_are_refused_before_raylib_is_compiled(show, folder, monkeypatc
         show(folder, {"train.learning_rate": "fast"})
 
 
+@long_only
 def test_the_window_and_the_headless_picture_agree(play, display, folder, tmp_path):
     """A GPU's rasteriser (here Mesa's) beside the software renderer: text, bars, tiles."""
     process = play(folder, "--paused", "--seed", 4)
@@ -265,6 +272,7 @@ def test_the_window_and_the_headless_picture_agree(play, display, folder, tmp_pa
     assert (np.abs(drawn - shown).max(-1) <= 8).mean() > 0.98
 
 
+@long_only
 def test_pip_install_alone_plays(display, start, folder, tmp_path):
     """No network, nothing in the cache: the wheel's raylib, whose calls may come back to us."""
     process = start("play", folder, "--ticks", 40, "--load-model-path", "none",

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.short_or_long import some_or_all
 
 import puffer_sdk
 from puffer_sdk.base import paths
@@ -177,10 +178,11 @@ def test_the_state_is_kept_where_the_struct_is_the_same(mine):
     assert game.rewards[0] == 5             # the new rules hold
 
 
-@pytest.mark.parametrize(("old", "new", "fits"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("old", "new", "fits"), some_or_all([
     ("    int tick; ", "    int spare;\n    int tick; ", True),
     ("#define OBS_SIZE (env->size * env->size)", "#define OBS_SIZE (env->size * env->size + 1)",
-     False)])
+     False)], 0))
 def test_another_struct_or_size_begins_a_new_game(old, new, fits, mine, learned):
     game = game_of(mine, past=learned)
     for _ in range(7):

@@ -2,6 +2,7 @@
 import pytest
 from helpers.display import Display
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
@@ -13,6 +14,7 @@ def display():
     made.close()
 
 
+@long_only
 def test_gymnasium_draws_while_dice_play(display, start, cli, tmp_path):
     process = start("play", "gymnasium:CartPole-v1", "--ticks", 150, "--seed", 3, env=display.env)
     display.wait_for(lambda picture: bool(picture.any()) or process.poll() is not None, 60)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers.short_or_long import long_only
 from safetensors.numpy import save
 
 from puffer_sdk import Policy
@@ -141,6 +142,7 @@ def test_ones_own_is_run_and_another_users_is_not(project, tmp_path, monkeypatch
     assert Policy.load(project.path, trust=True).act(np.zeros(2, np.float32)).shape == (1,)
 
 
+@long_only
 def test_trust_is_an_option(project, monkeypatch):
     project.forge(None)
     target = project.folder.parent / "x.pt2"
@@ -191,6 +193,7 @@ SMALL = {"train.total_timesteps": 128, "train.horizon": 8, "vec.total_agents": 4
          "train.device": "cpu", "vec.num_threads": 1, "env.limit": 5}
 
 
+@long_only
 def test_a_run_goes_on_with_its_class_and_no_other(project, tmp_path, monkeypatch):
     """The settings of a run are data: on its own files resume asks nothing."""
     own = tmp_path / "own.py"

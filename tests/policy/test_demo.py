@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base import paths
@@ -61,6 +62,7 @@ def play(folder):
     return float(done.stdout.splitlines()[-1]), done.stderr
 
 
+@long_only
 def test_the_demo_plays_the_policy(folder, runs_dir, monkeypatch, capsys):
     monkeypatch.chdir(folder.parent)
     source = folder / "drum.c"

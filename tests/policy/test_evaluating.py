@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.places import SPECIMENS, broken
 from helpers.playground import flags, overrides
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli import cmd_eval as eval_command
@@ -39,6 +40,7 @@ def env_settings(**env):
     return {f"env.{key}": value for key, value in env.items()}
 
 
+@long_only
 def test_the_same_seeds_give_the_same_file(faulty, trained, tmp_path):
     files = [tmp_path / "a.json", tmp_path / "b.json", tmp_path / "c.json"]
     for path in files[:2]:
@@ -108,7 +110,8 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
     assert "random play: 8 agents did not finish all episodes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("outs", [20, 0, 1])
+@pytest.mark.long
+@pytest.mark.parametrize("outs", some_or_all([20, 0, 1], 0))
 @pytest.mark.parametrize("agents", [1, 2])
 def test_each_log_entry_counts_once_with_a_terminal_or_without(outs, agents):
     """Returns from terminal to terminal would be 20 x 199 = 3980."""
@@ -122,6 +125,7 @@ def test_each_log_entry_counts_once_with_a_terminal_or_without(outs, agents):
         assert mean["perf"] >= 0.75         # not the first game of each env alone
 
 
+@long_only
 def test_long_episodes_are_not_taken_for_endless_ones():
     """2,040 ticks each, where [eval] steps is 1000."""
     (score, _) = baselines(INNINGS, **env_settings(length=2040, outs=1)).values()
@@ -144,6 +148,7 @@ def test_a_goal_that_was_never_logged_is_not_met(capsys):
     assert "not met: the environment logged no perf" in capsys.readouterr().out
 
 
+@long_only
 def test_a_table_in_a_pipe_keeps_its_digits(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     done = cli("eval", INNINGS, "--baselines", "--env.length", 1_000_000, "--eval.steps", 10)
@@ -165,10 +170,11 @@ def test_ways_to_name_a_policy(which, faulty, trained, tmp_path):
     assert find_model(trained.parent, str(which)) == wanted
 
 
-@pytest.mark.parametrize(("settings", "text"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("settings", "text"), some_or_all([
     ({"name": "other", "obs_size": 9}, "another environment, other, with"),
     ({"obs_size": 9}, "another observation size"),
-    ({"act_sizes": [2, 2]}, "another set of action heads")])
+    ({"act_sizes": [2, 2]}, "another set of action heads")], 0))
 def test_a_checkpoint_that_does_not_fit_is_refused_before_a_step(settings, text, faulty, trained,
                                                                  tmp_path):
     path = next((trained / "checkpoints").iterdir())
@@ -181,6 +187,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_before_a_step(settings, text,
     assert [item.name for item in tmp_path.iterdir()] == ["bad.safetensors"]
 
 
+@long_only
 def test_a_policy_of_another_name_plays(faulty, trained, tmp_path, capsys):
     """The folder of the environment was renamed."""
     good = checkpoint.load(next((trained / "checkpoints").iterdir()))
@@ -232,8 +239,9 @@ def test_a_folder_or_a_lost_link_is_no_checkpoint(faulty, tmp_path):
         assert (caught.value.where, caught.value.actual) == (str(tmp_path / name), found)
 
 
-@pytest.mark.parametrize(("damage", "status"), [("truncated", 2), ("a folder", 2),
-                                                ("non-finite", 4), ("absent", 2)])
+@pytest.mark.long
+@pytest.mark.parametrize(("damage", "status"), some_or_all([("truncated", 2), ("a folder", 2),
+                                                ("non-finite", 4), ("absent", 2)], 0, 2))
 def test_a_bad_file_ends_the_command(damage, status, faulty, trained, cli, tmp_path):
     path = tmp_path / "bad.safetensors"
     good = checkpoint.load(next((trained / "checkpoints").iterdir()))
@@ -254,8 +262,9 @@ def test_without_a_policy_the_baselines_are_offered(faulty, cli, tmp_path):
     assert done.returncode == 2 and "--baselines" in done.stderr
 
 
-@pytest.mark.parametrize("options", [
-    ["eval", "--baselines"], ["train", "--train.total-timesteps", "20000"]], ids=lambda o: o[0])
+@long_only
+@pytest.mark.parametrize("options", some_or_all([
+    ["eval", "--baselines"], ["train", "--train.total-timesteps", "20000"]], 0), ids=lambda o: o[0])
 def test_a_perf_above_1_is_warned_of_at_the_end(options, cli, tmp_path):
     golf = tmp_path / "puf423_golf"
     shutil.copytree(broken(golf.name), golf, ignore=shutil.ignore_patterns("build"))

@@ -15,7 +15,7 @@ import pytest
 import torch
 from helpers.places import ROOT
 from helpers.policies import CASES, make_policy
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 import puffer_sdk
 from puffer_sdk import cli
@@ -101,7 +101,7 @@ def run_torch_alone(path, script, folder) -> tuple[np.ndarray, np.ndarray, dict]
 
 @pytest.mark.long
 @pytest.mark.parametrize(("case", "agents"), short_or_long(
-    [("mixed", 1), ("scaled bytes", 3)],
+    [("scaled bytes", 3)],
     [("multi-discrete", 8), ("mixed", 1), ("scaled bytes", 3), ("bytes", 7), ("no layers", 2)]))
 def test_torch_agrees_where_puffer_sdk_is_not(case, agents, tmp_path):
     made = make_policy(tmp_path, **CASES[case])
@@ -175,6 +175,7 @@ def test_a_network_of_ones_own_is_refused_where_it_cannot_go(own_network, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+@long_only
 def test_a_network_of_ones_own_goes_to_torch_without_its_class(own_network, tmp_path):
     made, network = own_network
     made.agents = 3
@@ -282,11 +283,12 @@ def newest(project, run) -> bytes:
     return export.pack(export.read_policy(path))
 
 
-@pytest.mark.parametrize(("arguments", "run"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("arguments", "run"), some_or_all([
     (["squared"], "0002"), (["squared", "--load-model-path", "1"], "0001"),
     (["squared", "--load-model-path", "latest"], "0002"), (["runs/squared/0001"], "0001"),
     (["squared", "--load-model-path", "runs/squared/0001"], "0001"),
-    (["squared", "--runs-dir", "runs"], "0002")])
+    (["squared", "--runs-dir", "runs"], "0002")], 0, 3))
 def test_a_run_is_named_as_for_eval_or_by_its_place(standing, arguments, run, capsys):
     assert cli.main(["export", *arguments]) == 0
     written = standing / "squared_policy.bin"
@@ -449,6 +451,7 @@ def test_exporting_to_c_imports_neither_torch_nor_onnx(tmp_path):
 PAGE = ROOT / "docs" / "guides" / "export.md"
 
 
+@long_only
 def test_the_page_works_as_written(project, tmp_path):
     """Its commands, then its programs, on a squared that is called my_env."""
     text = PAGE.read_text()

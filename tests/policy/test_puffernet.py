@@ -14,6 +14,7 @@ import pytest
 import torch
 from helpers.places import SPECIMENS
 from helpers.policies import CASES, make_policy
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base import paths
@@ -178,7 +179,8 @@ def test_without_terminals_memory_goes_on(play, tmp_path):
     assert np.abs(wanted[1] - with_endings[1]).max() > 0.01
 
 
-@pytest.mark.parametrize("case", ["mixed", "scaled bytes", "masked", "large"])
+@pytest.mark.long
+@pytest.mark.parametrize("case", some_or_all(["mixed", "scaled bytes", "masked", "large"], 0, 2))
 @pytest.mark.parametrize("compiler", [name for name in COMPILERS if name != "gcc"])
 def test_every_compiler_agrees(case, compiler, play, tmp_path):
     made = make_policy(tmp_path, **CASES[case])
@@ -423,6 +425,7 @@ def test_a_policy_of_numbers_that_are_not_finite_plays_zeros(play, tmp_path, cap
 # ---- Ocean's programs -------------------------------------------------------------------------
 
 
+@long_only
 def test_an_ocean_demo_plays_what_was_trained_here(tmp_path):
     """drum.c as it stands: hard constants, resources/, no word about the file's origin."""
     folder = shutil.copytree(SPECIMENS / "ocean" / "drum", tmp_path / "drum")

@@ -17,6 +17,7 @@ from helpers.herd import KINDS, open_vec, write_herd
 from helpers.ladder import IN_SIGHT, copy_ladder
 from helpers.places import SPECIMENS
 from helpers.policies import CASES, make_policy
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base import philox
 from puffer_sdk.env import build, header
@@ -151,7 +152,8 @@ def run_in_c(game, lines, target) -> np.ndarray:
     return np.array(done.stdout.split(), np.float32).reshape(TICKS, -1)
 
 
-@pytest.mark.parametrize("game", GAMES, indirect=True)
+@pytest.mark.long
+@pytest.mark.parametrize("game", some_or_all(GAMES, 0, 2), indirect=True)
 def test_the_lines_of_c_play_what_eval_plays(game, tmp_path):
     lines = printed(game.folder.name, model=game.saved)
     got = run_in_c(game, lines, tmp_path / "use")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from conftest import GAMES
 from helpers.browser import serve
-from helpers.short_or_long import LONG, short_or_long
+from helpers.short_or_long import LONG, long_only, short_or_long, some_or_all
 
 from puffer_sdk.env import header
 from puffer_sdk.programs import targets, webpage
@@ -101,7 +101,7 @@ def squared_page(lasting_page):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", short_or_long(["squared", "target", "snake"], GAMES))
+@pytest.mark.parametrize("name", short_or_long(["squared"], GAMES))
 def test_a_page_plays(name, make_program, open_page, games):
     program = make_program(name, "web")
     assert program.warnings == "" and program.path == games[name] / "build" / "web" / "index.html"
@@ -115,6 +115,7 @@ def test_a_page_plays(name, make_program, open_page, games):
         assert page.problems == []
 
 
+@long_only
 def test_the_asked_for_frames_come(open_page):
     """SetTargetFPS holds: 8 a second in Squared, and 60 in Target where the screen has 60."""
     for name, fewest, most in (("squared", 4, 9), ("target", 10, 66)):
@@ -151,6 +152,7 @@ def test_keys_drive(squared_page):
     until(page, lambda: page.evaluate("pressed.size + owed.length") == 0)
 
 
+@long_only
 def test_a_tap_between_two_frames_counts_once(squared_page):
     """At 8 frames a second a tap is over before the program looks. It moves by one tile."""
     page = squared_page
@@ -167,6 +169,7 @@ def test_a_tap_between_two_frames_counts_once(squared_page):
     page.key(False, SHIFT, "ShiftLeft")
 
 
+@long_only
 def test_the_pad_drives(squared_page):
     page = squared_page
     page.resize(390, 844, scale=2, mobile=True)
@@ -186,8 +189,10 @@ def test_the_pad_drives(squared_page):
     until(page, lambda: agent(page) not in ((5, 5), (-1, -1)))      # dice again
 
 
-@pytest.mark.parametrize("width, height, scale", [(1280, 800, 1), (390, 844, 3), (844, 390, 2),
-                                                  (200, 200, 1)])
+@pytest.mark.long
+@pytest.mark.parametrize("width, height, scale", some_or_all(
+    [(1280, 800, 1), (390, 844, 3), (844, 390, 2),
+                                                  (200, 200, 1)], 0, 3))
 def test_the_picture_fits_any_window(squared_page, width, height, scale):
     page = squared_page
     page.resize(width, height, scale=scale)
@@ -207,6 +212,7 @@ def test_the_picture_fits_any_window(squared_page, width, height, scale):
     assert {TEAL, TILE} <= set(seen(page, TEAL, TILE))
 
 
+@long_only
 @pytest.mark.parametrize("name, width, height, scale", [("snake", 900, 700, 1),
                                                         ("pendulum", 360, 640, 3)])
 def test_the_picture_fits_from_the_start(name, width, height, scale, make_program, browser):
@@ -222,6 +228,7 @@ def test_the_picture_fits_from_the_start(name, width, height, scale, make_progra
         page.close()
 
 
+@long_only
 def test_a_browser_that_cannot_is_told_why(make_program, browser):
     home = make_program("squared", "web").path.parent
     for without, said in (("delete window.WebAssembly", "no WebAssembly"),
@@ -248,6 +255,7 @@ def test_a_missing_file_is_told(make_program, browser, tmp_path):
         page.close()
 
 
+@long_only
 def test_policy_and_resources_are_packed(tmp_path, browser, monkeypatch):
     """A resource decides the colour of the background; a changed one makes the page anew."""
     monkeypatch.delenv("EMCC_CFLAGS", raising=False)      # one page is built as users build it

@@ -8,6 +8,7 @@ import pytest
 import quick
 from helpers.budget import choose, longest_first
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 
 @pytest.mark.parametrize("file, tests", [
@@ -54,6 +55,7 @@ def test_mutants_of_c_leave_comments_and_texts_alone():
                     ('g("x < y", a < 3);', ";")]
 
 
+@long_only
 def test_the_same_seed_gives_the_same_mutants():
     first, again = (mutants.choose(ROOT, 3, 20) for _ in range(2))
     assert first == again and first != mutants.choose(ROOT, 4, 20)

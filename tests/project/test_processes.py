@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.places import ROOT, SPECIMENS
 from helpers.playground import alive, descendants, wait_until
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base import processes
 from puffer_sdk.base.processes import python, python_code
@@ -48,12 +49,13 @@ def test_the_traps_work(tmp_path, trapped):
     (tmp_path / "imported").unlink()
 
 
-@pytest.mark.parametrize("words", [
+@pytest.mark.long
+@pytest.mark.parametrize("words", some_or_all([
     ["sweep", "{env}", "--runs", "1", "--workers", "1", "--seeds", "0", "--metric", "perf", *SMALL],
     ["train", "gymnasium:CartPole-v1", "--vec.num-workers", "1", *SMALL],
     ["check", "gymnasium:CartPole-v1", "--budget", "0.01"],
     ["doctor"],
-], ids=lambda words: " ".join(words[:2]))
+], 0), ids=lambda words: " ".join(words[:2]))
 def test_no_command_imports_from_the_current_folder(words, trapped, tmp_path):
     env = SPECIMENS / "faulty"
     target = tmp_path / "faulty"

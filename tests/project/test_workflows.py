@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from helpers.places import ROOT
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.projects import scaffold
 
@@ -183,6 +184,7 @@ def runner(project, tmp_path_factory):
     return run
 
 
+@long_only
 def test_a_scaffolds_steps_run(flows, project, runner):
     job = flows["walker/check.yml"]["jobs"]["check"]
     checkout = next(step for step in job["steps"] if "checkout" in step.get("uses", ""))
@@ -204,6 +206,7 @@ def test_a_scaffolds_steps_run(flows, project, runner):
     assert upload["with"]["path"] == "results" and "cancelled" in upload["if"]
 
 
+@long_only
 def test_a_finding_fails_the_job_and_is_in_the_results(flows, tmp_path, runner):
     folder = scaffold.new("faulty", output_dir=tmp_path).folder
     header = folder / "faulty.h"
@@ -316,14 +319,16 @@ def test_one_comment_is_made_then_updated_in_place(comment, tmp_path):
     assert [(method, path) for method, path, _ in written] == [("PATCH", "/issues/comments/501")]
 
 
-@pytest.mark.parametrize("results, sha, said", [
+@pytest.mark.long
+@pytest.mark.parametrize("results, sha, said", some_or_all([
     ({"pr": "17/../1"}, SHA, "name no pull request"), ({}, SHA, "name no pull request"),
-    ({"pr": "17; rm"}, SHA, "name no pull request"), ({"pr": "17"}, "f" * 40, "newest commit")])
+    ({"pr": "17; rm"}, SHA, "name no pull request"), ({"pr": "17"}, "f" * 40, "newest commit")], 0))
 def test_results_that_lie_about_their_origin_write_nothing(comment, results, sha, said):
     written, done = comment(results, sha=sha)
     assert done.returncode == 1 and said in done.stderr and written == []
 
 
+@long_only
 def test_without_a_report_the_verdict_is_told(comment, tmp_path):
     written, done = comment({"pr": "17", "check.txt": "error[PUF203]: ```evil\nwalker: fail\n"})
     assert done.returncode == 0, done.stderr

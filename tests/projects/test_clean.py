@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.short_or_long import long_only
 
 from puffer_sdk import cli
 from puffer_sdk.base import files, paths
@@ -29,6 +30,7 @@ def everything(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
+@long_only
 def test_all_that_the_commands_make_goes(env, capsys):
     before = everything(env)
     spec = header.read(env)
@@ -54,6 +56,7 @@ def test_all_that_the_commands_make_goes(env, capsys):
     assert everything(env) == before
 
 
+@long_only
 def test_reports_go_and_those_of_other_places_stay(env, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(stages, "BUDGET", 0.05)
     monkeypatch.setattr(measuring, "ROUNDS", 1)

@@ -8,6 +8,7 @@ from importlib import metadata
 
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base import extras
 from puffer_sdk.base.errors import BuildError
@@ -48,6 +49,7 @@ def test_a_machine_with_everything(tmp_path):
         [probe.__name__.removeprefix("probe_") for probe in doctor.PROBES]
 
 
+@long_only
 def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
     status, out, _ = run_doctor(drop=("CC",), PUFFER_CACHE=str(tmp_path))
     assert status == 0
@@ -60,6 +62,7 @@ def test_the_text_is_aligned_and_has_no_escape_codes(tmp_path):
     assert out.rstrip().endswith("all required dependencies are installed")
 
 
+@long_only
 def test_an_empty_path(tmp_path):
     status, out, _ = run_doctor("--format", "json", drop=("CC",), PATH="",
                                 PUFFER_CACHE=str(tmp_path))
@@ -272,7 +275,7 @@ def test_a_program_that_never_answers_is_given_up(tmp_path):
     slow.chmod(0o755)
     start = time.monotonic()
     assert probe_program.ask(slow, seconds=0.3) is None
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 30
     assert probe_program.ask(tmp_path / "gone") is None
 
 

@@ -5,15 +5,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections import deque
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import LONG, long_only, some_or_all
 
 from puffer_sdk.base import paths
+from puffer_sdk.cli import main
 from puffer_sdk.env import build, open_env
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config
@@ -50,14 +51,13 @@ def claims(folder, pattern):
 
 # -- all three ---------------------------------------------------------------------------
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-def test_check_finds_nothing(name, control):
+def test_check_finds_nothing(name, control, capsys):
     """A world of 256 snakes is slow under sanitizers: a part of the usual length says enough."""
-    command = [sys.executable, "-m", "puffer_sdk", "check", str(control[name]), "--strict",
-               "--budget", "0.1" if name == "snake" else "0.5"]
-    result = subprocess.run(command, capture_output=True, text=True, env=CHILD)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "nothing found" in result.stdout
+    budget = 0.5 if LONG and name != "snake" else 0.1
+    assert main(["check", str(control[name]), "--strict", "--budget", str(budget)]) == 0
+    assert "nothing found" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,7 +78,8 @@ def test_header_compiles_without_a_warning(name, language, control, tmp_path):
         assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
+@pytest.mark.parametrize("name", some_or_all(NAMES, 2))
 def test_standalone_program_plays(name, control, tmp_path):
     """NAME.c as it stands, with a window that is closed after 100 frames."""
     folder = control[name]
@@ -526,6 +527,7 @@ class Pilot:
         return self.last
 
 
+@long_only
 def test_numbers_in_snakes_manual(control):
     solved, first, last, dice, up, greedy, careful = claims(
         control["snake"], r"counts as solved from (\d+) on\. Measured in the world of snake\.ini, "

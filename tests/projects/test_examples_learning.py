@@ -3,6 +3,7 @@ import shutil
 
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 from puffer_sdk import configure
 from puffer_sdk.policy import evaluate
@@ -20,12 +21,7 @@ def game(request, tmp_path_factory):
     return folder
 
 
-def test_the_examples_are_those_that_are_documented():
-    page = (EXAMPLES.parent / "docs" / "tutorials" / "examples.md").read_text()
-    assert GAMES == ["breakout", "cartpole", "pendulum", "pong", "snake"]
-    assert all(f"[{name}](../../examples/{name}/{name}.h)" in page for name in GAMES)
-
-
+@long_only
 def test_an_example_is_solved_with_its_own_settings(game, tmp_path):
     """A run's evaluations end snakes' games too seldom to say so: there `eval` does."""
     result = train.train(game, {"train.stop_at_goal": True}, runs_dir=tmp_path)
@@ -36,6 +32,7 @@ def test_an_example_is_solved_with_its_own_settings(game, tmp_path):
     assert result.goal[0] <= result.steps <= configure(game).train.total_timesteps
 
 
+@long_only
 def test_a_whole_run_passes_the_evaluation(tmp_path):
     train.train("cartpole", runs_dir=tmp_path)
     evaluation = evaluate.evaluate("cartpole", {"eval.episodes": 300}, runs_dir=tmp_path)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import long_only, short_or_long
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, NoEnvs, UsageError
@@ -30,7 +31,7 @@ def ocean(tmp_path_factory) -> Path:
     return shutil.copytree(OCEAN, tmp_path_factory.mktemp("sea") / "ocean")
 
 
-@pytest.fixture(params=ENVS)
+@pytest.fixture(params=short_or_long([*ENVS[::4], ENVS[-1]], ENVS))
 def env(request, ocean) -> Path:
     return ocean / request.param
 
@@ -125,6 +126,7 @@ def test_the_log_holds_means_under_the_bindings_names(ocean):
     assert log["score"] == 1                # an entry is one goal
 
 
+@long_only
 def test_no_raylib_but_the_null_library(ocean):
     program = """
 import json, sys
@@ -176,6 +178,7 @@ def test_my_vec_init_makes_the_envs(ocean):
         assert len(set(vec.observations[:, 1])) <= 4
 
 
+@long_only
 def test_copies_are_whole_ones_where_my_vec_init_makes_pairs(ocean, tmp_path, capsys):
     """25 agents are no whole pairs, and a default of eval; 64 copies are 128 agents."""
     pairs = edited(ocean / "warren", tmp_path, binding_c=("while (left > 0)", "while (left >= 2)"))
@@ -224,6 +227,7 @@ def test_the_seed_reaches_envs_that_seed_themselves(ocean):
     assert sum(a == b for a, b in zip(one, two)) < len(one) / 2
 
 
+@long_only
 def test_my_vec_init_that_makes_nothing_has_said_why(ocean, tmp_path, capsys):
     """Its data are missing, perhaps: its own line is shown, and no advice about multiples."""
     copy = edited(ocean / "warren", tmp_path, binding_c=(

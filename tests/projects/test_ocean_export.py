@@ -14,6 +14,7 @@ import pytest
 from helpers.herd import KINDS, write_herd
 from helpers.ladder import IN_SIGHT, copy_ladder
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base import paths
@@ -26,7 +27,8 @@ from puffer_sdk.settings import config, inifile
 from puffer_sdk.toolchain import compilers
 from puffer_sdk.training import checkpoint
 
-NAMES = ("squared", "target", "breakout", "pendulum")       # bytes, many agents, floats, continuous
+# Bytes, many agents, floats, continuous
+NAMES = short_or_long(["squared", "target"], ["squared", "target", "breakout", "pendulum"])
 STRICT = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fsanitize=address,undefined",
           "-fno-sanitize-recover=all"]
 
@@ -105,6 +107,7 @@ def run_demo(tree: Path, name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "100 frames\n"), done.stderr
 
 
+@long_only
 def test_the_policy_goes_along_as_pufferlib_reads_it(squared, tmp_path):
     folder = shutil.copytree(squared, tmp_path / "squared",
                              ignore=shutil.ignore_patterns("build", "runs"))
@@ -149,9 +152,10 @@ def strict_ladder(home: Path, *changes: tuple[str, str], legal: str = "env->acti
     return copy_ladder(home / "ladder", legal, *STRICT_LADDER, *changes)
 
 
-@pytest.mark.parametrize(("kind", "trained"), [
+@long_only
+@pytest.mark.parametrize(("kind", "trained"), some_or_all([
     ("mask", True), ("heads", False), ("in sight", False), ("in sight", True), ("rows", False),
-    ("rows", True)])
+    ("rows", True)], 0))
 def test_a_demo_obeys_the_mask_and_leaves_rows_alone(kind, trained, tmp_path):
     """PufferLib's binding makes the rows, and here the demo does."""
     folder, runs = KINDS_OF_GAMES[kind](tmp_path), tmp_path / "runs"
@@ -185,6 +189,7 @@ def test_bind_writes_a_binding_to_edit(squared, tmp_path):
     assert any("observations of 81 elements" in log.read_text() for log in logs), logs
 
 
+@long_only
 def test_an_edited_binding_is_used_and_kept(probe):
     folder = probe()
     path = ocean.bind(folder).path
@@ -240,6 +245,7 @@ def test_a_packaged_example_is_not_written_to(monkeypatch, probe):
 # -- export -------------------------------------------------------------------------
 
 
+@long_only
 def test_a_hand_written_environment_is_exported_as_it_stands(tmp_path):
     folder = shutil.copytree(SPECIMENS / "ocean" / "drum", tmp_path / "drum")
     done = ocean.export_ocean(folder, tmp_path / "pr", runs_dir=tmp_path / "runs")
@@ -247,6 +253,7 @@ def test_a_hand_written_environment_is_exported_as_it_stands(tmp_path):
         assert (done.folder / "ocean" / "drum" / file).read_bytes() == (folder / file).read_bytes()
 
 
+@long_only
 def test_what_it_opens_goes_along(probe, tmp_path):
     folder = probe()
     for file in ("resources/probe/map.txt", "resources/shared.png"):
@@ -261,6 +268,7 @@ def test_what_it_opens_goes_along(probe, tmp_path):
     assert any("licence" in item for item in done.todo)
 
 
+@long_only
 def test_settings_that_pufferlib_has_not_are_named(probe, tmp_path):
     folder = probe(ini="; a game\n[base]\nenv_name = probe\n[env]\n# ticks\nlimit = 4\n"
                        "[train]\ngamma = 0.9\nreward_clip = 1\n# here\nbackend = native\n"
@@ -286,6 +294,7 @@ def test_comments_and_what_is_commented_out_stay():
     assert dropped == ["eval.goal", "env.step_timeout"]
 
 
+@long_only
 def test_an_export_that_plays_otherwise_is_refused(probe, tmp_path):
     """The comparison can fail."""
     folder = probe()
@@ -349,6 +358,7 @@ def test_a_function_is_cut_out_whole():
     assert ocean.function_text("void c_keys(Env* e) { {", "c_keys") is None
 
 
+@long_only
 def test_the_pages_sessions_print_what_they_show(tmp_path):
     page = (ROOT / "docs" / "share" / "pull-requests.md").read_text()
     puffer_sdk.new("my_env", output_dir=tmp_path)

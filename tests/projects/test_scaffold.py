@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
@@ -253,6 +254,7 @@ def test_an_output_dir_that_cannot_be_made(here):
     assert contents(here) == {"file": b"mine"}
 
 
+@long_only
 def test_a_disk_that_fills_up_leaves_nothing(here):
     """Files of more than 2 KiB fail, as on a full disk: the header is one of them."""
     code = ("import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -462,6 +464,7 @@ def test_cookiecutters_own_files_are_neither_read_nor_written(here, tmp_path):
     assert (here / "walker/walker.h").is_file()
 
 
+@long_only
 def test_the_command_prints_commands_that_work(here):
     result = run("new", "walker", "--template", "target", "--output-dir", "my envs")
     assert result.returncode == 0 and result.stderr == ""

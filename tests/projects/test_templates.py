@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from helpers.places import ROOT
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.env import build, open_env
@@ -178,7 +179,9 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name, settings", [(n, s) for n in NAMES for s in SETTINGS[n]])
+@pytest.mark.long
+@pytest.mark.parametrize("name, settings", [
+    (n, s) for n in NAMES for s in short_or_long(SETTINGS[n][:1], SETTINGS[n])])
 def test_twins_under_sanitizers_agree(name, settings, projects, tmp_path):
     """100 000 random agent steps: no bad access, no leak, and nothing left unwritten."""
     text = HARNESS.replace("STRUCT", struct(projects[name])).replace("NAME", name)
@@ -191,6 +194,7 @@ def test_twins_under_sanitizers_agree(name, settings, projects, tmp_path):
     assert run_c(tmp_path / "twins") == "0 blocks left\n"
 
 
+@long_only
 def test_standalone_program_plays(project, tmp_path):
     """NAME.c as it stands, with a window that is closed after 500 frames."""
     settings = config.resolve(project).env
@@ -415,6 +419,7 @@ def test_numbers_in_squareds_comments(projects):
     assert walking["episode_length"] == pytest.approx(ticks, abs=0.05)
 
 
+@long_only
 def test_numbers_in_targets_comments(projects):
     folder = projects["target"]
     text = " ".join((folder / "target.h").read_text().replace("//", "").split())
@@ -432,6 +437,7 @@ def test_numbers_in_targets_comments(projects):
         assert measured == pytest.approx(claimed, rel=0.08, abs=0.06), pilot.__name__
 
 
+@long_only
 def test_a_scaffolded_project_passes_its_own_tests(project):
     result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                              str(project)], capture_output=True, text=True, cwd=project,

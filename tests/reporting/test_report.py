@@ -9,6 +9,7 @@ import pytest
 from helpers.page_reader import Reader
 from helpers.places import ROOT, broken
 from helpers.playground import FAULTS, alive, descendants, flags, leftovers, wait_until
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -128,6 +129,7 @@ def test_from_what_is_kept_it_is_the_same_to_the_byte(made, home, tmp_path):
         assert (tmp_path / name).read_bytes() == (made.html.parent / name).read_bytes(), name
 
 
+@long_only
 def test_measured_anew_it_is_the_same_but_for_timings(made, home, tmp_path):
     again = puffer_sdk.report(home, QUICK, seeds=SEEDS, fresh=True, output=tmp_path)
     assert again.kept == []
@@ -231,7 +233,8 @@ def uninterrupted(home, tmp_path_factory):
     return stages._trainings(subject, Keeper(subject.kept), 1, False)[0].facts
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@long_only
+@pytest.mark.parametrize("number", some_or_all([signal.SIGKILL, signal.SIGINT], 0))
 def test_interrupted_it_goes_on_and_ends_as_if_it_had_not_been(number, uninterrupted, home, start,
                                                                tmp_path):
     """Stopped in the training: after a checkpoint, and anywhere."""
@@ -308,6 +311,7 @@ def test_an_env_that_breaks_the_contract_gets_its_report(probe, capsys):
     Reader(done.html.read_text())
 
 
+@long_only
 def test_an_env_that_draws_nothing_and_states_no_goal(probe):
     done = puffer_sdk.report(probe(), {"train.total_timesteps": 4 * 16384, "eval.episodes": 20,
                                        "vec.total_agents": 256,
@@ -321,6 +325,7 @@ def test_an_env_that_draws_nothing_and_states_no_goal(probe):
     assert str(done.html.parents[1]) not in html
 
 
+@long_only
 def test_an_env_that_dies_is_a_problem_and_not_the_end(faulty, tmp_path):
     env = tmp_path / "faulty"
     shutil.copytree(faulty, env, ignore=shutil.ignore_patterns("build", "runs"))
@@ -332,6 +337,7 @@ def test_an_env_that_dies_is_a_problem_and_not_the_end(faulty, tmp_path):
     Reader(done.html.read_text())
 
 
+@long_only
 def test_dice_of_ones_own_are_a_problem(tmp_path):
     env = tmp_path / "puf501_dice"
     shutil.copytree(broken("puf501_dice"), env)
@@ -358,6 +364,7 @@ def test_what_is_refused_is_refused_before_anything_runs(options, message, home,
         puffer_sdk.report(home, **options)
 
 
+@long_only
 def test_the_docs_commands_run_and_print_what_they_show(made, home, cli, tmp_path):
     """With the settings whose results are kept; before/my_env is a copy of it."""
     text = (ROOT / "docs" / "share" / "report.md").read_text()

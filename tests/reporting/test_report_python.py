@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.page_reader import Reader
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -125,6 +126,7 @@ def test_reports_are_compared_by_their_own_rates(made):
     assert "each in its own process.</p>" in html
 
 
+@long_only
 def test_code_that_fails_is_a_problem_and_not_the_end(home, tmp_path):
     """An environment that raises in its fourth step: the report says where, and has no page of
     what was never reached."""
@@ -142,6 +144,7 @@ def test_an_environment_that_cannot_be_made_gets_its_report(home, tmp_path):
     Reader(done.html.read_text())
 
 
+@long_only
 def test_copies_that_are_stepped_together_are_not_dealt_anew(home):
     """Gymnasium's own CartPole of many copies has one seed for all of them."""
     name = "gymnasium.vector:CartPole-v1"
@@ -152,6 +155,7 @@ def test_copies_that_are_stepped_together_are_not_dealt_anew(home):
     assert checked["verdict"] == "pass" and checked["env_steps"] > 100
 
 
+@long_only
 def test_dice_that_are_dealt_to_a_process_are_a_problem(home):
     """A generator that all copies of a worker share: with two workers, others are drawn."""
     shutil.copy(GAMES, home / "games_of_levers.py")

@@ -9,6 +9,7 @@ import pytest
 from helpers.page_reader import Reader
 from helpers.places import SPECIMENS, broken
 from helpers.playground import COMMAND
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.reporting import survey, try_env
@@ -124,6 +125,7 @@ def tried(checkout, tmp_path_factory):
     return process, output, json.loads((output / "survey.json").read_text())
 
 
+@long_only
 def test_a_trial_has_programs_a_training_and_a_comparison(tried, checkout):
     process, output, data = tried
     [row] = data["rows"]
@@ -142,6 +144,7 @@ def test_a_trial_has_programs_a_training_and_a_comparison(tried, checkout):
     assert row["files"]["squared.h"] == said.strip()
 
 
+@long_only
 def test_ctrl_c_ends_it_all_and_keeps_the_rows_that_are_done(checkout, tmp_path):
     process = subprocess.Popen(
         [*COMMAND, "ocean", checkout, "--output", tmp_path, "--budget", "0.1",

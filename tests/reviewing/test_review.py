@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from helpers.places import ROOT, SPECIMENS
 from helpers.sessions import shape
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.projects import scaffold
@@ -176,7 +177,8 @@ GREEDY = {
 }
 
 
-@pytest.mark.parametrize("kind", GREEDY)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", some_or_all(GREEDY, 0, 2))
 def test_what_takes_too_much_is_ended(run, kind):
     code, said = GREEDY[kind]
     ended = run(code)
@@ -185,6 +187,7 @@ def test_what_takes_too_much_is_ended(run, kind):
         assert ended.status != 0
 
 
+@long_only
 def test_what_never_ends_is_ended_with_all_it_started(run):
     code = ("import os, time\n"
             "if os.fork() == 0:\n    os.setsid()\n    os.fork()\n"
@@ -285,6 +288,7 @@ def review_env(folder: Path, cwd: Path, boxes, *words, status: int, **env) -> di
     return json.loads(out)
 
 
+@long_only
 def test_a_sound_environment_passes(squared, tmp_path, boxes):
     seen = review_env(squared, tmp_path, boxes, "--build", "--train", "50000", status=0)
     if seen is None:
@@ -376,7 +380,8 @@ HEADERS = {
 }
 
 
-@pytest.mark.parametrize("kind", HEADERS)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", some_or_all(HEADERS, 0))
 def test_the_compiler_reads_no_secrets(probe, tmp_path, boxes, kind):
     secret = tmp_path / "home" / "key.h"
     secret.parent.mkdir()
@@ -395,7 +400,8 @@ HOGS = {
 }
 
 
-@pytest.mark.parametrize("kind", HOGS)
+@long_only
+@pytest.mark.parametrize("kind", some_or_all(HOGS, 1))
 def test_a_hog_is_ended_with_status_4(probe, tmp_path, boxes, kind):
     body, said = HOGS[kind]
     folder = probe(("#include <stdbool.h>",
@@ -407,6 +413,7 @@ def test_a_hog_is_ended_with_status_4(probe, tmp_path, boxes, kind):
         assert said in seen["envs"][0]["cause"]
 
 
+@long_only
 def test_a_macro_that_expands_without_end_is_ended(probe, tmp_path, boxes):
     powers = "\n".join(f"#define X{n + 1} X{n} X{n} X{n} X{n} X{n} X{n} X{n} X{n}"
                        for n in range(12))
@@ -592,6 +599,7 @@ def add_env(root: Path) -> None:
     (root / "README.md").write_text("more games\n")
 
 
+@long_only
 def test_the_pages_lines_run_and_print_what_they_show(checkout, boxes, tmp_path):
     """The patch's lines in a checkout, where `puffer-sdk` is this one."""
     page = (ROOT / "docs" / "share" / "review.md").read_text()
@@ -705,15 +713,3 @@ def test_what_cannot_be_reviewed_is_usage(checkout, tmp_path, boxes):
         assert said in err
     _, err = cli("-", cwd=tmp_path, stdin=HOSTILE["no env"][0].encode(), status=2)
     assert "is not in one" in err
-
-
-def test_the_page_names_every_option_and_key(squared, tmp_path, boxes):
-    from puffer_sdk.cli.cmd_review import command
-    page = (ROOT / "docs" / "share" / "review.md").read_text()
-    for param in command.params:
-        for option in param.opts:
-            assert not option.startswith("--") or f"`{option}" in page, option
-    review = reviewing.Review([outcome(forged())], "bwrap", Limits())
-    document = review.to_dict()
-    for key in (*document, *document["envs"][0]):
-        assert f"`{key}`" in page, key

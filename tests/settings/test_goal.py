@@ -1,6 +1,7 @@
 """[eval] goal: parsed, refused, watched in training, judged by eval."""
 import pytest
 from helpers.playground import COMMAND
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.policy import evaluate
@@ -60,6 +61,7 @@ def test_training_ends_at_the_goal_and_eval_judges_it(squared, tmp_path):
     assert elsewhere.solved is None
 
 
+@long_only
 def test_a_run_that_stopped_at_its_goal_is_over(squared, tmp_path, capfd):
     settings = {"eval.goal": "perf >= 0.3", "train.stop_at_goal": "1"}
     first = train.train(squared, settings, runs_dir=tmp_path)
@@ -77,6 +79,7 @@ def test_a_run_that_stopped_at_its_goal_is_over(squared, tmp_path, capfd):
     assert other.goal != first.goal                             # another goal is another matter
 
 
+@long_only
 def test_eval_says_so_with_its_status(squared, tmp_path):
     import subprocess
     train.train(squared, {"train.total_timesteps": "100_000"}, runs_dir=tmp_path)

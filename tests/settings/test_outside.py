@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from helpers.check_fixtures import changed
 from helpers.places import SPECIMENS
+from helpers.short_or_long import some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -36,8 +37,10 @@ def write(folder, text: str):
     return folder
 
 
-@pytest.mark.parametrize("library", ["vendor/luck, luck  # as -l", "vendor/luck/libluck.so",
-                                     "../../vendor/luck/libfixed.a"])
+@pytest.mark.long
+@pytest.mark.parametrize("library", some_or_all(
+    ["vendor/luck, luck  # as -l", "vendor/luck/libluck.so",
+                                     "../../vendor/luck/libfixed.a"], 0))
 def test_an_environment_is_built_and_checked_with_a_library(lucky, library, tmp_path):
     write(lucky, f"include = vendor/luck/include\nlibrary = {library}")
     with puffer_sdk.make(lucky, num_envs=50) as vec:

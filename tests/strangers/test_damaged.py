@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from helpers.short_or_long import long_only, some_or_all
 from helpers.strangers import make_sweep, puffer, run_of, sweep_of
 
 from puffer_sdk.base import paths, records
@@ -64,6 +65,7 @@ def write(path, text: str) -> None:
 
 # ---- runs --------------------------------------------------------------------------------------
 
+@long_only
 def test_every_change_of_run_json_is_shown_or_read(project):
     run, count = runs.Run(run_of(project)), 0
     info = {**run.info, "group": {"id": "x", "size": 2, "hosts": ["a", "b"]}}
@@ -109,7 +111,9 @@ def test_one_damaged_run_hides_no_other(project, capsys):
     assert puffer(capsys, "eval", "--load-model-path", "1", "--eval.episodes", "10")[0] == 1
 
 
-@pytest.mark.parametrize("name", ["metrics.jsonl", "config.ini", "run.json", "actions.journal"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", some_or_all(
+    ["metrics.jsonl", "config.ini", "run.json", "actions.journal"], 0, 1))
 def test_a_pipe_is_not_waited_for(project, capsys, name):
     place = run_of(project) / name
     place.unlink(missing_ok=True)
@@ -238,7 +242,8 @@ def test_damaged_best_weights_do_not_keep_a_run_from_going_on(project, capsys):
     assert status == 0 and "best.safetensors is left out" in said
 
 
-@pytest.mark.parametrize("place", ["pipe", "link"])
+@pytest.mark.long
+@pytest.mark.parametrize("place", some_or_all(["pipe", "link"], 0))
 def test_what_is_no_file_in_place_of_best_is_refused_before_the_first_step(project, capsys, place):
     """It could not be written at the end either, nor the checkpoint after it."""
     best = run_of(project) / "best.safetensors"

@@ -7,6 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from helpers.short_or_long import some_or_all
 from helpers.strangers import (
     make_sweep,
     picture,
@@ -56,7 +57,10 @@ LINKS = [
 ]
 
 
-@pytest.mark.parametrize("place, command, status", LINKS, ids=[f"{b}:{a}" for a, b, _ in LINKS])
+@pytest.mark.long
+@pytest.mark.parametrize("place, command, status", some_or_all(
+    [pytest.param(*link, id=f"{link[1]}:{link[0]}") for link in LINKS],
+    0, 3, 6, 7, 9, 14, 15, 17, 21))
 def test_no_command_writes_through_a_link(project, capsys, place, command, status):
     """status   None: whether the command comes to write this depends on the training"""
     outside = project.parent / "outside"
@@ -400,7 +404,8 @@ def test_a_typed_path_may_be_a_link(tmp_path):
 
 # ---- runs on another disk ----------------------------------------------------------------------
 
-@pytest.mark.parametrize("place", ["runs", "runs/squared"])
+@pytest.mark.long
+@pytest.mark.parametrize("place", some_or_all(["runs", "runs/squared"], 0))
 @pytest.mark.parametrize("holds", ["runs", "nothing"])
 def test_runs_may_be_a_link_to_runs_or_to_nothing(project, capsys, place, holds):
     disk = project.parent / "disk"
@@ -483,9 +488,10 @@ def test_a_fix_is_not_written_through_a_link(project):
     assert picture(project.parent / "outside") == before
 
 
-@pytest.mark.parametrize("place, command", [
+@pytest.mark.long
+@pytest.mark.parametrize("place, command", some_or_all([
     ("squared_policy.bin", "export"), ("sweeps.html", f"sweep {SWEEP} --map"),
-    ("squared_policy.onnx", "export --to onnx"), ("squared_ocean", "export --ocean")])
+    ("squared_policy.onnx", "export --to onnx"), ("squared_ocean", "export --ocean")], 0, 2))
 def test_a_name_that_nobody_typed_may_not_be_a_link(project, capsys, place, command):
     replace_by_link(project / place, project.parent / "outside" / "new")
     before = picture(project.parent / "outside")

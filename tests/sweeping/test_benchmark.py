@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from helpers.places import ROOT
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import bench_sweep
@@ -23,6 +23,7 @@ def table():
     return sweep_tasks.Table("hpobench/australian")
 
 
+@long_only
 def test_regret_is_0_for_all_that_is_known_and_falls_with_more(table):
     every = [(key, table.sign * table.scores[key].mean(), table.true[key][1])
              for key in table.true]
@@ -41,7 +42,7 @@ def test_an_evaluation_has_the_score_and_cost_of_one_training(table):
     assert {table.run(settings, rng) for _ in range(60)} == pairs
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("workers, failures", short_or_long([(8, 0.1)], [(1, 0.0), (8, 0.1)]))
 def test_the_short_form_is_ahead_of_chance(workers, failures):
     found = bench_sweep.measure(bench_sweep.SHORT, sweep_peers.QUICK, 2, workers, failures)

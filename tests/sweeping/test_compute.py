@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.places import ROOT
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base.errors import RunError
 from puffer_sdk.env import build, job
@@ -52,7 +52,7 @@ def test_more_work_costs_more(breakout):
         assert seconds(weights, config.resolve(breakout, more), 1000) > base, more
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("count", short_or_long([4], [30]))
 def test_it_is_near_what_is_measured(breakout, tmp_path, count):
     """CPU seconds of trainings that the weights were not fitted to. They themselves differ by a
@@ -75,6 +75,7 @@ def test_it_is_near_what_is_measured(breakout, tmp_path, count):
     assert np.median(np.abs(np.log(found))) < 0.3
 
 
+@long_only
 def test_the_same_trial_costs_the_same_on_a_busy_machine(breakout, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(calibration, "LONG", 0.05)

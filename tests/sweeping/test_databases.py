@@ -7,7 +7,7 @@ import signal
 import pytest
 from helpers.playground import wait_until
 from helpers.postgres import server
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.sweeping.store import DONE, RUNNING, STOPPED
 from puffer_sdk.sweeping.sweep import open_sweep
@@ -29,7 +29,7 @@ def address(request, tmp_path):
             else f"sqlite:///{tmp_path}/sweeps.db"
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("address", short_or_long(["sqlite"], ["sqlite", "postgresql"]),
                          indirect=True)
 def test_a_database_holds_a_sweep_through_kill_9(faulty, tmp_path, start, cli, address):

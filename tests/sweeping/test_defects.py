@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.sweeping.sampler import Sampler
@@ -100,6 +101,7 @@ def test_a_stopped_trial_is_no_run_of_fewer_steps():
     assert len(sampler.costs.points) == 8
 
 
+@long_only
 @pytest.mark.parametrize("workers, count", [(2, 3)])
 def test_the_last_trials_of_all_workers_are_collected(toy, workers, count):
     """Protein ends when the last trial begins, and loses those that still run beside it."""
@@ -108,6 +110,7 @@ def test_the_last_trials_of_all_workers_are_collected(toy, workers, count):
     assert [trial.state for trial in found.trials] == [DONE] * count
 
 
+@long_only
 def test_the_limit_on_the_cost_of_a_trial_is_a_limit(toy):
     """Protein's limit only steers what is proposed: users saw 5 hours at a limit of 300 s."""
     with pytest.raises(UsageError, match="no trial has finished") as raised:

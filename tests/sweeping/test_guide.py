@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 from puffer_sdk.env import header
 from puffer_sdk.interop.python_envs import env_source
@@ -28,6 +29,7 @@ def test_the_ini_is_read(tmp_path):
     assert plan.runs == 200 and set(plan.rows) == {"train.learning_rate", "env.reward_death"}
 
 
+@long_only
 @pytest.mark.parametrize("text", blocks("python"))
 def test_the_python_runs(text, faulty, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from helpers.browser import Browser
+from helpers.short_or_long import long_only
 
 from puffer_sdk.reporting.axes import LOG, LOGIT, Axis, spanning
 from puffer_sdk.sweeping.page.importance import Models
@@ -197,6 +198,7 @@ def test_what_others_named_is_escaped():
     assert "it &lt;crashed&gt;" in text
 
 
+@long_only
 def test_a_thousand_trials_stay_below_a_megabyte():
     rows = {f"train.setting_{k}": {"distribution": "log_normal", "min": 1e-4, "max": 1.0}
             for k in range(15)}

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.env import header
@@ -96,7 +97,8 @@ def test_a_start_outside_the_bounds_takes_the_nearest_inside(pong):
     assert read(pong).start == {"train.gamma": 0.99}
 
 
-@pytest.mark.parametrize("text, told, expected", [
+@pytest.mark.long
+@pytest.mark.parametrize("text, told, expected", some_or_all([
     ("[sweep.train.gamma]\ndistribution = logit_normal\nmin = 0.99\nmax = 0.9\n",
      "crossed", "min <= max"),
     ("[sweep.train.gamma]\ndistribution = normal\nmin = 0\nmax = 1\n",
@@ -110,7 +112,7 @@ def test_a_start_outside_the_bounds_takes_the_nearest_inside(pong):
     ("[sweep]\nmetrik = score\n", "no setting 'metrik'", "metric"),
     ("[sweep]\nmetric = happiness\n", "does not log 'happiness'", "perf"),
     ("[sweep]\nmax_runs = -1\n", "cannot be '-1'", "a whole number"),
-])
+], 0, 3, 6))
 def test_what_cannot_be_searched_is_refused_with_its_place(pong, text, told, expected):
     add(pong, "\n" + text)
     with pytest.raises(UsageError, match=re.escape(told)) as caught:

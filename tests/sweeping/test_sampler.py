@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.sweeping.front import Front, at_nodes, hidden, improvement
@@ -52,6 +53,7 @@ def area(sampler: Sampler) -> float:
                           for at in grid]))
 
 
+@long_only
 def test_it_finds_better_and_cheaper_settings_than_chance():
     ours, chance = ([search(method, seed, budget=900) for seed in range(8)]
                     for method in ("gp", "random"))

@@ -5,6 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.sweeping import supervisor as supervising
@@ -127,7 +128,8 @@ LOADS = {"quiet": lambda now: 1.0, "busy": lambda now: 6.0, "in waves": lambda n
          "at the end": lambda now: 1.0 if now < 40 else 8.0}
 
 
-@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.long
+@pytest.mark.parametrize("load", some_or_all(LOADS, 0, 2))
 @pytest.mark.parametrize(("wall", "seconds", "workers"), [
     (2.0, 60, 2), (8.0, 100, 1), (8.0, 100, 4), (60.0, 100, 2)])
 def test_a_sweep_ends_in_time_with_a_verdict_or_its_reason(begin, wall, seconds, workers, load):

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import Damaged, RunError, UsageError
 from puffer_sdk.sweeping.storages import Lock, shown
@@ -138,7 +139,7 @@ def test_the_lock_dies_with_its_holder_also_against_a_second_worker(journal, sto
     began = time.monotonic()
     os.kill(holder.pid, signal.SIGKILL)
     assert waiting.stdout.readline() == "wrote\n"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     holder.wait(), waiting.wait()
     store.add({"train.gamma": 0.9})
     assert [trial.number for trial in store.trials()] == [0, 1]
@@ -169,6 +170,7 @@ def test_a_damaged_line_in_the_middle_is_named(journal, store):
     assert damage.value.where == f"{journal}:2"
 
 
+@long_only
 def test_storages_that_do_not_answer(tmp_path):
     for address, told in [("postgresql://nobody@127.0.0.1:1/x", "cannot be reached"),
                           ("grpc://127.0.0.1:1", "cannot be reached"),
@@ -250,6 +252,7 @@ def test_a_full_disk_is_said_and_costs_nothing(journal, store):
     assert again.trials()[-1].score == 2.0
 
 
+@long_only
 def test_a_database_that_goes_away_is_an_error_of_its_own(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/sweeps.db", "pond-0001").create(PLAN, open=True)
     store.add({"a": 1}, RUNNING)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.playground import FAULTS, alive, descendants, wait_until
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import LONG, long_only, short_or_long, some_or_all
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.interop.python_envs import env_source
@@ -39,7 +39,10 @@ distribution = log_normal
 min = 1024
 max = 6144
 """
-QUICK = {"sweep.max_runs": 10, "sweep.seconds": 0, "sweep.workers": 2, "sweep.metric": "perf"}
+QUICK = {"sweep.max_runs": 10, "sweep.seconds": 0, "sweep.workers": 1, "sweep.metric": "perf"}
+
+
+RUNS = 60 if LONG else 30           # as long as it takes another machine to join
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ def finished(place: Path) -> dict:
 
 def test_a_sweep_leaves_its_results(toy, monkeypatch):
     monkeypatch.chdir(toy.parent)
-    found = sweep(toy, QUICK, seeds=2)
+    found = sweep(toy, {**QUICK, "sweep.workers": 2}, seeds=2)
     searched = [trial for trial in found.trials if not {"verdict", "repeats"} & set(trial.facts)]
     assert len(searched) == 10 and searched[0].settings["train.learning_rate"] == 0.02
     assert [t.settings for t in searched].count(searched[0].settings) == 1
@@ -95,7 +98,7 @@ def test_a_sweep_leaves_its_results(toy, monkeypatch):
 
 def test_score_and_cost_come_from_one_run(toy, monkeypatch):
     monkeypatch.chdir(toy.parent)
-    found = sweep(toy, {**QUICK, "sweep.max_runs": 4, "sweep.cost": "wall"}, seeds=0)
+    found = sweep(toy, {**QUICK, "sweep.max_runs": 2, "sweep.cost": "wall"}, seeds=0)
     for trial in found.trials:
         last = runs.Run(Path(trial.facts["run"])).last_metrics()
         assert trial.score == last["claim/perf"]
@@ -103,8 +106,10 @@ def test_score_and_cost_come_from_one_run(toy, monkeypatch):
         assert trial.facts["steps"] == last["step"]
 
 
-@pytest.mark.parametrize("fault, told", [("SEGFAULT", "SIGSEGV"), ("LOOP_IN_STEP", "no return"),
-                                         ("NAN_LOG", "logs nan")])
+@pytest.mark.long
+@pytest.mark.parametrize("fault, told", some_or_all(
+    [("SEGFAULT", "SIGSEGV"), ("LOOP_IN_STEP", "no return"),
+                                         ("NAN_LOG", "logs nan")], 0))
 def test_a_fault_costs_its_trial_alone(toy, monkeypatch, fault, told):
     """Some settings make the environment crash, hang or log NaN: the sweep goes on."""
     monkeypatch.chdir(toy.parent)
@@ -119,6 +124,7 @@ def test_a_fault_costs_its_trial_alone(toy, monkeypatch, fault, told):
     assert all(trial.cost is None for trial in failed)
 
 
+@long_only
 def test_time_to_goal_is_the_cost_of_getting_there(toy, monkeypatch):
     monkeypatch.chdir(toy.parent)
     ini = toy / "faulty.ini"                    # runs that are long enough to be evaluated
@@ -134,11 +140,12 @@ def test_time_to_goal_is_the_cost_of_getting_there(toy, monkeypatch):
 # ---- ends --------------------------------------------------------------------------------------
 
 @pytest.mark.long
-@pytest.mark.parametrize("after", short_or_long([0.4, 1.1, 2.3], [0.06 * k for k in range(50)]))
+@pytest.mark.parametrize("after", short_or_long([1.1], [0.06 * k for k in range(50)]))
 def test_kill_9_loses_nothing_and_resume_counts_nothing_twice(toy, start, cli, after):
-    command = ["sweep", toy, "--runs", 14, "--workers", 2, "--metric", "perf", "--seeds", 0]
+    count = 14 if LONG else 8
+    command = ["sweep", toy, "--runs", count, "--workers", 2, "--metric", "perf", "--seeds", 0]
     first = start(*command)
-    wait_until((place_of(toy) / "sweep.json").is_file, seconds=20)
+    wait_until((place_of(toy) / "sweep.json").is_file)
     time.sleep(after)
     family = [first.pid, *descendants(first.pid)]
     first.send_signal(signal.SIGKILL)
@@ -150,18 +157,18 @@ def test_kill_9_loses_nothing_and_resume_counts_nothing_twice(toy, start, cli, a
     trials = store.trials()
     assert {number: (trial.score, trial.cost) for number, trial in enumerate(trials)
             if number in before} == before
-    assert [trial.number for trial in trials] == list(range(14))
+    assert [trial.number for trial in trials] == list(range(count))
     assert all(trial.score is not None for trial in trials)
-    assert len(runs.list_runs(place_of(toy) / "trials")) == 14
+    assert len(runs.list_runs(place_of(toy) / "trials")) == count
 
 
-def test_ctrl_c_ends_in_two_seconds_and_says_how_to_go_on(toy, start):
+def test_ctrl_c_ends_within_a_few_trials_and_says_how_to_go_on(toy, start):
     command = start("sweep", toy, "--runs", 500, "--workers", 2, "--metric", "perf")
-    wait_until(lambda: len(finished(place_of(toy))) >= 3, seconds=30)
-    began = time.monotonic()
+    wait_until(lambda: len(finished(place_of(toy))) >= 3)
+    before = len(finished(place_of(toy)))
     command.send_signal(signal.SIGINT)
-    _, err = command.communicate(timeout=10)
-    assert time.monotonic() - began < 2.5 and command.returncode == 130
+    _, err = command.communicate(timeout=60)
+    assert command.returncode == 130 and len(finished(place_of(toy))) <= before + 6
     assert "--resume 1" in err and "finished trials kept" in err
     assert (place_of(toy) / "best.ini").is_file()
     assert not [run for run in runs.list_runs(place_of(toy) / "trials")
@@ -169,25 +176,26 @@ def test_ctrl_c_ends_in_two_seconds_and_says_how_to_go_on(toy, start):
 
 
 def test_a_worker_that_dies_is_replaced_and_its_trial_runs_again(toy, start):
-    command = start("sweep", toy, "--runs", 12, "--workers", 1, "--metric", "perf", "--seeds", 0)
-    wait_until(lambda: len(finished(place_of(toy))) >= 2, seconds=30)
+    command = start("sweep", toy, "--runs", 5, "--workers", 1, "--metric", "perf", "--seeds", 0)
+    wait_until(lambda: len(finished(place_of(toy))) >= 2)
     for pid in descendants(command.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     _, err = command.communicate(timeout=60)
     assert command.returncode == 0, err
-    assert sorted(finished(place_of(toy))) == list(range(12))
+    assert sorted(finished(place_of(toy))) == list(range(5))
 
 
 # ---- machines ----------------------------------------------------------------------------------
 
+@pytest.mark.long
 def test_a_second_machine_joins_over_grpc(toy, start, cli, tmp_path):
     """The gRPC proxy on the loopback, and a worker with a folder of its own."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = start("sweep", toy, "--runs", 60, "--workers", 1, "--metric", "perf", "--seeds", 0)
-    wait_until(lambda: len(finished(place_of(toy))) >= 1, seconds=30)
+    command = start("sweep", toy, "--runs", RUNS, "--workers", 1, "--metric", "perf", "--seeds", 0)
+    wait_until(lambda: len(finished(place_of(toy))) >= 1)
     ready, stop = threading.Event(), threading.Event()
     server = threading.Thread(target=serve, args=(place_of(toy), port, "127.0.0.1", ready, stop))
     server.start()
@@ -199,7 +207,7 @@ def test_a_second_machine_joins_over_grpc(toy, start, cli, tmp_path):
     server.join()
     assert joined.returncode == 0 and command.returncode == 0, joined.stderr + err
     store, _ = open_sweep(place_of(toy))
-    assert [trial.score is not None for trial in store.trials()] == [True] * 60
+    assert [trial.score is not None for trial in store.trials()] == [True] * RUNS
     theirs = runs.list_runs(elsewhere / "faulty" / "sweeps" / "faulty-0001" / "trials")
     here = runs.list_runs(place_of(toy) / "trials")
     assert theirs and here and not {r.number for r in theirs} & {r.number for r in here}
@@ -207,7 +215,7 @@ def test_a_second_machine_joins_over_grpc(toy, start, cli, tmp_path):
 
 def test_a_sweep_of_another_environment_is_not_joined(toy, cli, monkeypatch):
     monkeypatch.chdir(toy.parent)
-    sweep(toy, {**QUICK, "sweep.max_runs": 2}, seeds=0)
+    sweep(toy, {**QUICK, "sweep.max_runs": 1}, seeds=0)
     header = toy / "faulty.h"
     header.write_text(header.read_text().replace("float perf;", "float perf;\n    float extra;"))
     for command in (["--resume"], ["--join", place_of(toy)]):
@@ -218,7 +226,7 @@ def test_a_sweep_of_another_environment_is_not_joined(toy, cli, monkeypatch):
 # ---- the command -------------------------------------------------------------------------------
 
 def test_the_command_prints_what_was_found(toy, cli):
-    done = cli("sweep", toy, "--runs", 4, "--workers", 2, "--metric", "perf", "--seeds", 2)
+    done = cli("sweep", toy, "--runs", 4, "--workers", 1, "--metric", "perf", "--seeds", 1)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == [
         "swept", "best", "verdict", "copy", "page", "next"]
@@ -252,6 +260,7 @@ def test_bad_input_is_refused_before_anything_runs(toy, cli, options, told):
     assert not place_of(toy).exists()
 
 
+@long_only
 def test_two_sweeps_get_two_folders(toy, start):
     pair = [start("sweep", toy, "--runs", 3, "--workers", 1, "--metric", "perf", "--seeds", 0)
             for _ in range(2)]
@@ -261,28 +270,30 @@ def test_two_sweeps_get_two_folders(toy, start):
 
 def test_a_resumed_sweep_keeps_its_space(toy, monkeypatch, capsys):
     monkeypatch.chdir(toy.parent)
-    sweep(toy, {**QUICK, "sweep.max_runs": 2}, seeds=0)
+    sweep(toy, {**QUICK, "sweep.max_runs": 1}, seeds=0)
     with pytest.raises(UsageError, match=r"sweep\.only cannot change"):
         sweep(toy, {"sweep.only": "gamma"}, resume="latest")
-    found = sweep(toy, {"sweep.max_runs": 5}, resume="latest", seeds=0)
-    assert len(found.trials) == 5 and "no time is left" not in capsys.readouterr().err
+    found = sweep(toy, {"sweep.max_runs": 2}, resume="latest", seeds=0)
+    assert len(found.trials) == 2 and "no time is left" not in capsys.readouterr().err
     found = sweep(toy, {"sweep.max_runs": 9, "sweep.seconds": 1}, resume="latest", seeds=0)
-    assert len(found.trials) == 5
+    assert len(found.trials) == 2
     assert "of 1 seconds were spent before: no time is left to search" in capsys.readouterr().err
 
 
+@long_only
 def test_wandb_shows_the_trials_of_a_sweep_as_one_group(toy, monkeypatch):
     monkeypatch.chdir(toy.parent)
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     found = sweep(toy, {**QUICK, "sweep.max_runs": 1, "sweep.workers": 1}, seeds=0, wandb=True)
     [record] = Path(found.trials[0].facts["run"]).glob("wandb/offline-run-*/*.wandb")
-    wait_until(lambda: b"env/perf" in record.read_bytes(), seconds=30)
+    wait_until(lambda: b"env/perf" in record.read_bytes())
     data = record.read_bytes()
     assert b"faulty-0001" in data and b"trials\x12" not in data
 
 
-@pytest.mark.parametrize("keep", ["front", "all"])
+@long_only
+@pytest.mark.parametrize("keep", some_or_all(["front", "all"], 0))
 def test_checkpoints_of_the_front_stay_and_others_on_request(toy, monkeypatch, keep):
     monkeypatch.chdir(toy.parent)
     found = sweep(toy, {**QUICK, "sweep.max_runs": 9, "sweep.keep": keep}, seeds=0)

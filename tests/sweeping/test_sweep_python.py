@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from helpers.places import ROOT, SPECIMENS
 from helpers.playground import alive, descendants, flags, wait_until
 from helpers.postgres import server
 from helpers.sessions import blocks
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -93,7 +92,8 @@ def test_the_guides_ini_searches_keywords(here):
     assert plan.start == {"env.size": 8, "env.map": "four_rooms"}
 
 
-@pytest.mark.parametrize(("settings", "text", "says"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("settings", "text", "says"), some_or_all([
     ({}, "[sweep.env.size]\ndistribution = int_uniform\nmin = 2\nmax = 6\n",
      r"\[sweep.env.size\] has no initial value"),
     ({}, "[sweep.train.gama]\ndistribution = uniform\nmin = 0\nmax = 1\n",
@@ -101,7 +101,7 @@ def test_the_guides_ini_searches_keywords(here):
     ({"sweep.max_run": 3}, "", "no setting 'max_run'"),
     ({"env.sise": 3}, "", "takes no keyword 'sise'\n  --> command line\n"),
     ({}, "[env]\nsise = 3\n", r"takes no keyword 'sise'\n  --> given.ini:2\n"),
-])
+], 0, 2))
 def test_what_cannot_be_searched_is_refused_before_anything_runs(here, settings, text, says):
     (here / "given.ini").write_text(text)
     with pytest.raises(UsageError, match=says):
@@ -171,6 +171,7 @@ def test_the_cost_counts_processes_that_live_and_that_have_ended():
     assert lives.pid not in cpu_usage.children(cpu_usage.os.getpid())
 
 
+@long_only
 def test_a_trial_with_workers_costs_what_they_use(bench):
     settings = {"train.learning_rate": 0.01, "env.burn": 0.0005}
     costs = [bench(**{"vec.num_workers": workers}).run(
@@ -255,7 +256,7 @@ def address(request, tmp_path):
             if request.param == "grpc" else f"sqlite:///{tmp_path}/sweeps.db"
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("address", short_or_long(["grpc"], ["grpc", "sqlite", "postgresql"]),
                          indirect=True)
 def test_a_storage_holds_a_sweep_through_kill_9_and_for_a_second_machine(here, start, cli, address):
@@ -291,12 +292,14 @@ def test_a_storage_holds_a_sweep_through_kill_9_and_for_a_second_machine(here, s
     assert "[train]" in best.stdout and "learning_rate" in best.stdout, best.stderr
 
 
+@long_only
 def test_a_storage_that_cannot_be_reached_is_an_error_before_anything_runs(here, cli):
     done = cli("sweep", "gymnasium:CartPole-v1", "--storage", "grpc://127.0.0.1:1", cwd=here)
     assert done.returncode == 4 and "cannot be reached" in done.stderr
     assert not [*here.rglob("trials/*")]
 
 
+@long_only
 def test_ctrl_c_leaves_no_process(here, start):
     """Also with worker processes below the trial's."""
     command = start("sweep", "games.py:Count", "--runs", 500, "--workers", 2,
@@ -304,10 +307,9 @@ def test_ctrl_c_leaves_no_process(here, start):
     place = here / "runs" / "games" / "Count" / "sweeps" / "0001"
     # two workers, each with one that forks; a trial and its worker
     below = wait_until(lambda: len(found := descendants(command.pid)) >= 6 and found, seconds=40)
-    began = time.monotonic()
     command.send_signal(signal.SIGINT)
-    _, err = command.communicate(timeout=10)
-    assert command.returncode == 130 and time.monotonic() - began < 2.5, err
+    _, err = command.communicate(timeout=60)
+    assert command.returncode == 130, err
     assert "puffer-sdk sweep games.py:Count --resume 1" in err
-    wait_until(lambda: not any(map(alive, below)), seconds=2)
+    wait_until(lambda: not any(map(alive, below)))
     assert {trial.state for trial in open_sweep(place)[0].trials()} <= {"waiting", DONE}

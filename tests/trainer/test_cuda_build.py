@@ -11,6 +11,7 @@ import pytest
 from helpers.cuda_calls import SANITIZERS, Cuda, blank, build_shim, ffi, find_cpp
 from helpers.kernel_library import KERNELS
 from helpers.places import ROOT
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.toolchain import cuda_finding, libraries
@@ -56,6 +57,7 @@ def whole(nvcc, new_glibc, tmp_path_factory):
     return made, done.stderr
 
 
+@long_only
 def test_the_trainer_compiles_for_four_generations_without_a_warning(whole):
     made, said = whole
     assert said.splitlines()[-1].startswith("compiled for sm_75, sm_80, sm_90, sm_120: ")
@@ -92,6 +94,7 @@ def test_the_trainer_needs_nothing_of_cuda_to_load(whole):
     assert [name for name in exported if not name.startswith("puffer_trainer_")] == []
 
 
+@long_only
 def test_the_kernels_alone_as_a_device_library(nvcc, tmp_path):
     made = build.build_kernels(tmp_path / "cuda.so", ("90",), strict=True)
     library = Cuda(made)
@@ -262,6 +265,7 @@ def sanitized(tmp_path_factory):
             "ASAN_OPTIONS": "detect_leaks=0", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
 
 
+@long_only
 def test_no_kernel_steps_beyond_its_arrays(sanitized):
     """All tests of kernels once more, every array in a block of exactly its size."""
     done = subprocess.run(
@@ -272,8 +276,9 @@ def test_no_kernel_steps_beyond_its_arrays(sanitized):
     assert re.search(r"[1-9]\d+ passed", done.stdout)
 
 
-@pytest.mark.parametrize("short, name", [
-    ("x", "heap-buffer-overflow"), ("narrow", "heap-buffer-overflow"), (None, None)])
+@pytest.mark.long
+@pytest.mark.parametrize("short, name", some_or_all([
+    ("x", "heap-buffer-overflow"), ("narrow", "heap-buffer-overflow"), (None, None)], 0))
 def test_a_step_beyond_is_seen(sanitized, short, name):
     program = f"""
 import numpy as np, os

@@ -12,6 +12,7 @@ from helpers import kernel_reference as reference
 from helpers.cuda_calls import bf16_bits, same
 from helpers.cuda_device import MODES, Device, at, ffi
 from helpers.places import TESTS
+from helpers.short_or_long import long_only, some_or_all
 
 NULL, PAGE = ffi().NULL, mmap.PAGESIZE
 
@@ -251,7 +252,8 @@ print("alive", flush=True)
 """
 
 
-@pytest.mark.parametrize("then, dies", [
+@pytest.mark.long
+@pytest.mark.parametrize("then, dies", some_or_all([
     ("device.get(place, 4)", False),
     ("ffi().buffer(place, 4)[:]", True),                                    # read
     ("ffi().buffer(place, 4)[:] = b'0000'", True),                          # written
@@ -259,7 +261,7 @@ print("alive", flush=True)
      " narrow=place); device.stream_wait(device.main)", False),
     ("device.launch(device.main, 'floats_narrow', count=1025, x=place,"
      " narrow=place); device.stream_wait(device.main)", True),              # one float too many
-    ("[device.get(place, 4) for _ in range(600)]; ffi().buffer(place, 4)[:]", False)])
+    ("[device.get(place, 4) for _ in range(600)]; ffi().buffer(place, 4)[:]", False)], 0, 3))
 def test_who_touches_device_memory_dies(library, then, dies):
     """After some hundred runs memory is open for most of the time: that costs less."""
     environment = {name: value for name, value in os.environ.items()
@@ -326,6 +328,7 @@ def test_products(start, m, n, k, transpose_a, transpose_b, narrow):
         assert same(device.get(to, C.shape)[:, :, :n], scaled)
 
 
+@long_only
 def test_products_have_the_bits_of_a_build_that_is_not_optimised(start, tmp_path):
     A, B = (np.random.default_rng(i).standard_normal((90, 90), dtype=np.float32) for i in (1, 2))
     found = []

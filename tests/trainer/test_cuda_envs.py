@@ -17,6 +17,7 @@ from helpers.cuda_trainer import MODES, count, puffer
 from helpers.native_fixtures import FakeVec, as_bytes, make_native, run
 from helpers.places import SPECIMENS
 from helpers.ppo_fixtures import one_thread, settings  # noqa: F401   one_thread is a fixture
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
 from puffer_sdk.env import library, open_env, seeds, vec
@@ -195,14 +196,17 @@ def test_slices_and_gpus_change_no_episode(how, game, make, folders):
         check(story(gpu, 3), story(cpu, 3))
 
 
-@pytest.mark.parametrize("how", [dict(precision="bf16"), dict(async_=True), dict(timed=True)],
+@pytest.mark.long
+@pytest.mark.parametrize("how", some_or_all(
+    [dict(precision="bf16"), dict(async_=True), dict(timed=True)], 0),
                          ids=str)
-@pytest.mark.parametrize("game", ["target", "inn"])
+@pytest.mark.parametrize("game", some_or_all(["target", "inn"], 0))
 def test_other_ways_to_train_change_no_episode(how, game, make, mode):
     with make(game, plays=False, **how) as cpu, make(game, **how) as gpu:
         check(story(gpu, 4), story(cpu, 4))
 
 
+@long_only
 def test_behind_a_barrier_envs_are_closed_and_started_afresh(make, folders, mode):
     """As a checkpoint does it: what goes on, and what is resumed from it, is the same run."""
     told = []
@@ -331,10 +335,11 @@ def refused(trainer) -> RunError:
 ABORTED = "an environment on the GPU called assert, abort or exit"
 
 
-@pytest.mark.parametrize("number, said", [
+@pytest.mark.long
+@pytest.mark.parametrize("number, said", some_or_all([
     (1, ABORTED), (2, ABORTED), (3, ABORTED),
     (11, "an environment's num_agents differs between GPU and CPU"),
-    (12, "malloc on the GPU has no memory left: all environments share 40 MiB")])
+    (12, "malloc on the GPU has no memory left: all environments share 40 MiB")], 0, 2))
 def test_a_fault_names_the_first_env_that_has_it(fail, number, said, faulty, monkeypatch, mode):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
     if HAS_DRIVER and number == 12:
@@ -486,14 +491,16 @@ def test_an_assert_that_fails_is_shown(faulty, tmp_path):
     assert "probe.h:" in done.stderr and "Assertion `env->tick < 3' failed." in done.stderr
 
 
+@long_only
 @pytest.mark.skipif(HAS_DRIVER, reason="NVRTC may take such a loop for one that ends")
-@pytest.mark.parametrize("fault, phase", [(7, "c_step"), (13, "c_reset")])
+@pytest.mark.parametrize("fault, phase", some_or_all([(7, "c_step"), (13, "c_reset")], 0))
 def test_an_environment_that_never_returns_is_noticed(faulty, tmp_path, fault, phase):
     done = puffer("train", faulty, *SHORT, "--runs-dir", tmp_path, "--vec.device", "cuda",
                   "--vec.step-timeout", "1", "--env.fault", fault, status=4)
     assert f"the environment failed in {phase}: no return for 1 seconds (on the GPU" in done.stderr
 
 
+@long_only
 def test_what_commands_say_of_environments_on_the_gpu(target, tmp_path):
     done = puffer("profile", target, *SHORT[2:10], "--seconds", "0.5", "--vec.device", "cuda",
                   "--format", "json")

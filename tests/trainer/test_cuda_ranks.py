@@ -16,6 +16,7 @@ from helpers.cuda_trainer import MODES, count
 from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
 from helpers.places import SPECIMENS, TESTS
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.env import library, open_env, vec
@@ -266,19 +267,21 @@ def test_train_on_two_gpus(target, tmp_path):
     assert "expected 1 or more, got 'two'" in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words, text", [
+@pytest.mark.long
+@pytest.mark.parametrize("words, text", some_or_all([
     (["--train.device", "cpu"], "2 GPUs need the native trainer on a GPU"),
     (["--train.gpus", "3"], "num_buffers = 6 and total_agents = 66 work"),
     (["--vec.num-buffers", "1"],
      "num_buffers = 1 and total_agents = 64 cannot be divided among 2 GPUs"),
     (["--train.minibatch-size", "48"], "minibatch_size = 48 cannot be shared by 2 GPUs"),
-])
+], 0, 2))
 def test_settings_that_do_not_fit_are_refused(target, tmp_path, words, text):
     done = puffer("train", target, *SHORT, "--runs-dir", tmp_path, "--train.gpus", "2", *words,
                   status=2)
     assert text in done.stderr and "hint" in done.stderr
 
 
+@long_only
 @pytest.mark.skipif(HAS_DRIVER, reason="a machine has as many GPUs as it has")
 def test_profile_says_how_many_gpus_it_measured(target):
     done = puffer("profile", target, *SHORT[2:-4], "--train.device", "cuda", "--train.gpus", "2",
@@ -304,6 +307,7 @@ print("closed")
 """
 
 
+@long_only
 def test_ranks_end_together_while_they_learn(games, mode):
     """The last update is under way: one rank's memory is not given back before the others read."""
     words = CLOSE.format(tests=str(TESTS), folder=str(games["pendulum"]))

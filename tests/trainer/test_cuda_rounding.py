@@ -7,7 +7,7 @@ import sys
 import pytest
 from helpers.cuda_calls import HAS_DRIVER
 from helpers.places import ROOT
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 TRAINING = ("trainer/test_cuda_training.py", "-k",
             "(late and (bits_of_the_cpus or compiled_envs)) or no_slot")
@@ -17,7 +17,7 @@ ALL = ("kernels/test_cuda_network.py", "kernels/test_cuda_updates.py",
        "trainer/test_native_errors.py")
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU, which rounds by itself")
 @pytest.mark.parametrize("chosen", short_or_long([TRAINING], [ALL]), ids=["some"])
 def test_what_is_asserted_of_a_gpu_leaves_room_for_its_rounding(chosen):

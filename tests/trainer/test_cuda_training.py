@@ -18,6 +18,7 @@ from helpers.cuda_trainer import MODES, count, puffer
 from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
 from helpers.places import ROOT, SPECIMENS
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
+from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.env import library, open_env, vec
@@ -487,6 +488,7 @@ def test_train_on_a_gpu_and_go_on_with_the_cpu(target, tmp_path):
     assert rows[-1]["step"] == 8192 and all(np.isfinite(row["loss/policy"]) for row in rows)
 
 
+@long_only
 def test_train_with_overlap_from_the_command_line(target, tmp_path):
     runs = ["--runs-dir", tmp_path / "runs"]
     puffer("train", target, *SHORT, *runs, "--train.device", "cuda", "--train.async", "1")
@@ -508,6 +510,7 @@ def test_without_a_gpu_the_reason_is_said(target, tmp_path):
     assert "Traceback" not in done.stderr and "--train.device cpu" in done.stderr
 
 
+@long_only
 def test_profile_shows_each_kernel(target, monkeypatch):
     done = puffer("profile", target, *SHORT[2:-2], "--train.device", "cuda", "--seconds", "0.5",
                   "--format", "json")
@@ -554,6 +557,7 @@ def test_weights_are_not_downloaded_each_epoch(device, async_, often):
 
 
 
+@long_only
 def test_the_benchmark_measures_and_writes_nothing_of_an_emulated_gpu(tmp_path):
     kept = ROOT / "docs" / "data" / "benchmarks-gpu.json"
     before = kept.read_bytes()

@@ -7,6 +7,7 @@ import sys
 import pytest
 from helpers.cuda_calls import HAS_DRIVER
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 sys.path.insert(0, str(ROOT / "tools"))
 import gpu_day  # noqa: E402
@@ -34,6 +35,7 @@ def day(tmp_path_factory):
     return out
 
 
+@long_only
 def test_every_stage_runs_and_writes_down_what_it_did(day):
     for name in ("look", "first", "figures", "tests", "memcheck"):
         text = (day / f"{name}.txt").read_text()
@@ -42,6 +44,7 @@ def test_every_stage_runs_and_writes_down_what_it_did(day):
     assert " passed" in (day / "tests.txt").read_text()
 
 
+@long_only
 def test_the_probe_compiles_for_a_gpu(tmp_path):
     assert gpu_day.build_probe(tmp_path, emulated=False, arch="90").is_file()
 
@@ -65,6 +68,7 @@ def test_what_it_measured_is_kept(day):
     assert gpu_day.table(found).count("| not measured |") == 1
 
 
+@long_only
 def test_a_step_that_fails_is_told_and_the_others_run(tmp_path):
     done = stage("first", "--out", tmp_path, PUFFER_CUDA_EMULATED_MEMORY=str(1 << 20))
     assert done.returncode == 1 and done.stderr.count("FAILED") == 3

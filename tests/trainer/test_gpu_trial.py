@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers.ppo_fixtures import FakeVec
 from helpers.shared import once
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk import Trainer
 from puffer_sdk.base.errors import BuildError, PufferError, RunError, UsageError
@@ -86,6 +87,7 @@ def train(folder, tmp_path, capfd, **settings):
     return done, (done.folder / "config.ini").read_text(), capfd.readouterr().err
 
 
+@long_only
 def test_a_gpu_that_works_is_tried_once(machine, squared, tmp_path, capfd):
     """And only the card that trains is compiled for: the old one is not known to nvcc."""
     machine(gpus=TWO)
@@ -97,6 +99,7 @@ def test_a_gpu_that_works_is_tried_once(machine, squared, tmp_path, capfd):
     assert "device = cuda" in ini and "trying" not in said and "compiling" not in said
 
 
+@long_only
 def test_an_old_first_card_leaves_the_second_to_train(machine, squared, tmp_path, capfd,
                                                       monkeypatch):
     machine(gpus=TWO[::-1])
@@ -117,13 +120,14 @@ CRASH = "__attribute__((constructor)) static void crash(void) { abort(); }"
 HANG = "int sleep(int); __attribute__((constructor)) static void hang(void) { sleep(600); }"
 
 
-@pytest.mark.parametrize("fault, reason", [
+@pytest.mark.long
+@pytest.mark.parametrize("fault, reason", some_or_all([
     ("refuse", "the trainer for GPUs does not compile: identifier rsqrt is undefined"),
     ("open", "cannot load the GPU trainer"),
     ("crash", "trying the GPU ended with SIGABRT"),
     ("hang", "the GPU did not train a first step within 1 seconds"),
     ("driver", "PUFFER_CUDA_EMULATED is late, early or shuffled, not 'gone'"),
-])
+], 0))
 def test_a_gpu_that_fails_leaves_the_run_to_the_cpu(machine, squared, tmp_path, capfd, monkeypatch,
                                                     fault, reason):
     makes = {"open": "/bin/true"}
@@ -212,6 +216,7 @@ def test_what_was_found_is_kept_until_something_changes(machine, fake_driver, mo
 
 # ---- failures that pass --------------------------------------------------------------------------
 
+@long_only
 def test_a_full_gpu_is_tried_again(machine, squared, tmp_path, capfd, monkeypatch):
     """By the next run; and a run that needs more than the trial did goes on on the CPU."""
     machine()
@@ -232,6 +237,7 @@ def test_a_full_gpu_is_tried_again(machine, squared, tmp_path, capfd, monkeypatc
     assert "device = cuda" in ini and "trying" not in said
 
 
+@long_only
 def test_a_run_that_was_on_a_gpu_goes_on_on_the_cpu(machine, squared, tmp_path, capfd,
                                                     monkeypatch):
     machine()

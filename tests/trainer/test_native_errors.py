@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.native_fixtures import PATHS, as_bytes, make_native, run
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base.errors import PufferError, RunError, UsageError
 from puffer_sdk.env import abi
@@ -239,6 +239,7 @@ def test_nothing_is_allocated_after_the_first_epoch(changes):
     assert min(growth) <= 0, growth
 
 
+@long_only
 def test_sizes_beyond_32_bits_are_refused():
     """The sums of sizes would wrap otherwise; and what was taken until then is given back."""
     vec, growth = FakeVec(num_agents=1, obs_size=1 << 20), []

@@ -23,7 +23,7 @@ from helpers.native_fixtures import (
     updates,
 )
 from helpers.ppo_fixtures import FakeVec, Recall, one_thread  # noqa: F401   one_thread is a fixture
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 AT_A_KINK, NEAR_A_KINK = 1e-6, 1e-5
 BYTES = dict(dtype=np.uint8)
@@ -114,6 +114,7 @@ def test_segments_are_picked_anew_for_each_minibatch():
             assert distance(got.rows[name], want.rows[name]) < 1e-5, (path, epoch, name)
 
 
+@long_only
 @every_case
 def test_ten_updates_stay_with_the_reference(case):
     reference, natives = pair(**case)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.kernel_library import HERE, KERNELS, TABLES, includes
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base.errors import BuildError
 from puffer_sdk.toolchain import compilers
@@ -102,7 +102,7 @@ def weights(here):
 # ---- the one command --------------------------------------------------------------------------
 
 
-@pytest.mark.long          # the others' warnings end the compilation of every self-check, too
+@long_only          # the others' warnings end the compilation of every self-check, too
 @pytest.mark.parametrize("compiler", short_or_long([ARM_COMPILER], [*COMPILERS, ARM_COMPILER]))
 def test_the_trainer_compiles_without_a_warning(compiler, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CC", f"{compiler} {WARNINGS}")
@@ -123,6 +123,7 @@ def test_each_source_is_compiled_by_the_one_command():
 # ---- the same bits ----------------------------------------------------------------------------
 
 
+@long_only
 def test_the_self_check_calls_every_kernel(expected):
     fields = (KERNELS / "kernels.h").read_text().partition("typedef struct Kernels {")[2]
     names = set(re.findall(r"\(\*(\w+)\)", fields.partition("} Kernels;")[0]))
@@ -262,6 +263,7 @@ def test_the_formulas_are_cpp_too(plain, tmp_path, standard):
     assert np.array_equal(formulas(tmp_path / "cpp").view(np.int32), plain.view(np.int32))
 
 
+@long_only
 def test_the_formulas_are_cuda_too(plain, tmp_path):
     """Compiled for a GPU without a warning; on the host the same bits, on a GPU almost."""
     nvcc = find_nvcc()

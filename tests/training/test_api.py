@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -166,6 +167,7 @@ def example(name: str, *args, cwd: Path) -> str:
     return done.stdout
 
 
+@long_only
 def test_own_loop_stops_when_it_is_good_enough(tmp_path):
     puffer_sdk.new("my_env", output_dir=tmp_path)
     shown = example("own_loop.py", "my_env", "0.6", cwd=tmp_path)
@@ -175,6 +177,7 @@ def test_own_loop_stops_when_it_is_good_enough(tmp_path):
     assert score.scores["trained"].mean["perf"] > 0.5
 
 
+@long_only
 def test_torch_loop_learns(tmp_path):
     puffer_sdk.new("my_env", output_dir=tmp_path)
     shown = example("torch_loop.py", "my_env", "size=5", cwd=tmp_path)

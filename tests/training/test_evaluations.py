@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.places import SPECIMENS
 from helpers.playground import overrides, tensors
-from helpers.short_or_long import LONG, short_or_long
+from helpers.short_or_long import LONG, long_only, short_or_long
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError
@@ -69,7 +69,7 @@ def learn_nothing(library, resolved, judge) -> tuple[dict, Window]:
 
 # -- the claim -------------------------------------------------------------------------------------
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("language", ["C", "Python"])
 def test_over_many_seeds_the_claim_is_neither_too_high_nor_too_low(language, kind, library):
@@ -291,6 +291,7 @@ def test_what_is_claimed_is_in_the_files_that_are_taken_by_default(luck):
     assert checkpoint.load(result.checkpoint).facts["format_version"] == 2
 
 
+@long_only
 def test_a_crash_in_the_last_evaluation_loses_no_epoch(tmp_path):
     """These games never end, so an evaluation comes to a tick that no training does."""
     def run(at, where, **how):
@@ -342,6 +343,7 @@ def test_a_binding_that_steps_all_envs_at_once_is_evaluated(tmp_path):
     assert result.metrics["claim/steps"] <= result.steps / evaluations.SHARE
 
 
+@long_only
 def test_the_torch_trainer_and_the_native_one_are_evaluated_alike(tmp_path):
     pytest.importorskip("torch")
     result = train(tmp_path, train__backend="torch", train__total_timesteps=20_000)

@@ -4,7 +4,7 @@ Figures of full runs are in docs/why/benchmarks.md; these runs are a part of the
 lower. Training is deterministic for a machine's arithmetic, so a failure here is a change.
 """
 import pytest
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 import puffer_sdk
 
@@ -22,7 +22,7 @@ def test_squared_is_learned(tmp_path, seed):
     assert scores["idle"].mean["perf"] == 0.0
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("seed", SEEDS)
 def test_target_is_learned(tmp_path, seed):
     folder = puffer_sdk.new("target", template="target", output_dir=tmp_path).folder

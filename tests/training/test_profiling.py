@@ -6,9 +6,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from helpers.places import ROOT
 from helpers.playground import descendants, overrides, wait_until
 from helpers.ranks import in_threads
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
@@ -42,6 +42,7 @@ def test_flops_are_counted_by_hand():
     assert profiling.flops_of_forward(3, (2,), 4, 1) == 2 * (12 + 48 + 12)
 
 
+@long_only
 def test_replayed_steps_count_three_times_and_only_if_replayed(faulty, found):
     """faulty replays every step once; a quarter of that is a quarter of the training."""
     forward = found.flops_per_step / 4
@@ -93,14 +94,7 @@ def test_the_rank_that_the_others_wait_for_is_named(capsys):
         "rank 1    b: rollout 62%, learning 25%, waiting 12%, the others wait for it"]
 
 
-def test_the_page_lists_the_phases(found):
-    page = (ROOT / "docs/guides/profile.md").read_text()
-    listed = re.findall(r"^\| `((?:rollout|update|waiting)[^`]*)` \|", page, re.M)
-    assert listed == [phase.name for phase in found.phases]
-    for key in found.to_dict():
-        assert f"`{key}`" in page, key
-
-
+@long_only
 def test_the_table_fits_80_columns_and_leaves_nothing(faulty, cli, tmp_path):
     before = sorted(faulty.rglob("*"))
     done = cli("profile", faulty, "--seconds", 0.5)
@@ -133,7 +127,9 @@ def test_an_env_that_dies_is_named(faulty):
         puffer_sdk.profile(faulty, overrides("SEGFAULT", at=3), seconds=0.5)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@long_only
+@pytest.mark.parametrize(("number", "status"), some_or_all(
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_signal_in_the_warm_up_ends_it(number, status, faulty, start):
     process = start("profile", faulty, "--seconds", 30)
     wait_until(lambda: descendants(process.pid))
@@ -144,7 +140,8 @@ def test_a_signal_in_the_warm_up_ends_it(number, status, faulty, start):
     assert "interrupted" in err and "Traceback" not in err
 
 
-@pytest.mark.parametrize("epochs", [0, 1, profiling.EPOCHS, profiling.EPOCHS + 1])
+@pytest.mark.long
+@pytest.mark.parametrize("epochs", some_or_all([0, 1, profiling.EPOCHS, profiling.EPOCHS + 1], 0))
 def test_what_is_stopped_measures_nothing(epochs, faulty):
     """Before the first epoch, in the warm-up, between the two halves, and after it."""
     class Link:

@@ -250,7 +250,7 @@ RECALLS = [("mixed", True, 0.8), ("discrete", False, 0.0), ("discrete", False, 0
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind, masked, alpha", short_or_long(RECALLS[:2], RECALLS))
+@pytest.mark.parametrize("kind, masked, alpha", short_or_long(RECALLS[:1], RECALLS))
 def test_recalls_a_cue(kind, masked, alpha):
     sizes = ACTION_KINDS[kind]
     vec = Recall(sizes, mask=masked)

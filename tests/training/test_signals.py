@@ -20,6 +20,7 @@ from helpers.playground import (
     overrides,
     wait_until,
 )
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.cli import Stopped, stoppable
 from puffer_sdk.training import runs, train
@@ -39,11 +40,9 @@ def read_until(process, text: str) -> str:
     raise AssertionError(f"no {text!r} in {seen!r}")
 
 
-def finish(process, limit: float = 10.0) -> tuple[str, str]:
-    began = time.monotonic()
-    out, err = process.communicate(timeout=limit + 20)
-    assert time.monotonic() - began < limit
-    return out, err
+def finish(process) -> tuple[str, str]:
+    """What it says until it ends; the run that it makes would take hours."""
+    return process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -54,8 +53,10 @@ def training_run(start, faulty, tmp_path):
     return process
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143),
-                                                (signal.SIGHUP, 129)])
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "status"), some_or_all(
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143),
+                                                (signal.SIGHUP, 129)], 0))
 def test_a_signal_ends_training_and_saves_first(number, status, training_run, tmp_path, cli,
                                                 faulty):
     helpers = descendants(training_run.pid)
@@ -76,6 +77,7 @@ def test_a_signal_ends_training_and_saves_first(number, status, training_run, tm
     assert len(good_checkpoints(saved.parent.parent)) == 2
 
 
+@long_only
 def test_a_signal_saves_even_while_an_env_never_returns(start, faulty, tmp_path):
     """The state before the epoch that hangs."""
     hang = overrides("LOOP_IN_STEP", at=400) | {"vec.step_timeout": 600} | ENDLESS
@@ -115,7 +117,8 @@ def test_a_signal_after_the_end_does_not_change_the_status():
     assert done.returncode == 2 and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("delay", [0.15, 0.4, 0.8, 1.3])
+@pytest.mark.long
+@pytest.mark.parametrize("delay", some_or_all([0.15, 0.4, 0.8, 1.3], 0, 2))
 def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(ENDLESS))
     time.sleep(delay)
@@ -129,7 +132,9 @@ def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):
         assert run.status == "interrupted" and good_checkpoints(run.folder)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "status"), some_or_all(
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_signal_ends_an_evaluation(number, status, start, faulty, tmp_path):
     endless = overrides(length=0) | {"eval.steps": 10**9}
     process = start("eval", faulty, "--baselines", "--output", tmp_path / "e.json",
@@ -143,7 +148,9 @@ def test_a_signal_ends_an_evaluation(number, status, start, faulty, tmp_path):
     wait_until(lambda: not any(alive(pid) for pid in helper))
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "status"), some_or_all(
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_signal_ends_check(number, status, start, faulty):
     process = start("check", faulty, "--budget", "20")
     wait_until(lambda: descendants(process.pid))
@@ -181,7 +188,9 @@ def slow_compiler(tmp_path, monkeypatch):
     return note
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "status"), some_or_all(
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_signal_while_compiling(number, status, slow_compiler, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path / "runs")
     wait_until(lambda: slow_compiler.is_file() and slow_compiler.read_text())
@@ -193,8 +202,9 @@ def test_a_signal_while_compiling(number, status, slow_compiler, start, faulty, 
     assert leftovers(faulty) == []
 
 
-@pytest.mark.parametrize("fault", ["NO_FAULT", "LOOP_IN_STEP", "FORK_AND_WAIT",
-                                   "INSTALL_HANDLERS"])
+@pytest.mark.long
+@pytest.mark.parametrize("fault", some_or_all(["NO_FAULT", "LOOP_IN_STEP", "FORK_AND_WAIT",
+                                   "INSTALL_HANDLERS"], 0, 2))
 def test_kill_9_leaves_no_process_behind(fault, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path,
                     *flags(overrides(fault, at=100) | {"vec.step_timeout": 600} | ENDLESS))

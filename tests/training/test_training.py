@@ -25,6 +25,7 @@ from helpers.playground import (
     tensors,
     wait_until,
 )
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli import main
@@ -82,9 +83,10 @@ def test_killed_and_resumed_ends_with_the_bytes_of_one_that_was_not(faulty, star
     assert [row["epoch"] for row in rows(cut)] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(("number", "settings"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "settings"), some_or_all([
     (signal.SIGINT, {}), (signal.SIGTERM, {"env.agents": 2, "env.length": 0}),
-    (signal.SIGINT, {"train.backend": "torch", "base.reset_state": 1})])
+    (signal.SIGINT, {"train.backend": "torch", "base.reset_state": 1})], 1))
 def test_stopped_off_schedule_and_resumed_it_ends_with_the_same_bytes(number, settings, faulty,
                                                                       start, tmp_path):
     """In the middle of episodes, and of the epochs between checkpoints."""
@@ -104,6 +106,7 @@ def test_stopped_off_schedule_and_resumed_it_ends_with_the_same_bytes(number, se
     assert rows(cut) == rows(whole.folder)
 
 
+@long_only
 def test_what_the_environments_ini_gained_does_not_reach_a_run_that_goes_on(faulty, tmp_path):
     """A run is resumed with what it saved, and with what this command says over it."""
     env = shutil.copytree(faulty, tmp_path / "envs" / "faulty")
@@ -128,6 +131,7 @@ def test_what_the_environments_ini_gained_does_not_reach_a_run_that_goes_on(faul
         env, ini=longer.folder / "config.ini").env
 
 
+@long_only
 def test_an_episode_longer_than_the_interval_of_checkpoints_ends(tmp_path):
     """20,000 ticks, where 16,384 were once the end of all."""
     run = train(SPECIMENS / "innings", tmp_path, {
@@ -159,6 +163,7 @@ def test_an_env_that_dies_leaves_a_run_that_can_be_resumed(faulty, tmp_path):
     assert mended.steps == 10 * BATCH
 
 
+@long_only
 def test_checkpoints_between_are_replaced_and_those_kept_are_not(faulty, start, tmp_path):
     slow = overrides("SLEEP_IN_STEP", at=1, nap=2) | {
         "train.total_timesteps": "1e9", "base.checkpoint_interval": 3}
@@ -185,6 +190,7 @@ def test_a_writer_killed_before_it_removed_what_it_replaced_leaves_nothing(fault
     assert {path.name for path in before} <= names
 
 
+@long_only
 def test_an_env_that_does_not_repeat_itself_starts_anew_and_it_is_said(faulty, start, tmp_path,
                                                                        capsys):
     slow = overrides("SLEEP_IN_STEP", at=2, nap=1) | {"train.total_timesteps": 1000 * BATCH}
@@ -218,7 +224,9 @@ def test_rows_behind_the_checkpoint_are_cut_and_none_comes_twice(faulty, finishe
     assert leftovers(finished) == []
 
 
-@pytest.mark.parametrize(("backend", "threads"), [("native", 2), ("native", 3), ("torch", 3)])
+@pytest.mark.long
+@pytest.mark.parametrize(("backend", "threads"), some_or_all(
+    [("native", 2), ("native", 3), ("torch", 3)], 0))
 def test_threads_change_nothing(backend, threads, faulty, tmp_path):
     """Sizes at which PyTorch does share its work among threads, two whatever the setting says."""
     size = {"vec.total_agents": 1024, "train.horizon": 32, "train.minibatch_size": 32768,
@@ -255,6 +263,7 @@ def test_resume_takes_the_commands_settings_over_the_runs(faulty, finished, tmp_
     assert runs.Run(finished).tag == "longer" and runs.Run(finished).status == "finished"
 
 
+@long_only
 def test_the_runs_own_settings_hold_when_the_ini_has_changed(faulty, tmp_path):
     first = train(faulty, tmp_path, {"train.gamma": 0.9})
     done = train(faulty, tmp_path, {"train.total_timesteps": 7 * BATCH}, resume="latest")
@@ -262,8 +271,9 @@ def test_the_runs_own_settings_hold_when_the_ini_has_changed(faulty, tmp_path):
     assert "gamma = 0.9\n" in (first.folder / "config.ini").read_text()
 
 
-@pytest.mark.parametrize("args", [["--resume", "ENV"], ["ENV", "--resume", "2"],
-                                  ["ENV", "--resume"], ["--resume", "0002", "ENV"]])
+@pytest.mark.long
+@pytest.mark.parametrize("args", some_or_all([["--resume", "ENV"], ["ENV", "--resume", "2"],
+                                  ["ENV", "--resume"], ["--resume", "0002", "ENV"]], 0))
 def test_ways_to_ask_for_it(args, faulty, tmp_path, cli):
     for _ in range(2):
         runs.create_run(tmp_path / "faulty").set_status("failed")
@@ -307,9 +317,11 @@ def test_only_damaged_checkpoints(faulty, finished, tmp_path):
     assert state(finished) == before
 
 
-@pytest.mark.parametrize("change", [{"policy.hidden_size": 32}, {"policy.num_layers": 2},
+@pytest.mark.long
+@pytest.mark.parametrize("change", some_or_all(
+    [{"policy.hidden_size": 32}, {"policy.num_layers": 2},
                                     {"vec.total_agents": 63, "env.agents": 2,
-                                     "train.minibatch_size": 8}])
+                                     "train.minibatch_size": 8}], 0))
 def test_a_resume_that_does_not_fit_touches_nothing(change, faulty, finished, tmp_path):
     before = state(finished)
     with pytest.raises(UsageError):
@@ -348,7 +360,9 @@ def test_a_run_of_a_renamed_environment_goes_on_to_the_same_bytes(renamed, finis
     assert config.resolve(renamed, ini=finished / "config.ini").base.env_name == "other"
 
 
-@pytest.mark.parametrize("over", ["", "[eval]\nidle_action = 0, 0\n"])      # settings fit, or not
+@pytest.mark.long
+@pytest.mark.parametrize("over", some_or_all(
+    ["", "[eval]\nidle_action = 0, 0\n"], 0))      # settings fit, or not
 def test_a_run_of_another_environment_is_refused(over, finished, squared, tmp_path):
     before = state(finished)
     (tmp_path / "over.ini").write_text(over)
@@ -389,18 +403,20 @@ def test_a_run_of_a_machine_that_is_gone_can_be_resumed(faulty, finished, tmp_pa
 
 # -- what a refused or failed run leaves -----------------------------------------------------------
 
-@pytest.mark.parametrize("settings", [{"vec.total_agents": 63, "env.agents": 2,
+@pytest.mark.long
+@pytest.mark.parametrize("settings", some_or_all([{"vec.total_agents": 63, "env.agents": 2,
                                        "train.minibatch_size": 8},
-                                      {"policy.torch_class": "nowhere.py:Net"}])
+                                      {"policy.torch_class": "nowhere.py:Net"}], 0))
 def test_a_run_that_is_refused_leaves_no_folder(settings, faulty, tmp_path):
     with pytest.raises(UsageError):
         train(faulty, tmp_path, settings)
     assert list((tmp_path / "faulty").iterdir()) == []
 
 
-@pytest.mark.parametrize(("fault", "name"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("fault", "name"), some_or_all([
     ("NAN_OBSERVATION", "observations not finite: nan"), ("NAN_REWARD", "rewards not finite: nan"),
-    ("HUGE_REWARD", "not finite|overflows")])
+    ("HUGE_REWARD", "not finite|overflows")], 0))
 def test_numbers_that_went_bad_stop_the_run_by_name(fault, name, faulty, finished, tmp_path):
     good = {path: path.read_bytes() for path in good_checkpoints(finished)}
     bad = overrides(fault, at=3) | {"train.total_timesteps": 9 * BATCH}
@@ -437,6 +453,7 @@ def test_a_full_disk_costs_no_checkpoint_that_was_there(small_disk, faulty, cli)
     assert [row["epoch"] for row in rows(run)] == list(range(1, len(rows(run)) + 1))
 
 
+@long_only
 def test_a_checkpoint_that_does_not_fit_on_the_disk(faulty, cli, tmp_path):
     first = cli("train", faulty, "--runs-dir", tmp_path, "--policy.hidden-size", 512,
                 "--train.total-timesteps", 2 * BATCH)
@@ -451,7 +468,8 @@ def test_a_checkpoint_that_does_not_fit_on_the_disk(faulty, cli, tmp_path):
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.parametrize("place", ["/proc/nowhere", "FILE"])
+@pytest.mark.long
+@pytest.mark.parametrize("place", some_or_all(["/proc/nowhere", "FILE"], 0))
 def test_a_place_that_cannot_be_written(place, faulty, cli, tmp_path):
     (tmp_path / "FILE").write_text("")
     done = cli("train", faulty, "--runs-dir", place if place[0] == "/" else tmp_path / "FILE/runs")
@@ -482,7 +500,9 @@ def test_json_is_one_document_and_nothing_else(faulty, cli, tmp_path):
     assert "\x1b" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&- 1>&- 2>&-", "| head -n 0", "2>/dev/full"])
+@pytest.mark.long
+@pytest.mark.parametrize("closed", some_or_all(
+    ["1>&-", "2>&-", "0<&- 1>&- 2>&-", "| head -n 0", "2>/dev/full"], 3, 4))
 def test_training_goes_on_when_nobody_listens(closed, faulty, tmp_path):
     words = " ".join([*COMMAND, "train", str(faulty), "--runs-dir", str(tmp_path)])
     done = subprocess.run(["bash", "-c", f"{words} {closed}; exit ${{PIPESTATUS[0]}}"],
@@ -519,7 +539,8 @@ def on_a_terminal(args: list, rows: int = 24, columns: int = 80, **env) -> tuple
     return seen.decode(), restored
 
 
-@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.long
+@pytest.mark.parametrize("env", some_or_all([{"NO_COLOR": "1"}, {"TERM": "dumb"}], 0))
 def test_no_escape_codes_for_those_who_ask(env, faulty, tmp_path):
     text, restored = on_a_terminal(["train", faulty, "--runs-dir", tmp_path], **env)
     assert restored and "\x1b" not in text and "100%" in text
@@ -571,6 +592,7 @@ def test_the_run_folder_tells_the_whole_story(finished):
     assert json.loads((finished / "spec.json").read_text())["struct"] == "Faulty"
 
 
+@long_only
 def test_what_is_printed_in_the_end_names_a_goal_that_was_missed_and_the_settings(squared, cli,
                                                                                   tmp_path):
     """The next command fits the policy, also where the ini would not."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.places import ROOT, SPECIMENS
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 import puffer_sdk
 from puffer_sdk.reporting import agreement
@@ -49,7 +49,7 @@ def test_its_state_goes_through_a_checkpoint():
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*/*.ini"))
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("name", short_or_long(["squared", "cartpole"],
                                        ["squared", "target", *EXAMPLES, "innings"]))
 def test_without_learning_the_window_and_eval_agree(name, tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import data_equivalence
+from helpers.short_or_long import long_only, some_or_all
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.monitor import Monitor
@@ -50,8 +51,9 @@ def same(ours, theirs):
     return data_equivalence(ours, theirs, exact=True)
 
 
-@pytest.mark.parametrize("actions", ACTIONS)
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.long
+@pytest.mark.parametrize("actions", some_or_all(ACTIONS, 0))
+@pytest.mark.parametrize("workers", some_or_all([1, 3], 1))
 def test_it_returns_what_dummyvecenv_returns(actions, workers):
     made = [lambda: Short(actions)] * 4
     ours, theirs = SB3Vector(made, workers=workers), DummyVecEnv(made)
@@ -77,6 +79,7 @@ def test_it_returns_what_dummyvecenv_returns(actions, workers):
         ours.close()
 
 
+@long_only
 def test_single_environments_are_asked_and_told():
     envs = SB3Vector([Short, lambda: Monitor(Short()), Short], workers=2)
     try:
@@ -108,6 +111,7 @@ def test_a_call_that_fails_is_raised_and_the_environments_live_on():
         envs.close()
 
 
+@long_only
 def test_a_pending_step_is_closed_with_the_rest():
     envs = SB3Vector([Short] * 2)
     envs.reset()
@@ -117,6 +121,7 @@ def test_a_pending_step_is_closed_with_the_rest():
     assert envs.vector.closed
 
 
+@long_only
 def test_one_environment_for_two_places_is_refused():
     env = Short()
     for kind in (SB3Vector, Vector):

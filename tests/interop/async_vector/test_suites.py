@@ -7,10 +7,12 @@ from pathlib import Path
 
 import suites
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 SHORT = "seeding or dict_spaces"       # each copy imports PyTorch: some seconds a test
 
 
+@long_only
 def test_some_of_sb3s_own_vec_env_tests_pass():
     """Of the installed version's sdist, which pip brings once."""
     suite = replace(suites.SB3, tests=("tests/test_vec_envs.py",))
@@ -30,5 +32,6 @@ for env in ("cartpole", "pendulum", "breakout"):
 """
 
 
+@long_only
 def test_torchrls_check_finds_nothing():
     subprocess.run([sys.executable, "-c", CHECK], check=True, cwd=ROOT, timeout=300)

@@ -9,6 +9,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from helpers.short_or_long import some_or_all
 
 import puffer_sdk
 from puffer_sdk.vector import OldInfos, Vector
@@ -48,7 +49,8 @@ def same(ours, theirs):
     return data_equivalence(ours, theirs, exact=True)
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.long
+@pytest.mark.parametrize("mode", some_or_all([AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], 0))
 @pytest.mark.parametrize("workers, shared", [(1, True), (3, True), (3, False)])
 def test_it_returns_what_gymnasiums_own_returns(mode, workers, shared):
     made = [Odd] * 4

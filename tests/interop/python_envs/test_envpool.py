@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from helpers.places import ROOT, SPECIMENS
-from helpers.short_or_long import LONG
+from helpers.short_or_long import LONG, long_only
 from peers import venvs
 
 import puffer_sdk
@@ -56,6 +56,7 @@ def test_nobody_learns_from_the_step_that_resets(stand_in):
         assert envs.log()["episode_length"] == 3
 
 
+@long_only
 def test_it_trains_with_the_same_bytes_in_any_number_of_processes(stand_in):
     runs = [puffer_sdk.train(NAME, {**SMALL, "vec.num_workers": workers}) for workers in (0, 1, 2)]
     learned = [{name: tensor.tobytes() for name, tensor in
@@ -88,6 +89,7 @@ def commands(python, folder, around) -> None:
     assert spec["packages"]["envpool"] == "1.2.7" and spec["kind"] == "batch"
 
 
+@long_only
 def test_the_commands_take_the_name(stand_in):
     commands(sys.executable, stand_in, {"PYTHONPATH": os.pathsep.join(map(str, (STAND_IN, ROOT)))})
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS
+from helpers.short_or_long import some_or_all
 
 import puffer_sdk
 from puffer_sdk.base import philox
@@ -169,8 +170,9 @@ def test_closing_leaves_no_process_and_no_memory():
         envs.step()
 
 
-@pytest.mark.parametrize(("fault", "error"), [
-    ("hang", RunError), ("raise", ValueError), ("die", RunError), ("shape", ValueError)])
+@pytest.mark.long
+@pytest.mark.parametrize(("fault", "error"), some_or_all([
+    ("hang", RunError), ("raise", ValueError), ("die", RunError), ("shape", ValueError)], 0, 2))
 def test_closing_after_a_fault_leaves_no_process(fault, error):
     """Gymnasium's close() raises after a crash, and leaves a worker."""
     before = children(os.getpid())
@@ -184,7 +186,9 @@ def test_closing_after_a_fault_leaves_no_process(fault, error):
     assert children(os.getpid()) == before
 
 
-@pytest.mark.parametrize("first", [False, True], ids=["its copies", "the one to look at"])
+@pytest.mark.long
+@pytest.mark.parametrize("first", some_or_all(
+    [False, True], 0), ids=some_or_all(["its copies", "the one to look at"], 0))
 @pytest.mark.parametrize(("how", "says"), [
     ("raise", "no such lever"), ("kill", "ended while creating"),
     ("hang", "was not created within")])
@@ -239,7 +243,8 @@ def holders(block: tuple[str, str]) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.long
+@pytest.mark.parametrize("number", some_or_all([signal.SIGKILL, signal.SIGINT, signal.SIGHUP], 0))
 def test_no_worker_and_no_memory_outlive_their_parent(number):
     """Ctrl-C, a closed terminal, kill -9: in the middle of a step that takes long. The memory has
     no name; it ends with the last process that maps it, or has it open for a replacement."""

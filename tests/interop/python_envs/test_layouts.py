@@ -8,6 +8,7 @@ import pytest
 import torch
 from gymnasium import spaces
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -134,6 +135,7 @@ def test_wrap_gives_raw_rows_on_request(workers):
         assert np.array_equal(plain[name], leaf.astype(np.float32)), name
 
 
+@long_only
 def test_a_network_of_ones_own_trains_evaluates_acts_and_is_exported(tmp_path, monkeypatch):
     """Seeing.step and .sequence assert the types and shapes of all parts."""
     monkeypatch.chdir(tmp_path)
@@ -156,6 +158,7 @@ def test_a_network_of_ones_own_trains_evaluates_acts_and_is_exported(tmp_path, m
     assert rows == [np.float32, np.uint8]           # the built-in network has numbers
 
 
+@long_only
 def test_a_network_that_takes_no_layout_is_refused_raw_rows(tmp_path):
     with pytest.raises(UsageError, match="does not take a layout, and its rows are bytes"):
         puffer_sdk.train(f"{GAMES}:Camera", {**SMALL, "policy.torch_class": f"{NETS}:Blind"},
@@ -169,6 +172,7 @@ def test_compiled_rows_unflatten_into_themselves():
     assert plan.unflatten(rows).shape == rows.shape
 
 
+@long_only
 def test_the_program_of_the_guide_learns(tmp_path):
     from helpers.places import ROOT
     from helpers.sessions import blocks

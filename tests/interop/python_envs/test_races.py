@@ -8,14 +8,15 @@ import bench_bridges
 import pytest
 from bench_bridges import bridges_page, venvs
 from helpers.places import ROOT
-from helpers.short_or_long import LONG
+from helpers.short_or_long import LONG, long_only, some_or_all
 
 PAGE = ROOT / "docs" / "why" / "bridges.md"
 
 
-@pytest.mark.parametrize(("workload", "few"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("workload", "few"), some_or_all([
     ("empty", [*bench_bridges.US[::2], *bench_bridges.PEERS[:2]]),
-    ("structured", [bench_bridges.US[0], *bench_bridges.PEERS[:2]])])
+    ("structured", [bench_bridges.US[0], *bench_bridges.PEERS[:2]])], 0))
 def test_ours_and_gymnasiums_run_one_after_the_other(workload, few, monkeypatch):
     """The shape of the answer; on a busy machine the figures say nothing."""
     monkeypatch.setattr(bench_bridges, "ENVS", 4)
@@ -52,6 +53,7 @@ def test_what_pip_says_last_is_no_reason():
     assert venvs.last_error("it broke\nWARNING: a newer pip is there\n") == "it broke"
 
 
+@long_only
 def test_our_parameters_are_counted_as_those_of_peers():
     """And the page says how many that are."""
     found = bench_bridges.train_ours({"train.total_timesteps": 2048, "vec.num_workers": 0})

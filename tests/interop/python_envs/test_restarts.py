@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError
@@ -42,9 +43,10 @@ def is_cut(envs, rows):
             and (envs.observations[rows, 1:] == (1, 0)).all())
 
 
-@pytest.mark.parametrize(("fault", "says"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("fault", "says"), some_or_all([
     ("kill", "ended in step (SIGKILL), in env"),
-    ("hang", "did not return for 0.5 seconds in step, in env")])
+    ("hang", "did not return for 0.5 seconds in step, in env")], 0))
 def test_a_worker_is_replaced_and_its_rows_are_truncated(once, fault, says, capsys):
     """PufferLib's parent goes on waiting; Gymnasium's and SB3's end."""
     with wrap(keywords={"fault": fault, "once": once, "length": 9}) as envs:
@@ -73,6 +75,7 @@ def test_a_worker_is_replaced_and_its_rows_are_truncated(once, fault, says, caps
         assert envs.log()["episode_length"] == 9
 
 
+@long_only
 def test_a_worker_that_dies_between_steps_is_replaced_before_the_next_one_ends():
     with wrap(max_restarts=2) as envs:
         envs.reset()
@@ -90,7 +93,8 @@ def test_a_worker_that_dies_between_steps_is_replaced_before_the_next_one_ends()
             envs.step(np.ones(4))
 
 
-@pytest.mark.parametrize("fault", ["kill", "hang"])
+@pytest.mark.long
+@pytest.mark.parametrize("fault", some_or_all(["kill", "hang"], 0))
 def test_others_are_received_meanwhile(once, fault):
     """One of three workers dies or hangs; its step comes back truncated."""
     with wrap(num_envs=3, workers=3, keywords={"fault": fault, "once": once,
@@ -109,7 +113,8 @@ def test_others_are_received_meanwhile(once, fault):
         assert max(steps) > 10 and envs.restarts == 1       # it was not waited for
 
 
-@pytest.mark.parametrize("how", ["raise", "kill", "hang"])
+@pytest.mark.long
+@pytest.mark.parametrize("how", some_or_all(["raise", "kill", "hang"], 0))
 def test_a_replacement_that_cannot_be_made_is_the_error(tmp_path, how):
     file = tmp_path / "broken"
     with wrap("Brittle", 2, 1, max_restarts=2, keywords={"file": str(file), "how": how}) as envs:
@@ -206,8 +211,9 @@ def test_a_worker_that_dies_while_it_draws_is_replaced():
         assert is_cut(envs, [0, 1])
 
 
-@pytest.mark.parametrize(("fault", "free", "workers"), [
-    ("kill", 0, 2), ("hang", 0, 2), ("kill", 1, 3), ("hang", 1, 2)])
+@pytest.mark.long
+@pytest.mark.parametrize(("fault", "free", "workers"), some_or_all([
+    ("kill", 0, 2), ("hang", 0, 2), ("kill", 1, 3), ("hang", 1, 2)], 0))
 def test_training_goes_on(once, fault, free, workers, capsys):
     """The trainer's threads wait in C for whom another thread replaces."""
     run = puffer_sdk.train(f"{GAMES}:Count", {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.places import SPECIMENS
 from helpers.playground import wait_until
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -38,19 +39,21 @@ def weights(run) -> dict[str, bytes]:
     return state_of(run.checkpoint)
 
 
+@pytest.mark.long
 def test_workers_and_pace_change_no_bit_of_what_is_learned(here):
-    """0, 1, 2 and 4 workers, in step or each at its own pace: the same weights."""
+    """0, 1, 2 and 4 workers, in step or each at its own pace: the same weights. Short: three."""
     runs = [puffer_sdk.train("gymnasium:CartPole-v1", {
         **SMALL, "vec.num_workers": workers, "vec.free_running": free, "vec.num_threads": threads})
-        for workers, free, threads in ((0, 0, 1), (1, 0, 2), (2, 0, 1), (4, 0, 2), (2, 1, 1),
-                                       (4, 1, 2))]
+        for workers, free, threads in some_or_all([
+            (0, 0, 1), (1, 0, 2), (2, 0, 1), (4, 0, 2), (2, 1, 1), (4, 1, 2)], 0, 2, 5)]
     assert all(weights(run) == weights(runs[0]) for run in runs[1:])
     assert runs[0].metrics["window/episode_return"] > 5
     assert len({run.metrics["window/episode_return"] for run in runs}) == 1
 
 
-@pytest.mark.parametrize(("name", "more"), [
-    ("Guess", {}), ("Walkers", {}), ("Guessers", {}), ("together", {"env.kind": "Guess"})])
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "more"), some_or_all([
+    ("Guess", {}), ("Walkers", {}), ("Guessers", {}), ("together", {"env.kind": "Guess"})], 2))
 def test_masks_and_agents_train_through_every_pace(here, name, more):
     settings = {**SMALL, "vec.total_agents": 24, "train.minibatch_size": 192, **more}
     runs = [puffer_sdk.train(f"games.py:{name}", {**settings, "vec.free_running": free})
@@ -58,8 +61,9 @@ def test_masks_and_agents_train_through_every_pace(here, name, more):
     assert weights(runs[0]) == weights(runs[1])
 
 
-@pytest.mark.parametrize(("name", "more"), [
-    ("Told", {}), ("together", {"env.kind": "Told", "env.mode": "SameStep"})])
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "more"), some_or_all([
+    ("Told", {}), ("together", {"env.kind": "Told", "env.mode": "SameStep"})], 0))
 def test_numbers_of_infos_arrive_in_metrics(here, name, more):
     run = puffer_sdk.train(f"games.py:{name}", {**SMALL, "env.length": 4, **more})
     lines = (run.folder / "metrics.jsonl").read_text().splitlines()
@@ -93,6 +97,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(here, start, cli):
     assert state_of(last) == weights(whole)
 
 
+@long_only
 def test_the_road_of_a_gymnasium_environment(here, cli):
     """train, runs, eval, profile, config: each says where it is and what comes next."""
     words = [word for name, value in SMALL.items()
@@ -117,9 +122,11 @@ def test_the_road_of_a_gymnasium_environment(here, cli):
     assert spec["obs_size"] == 4 and spec["act_sizes"] == [2] and "gymnasium" in spec["packages"]
 
 
-@pytest.mark.parametrize(("name", "folder", "length"), [
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "folder", "length"), some_or_all([
     ("pettingzoo:pettingzoo.classic.rps_v2", "pettingzoo/pettingzoo.classic.rps_v2", 15),
-    ("games:short", "games/short", 2)], ids=["pettingzoo:MODULE", "MODULE:FUNCTION"])
+    ("games:short", "games/short", 2)], 0),
+    ids=some_or_all(["pettingzoo:MODULE", "MODULE:FUNCTION"], 0))
 def test_every_kind_of_name_trains(here, cli, name, folder, length):
     """Rock, paper, scissors of PettingZoo; a function of a module in the current folder."""
     words = [word for key, value in SMALL.items()
@@ -149,6 +156,7 @@ def test_keywords_keep_their_types_through_a_resume(here):
     assert run.reached["episode_length"] == 4
 
 
+@long_only
 def test_rewards_are_scaled_for_the_trainer_and_logged_as_they_are(here):
     """The factor is measured by random play: Count earns 0, 1 or 2 a step, 5 steps an episode."""
     returns = []
@@ -174,8 +182,9 @@ def test_rewards_are_scaled_for_the_trainer_and_logged_as_they_are(here):
     assert all(1 < value < 10 for value in returns)
 
 
-@pytest.mark.parametrize(("high", "given", "scale"), [
-    (255, None, 1 / 64), (5, None, 1), (255, 1, 1), (5, 0.5, 0.5)])
+@pytest.mark.long
+@pytest.mark.parametrize(("high", "given", "scale"), some_or_all([
+    (255, None, 1 / 64), (5, None, 1), (255, 1, 1), (5, 0.5, 0.5)], 0, 2))
 def test_large_numbers_are_scaled(here, high, given, scale):
     """Otherwise the first policy is certain of what it knows nothing about."""
     settings = {"env.high": high, **({} if given is None else {"train.obs_scale": given})}
@@ -183,7 +192,8 @@ def test_large_numbers_are_scaled(here, high, given, scale):
     assert float(config.train.obs_scale) == scale and config.vec.reward_scale == 1
 
 
-@pytest.mark.parametrize("backend", ["native", "torch"])
+@long_only
+@pytest.mark.parametrize("backend", some_or_all(["native", "torch"], 0))
 def test_training_goes_as_if_observations_were_multiplied(here, backend):
     """To the bit, for a power of two: momentum and the norm of gradients too. The weights take
     observations as they are."""
@@ -197,6 +207,7 @@ def test_training_goes_as_if_observations_were_multiplied(here, backend):
         "layers.0", "decoder", "muon.encoder", "muon.layers.0", "muon.decoder"))
 
 
+@long_only
 def test_rows_of_many_large_numbers_are_learned_from(here):
     """Without it, the policy is certain of one action after a few updates, and stays so."""
     settings = {"train.total_timesteps": 30_000, "policy.hidden_size": 32}
@@ -220,6 +231,7 @@ def test_settings_come_from_an_ini_beside_the_runs(here):
     assert config.env["sutton_barto_reward"] is True
 
 
+@long_only
 def test_a_file_lies_over_the_own_ini_but_not_under_what_a_run_saved(here):
     """--config for both; a run goes on with the bytes of one whose ini has gained no key."""
     (here / "games").mkdir()
@@ -253,6 +265,7 @@ def test_runs_lie_under_the_name(here, name, place):
     assert env_source.find(name).runs_dir() == here / "runs" / place
 
 
+@long_only
 def test_agents_fill_whole_environments(here):
     """Where nobody says how many: 64 agents, or the next number that whole environments fill."""
     prepared = env_source.find("games.py:Walkers").prepare()
@@ -261,6 +274,7 @@ def test_agents_fill_whole_environments(here):
         puffer_sdk.train("games.py:Walkers", {**SMALL, "vec.total_agents": 16})
 
 
+@long_only
 def test_an_error_of_the_environment_ends_the_command_with_its_traceback(here, cli):
     failed = cli("train", "games.py:Count", "--env.fault", "raise", cwd=here)
     assert failed.returncode == 4
@@ -299,6 +313,7 @@ def test_a_recording_is_what_the_environment_draws(here, cli):
     assert not (here / "no.gif").exists()
 
 
+@long_only
 def test_the_referee_trains_on_the_same_rows(here):
     """The PyTorch trainer steps the vec from Python: it meets the same episodes."""
     runs = [puffer_sdk.train("gymnasium:CartPole-v1", {**SMALL, "train.backend": backend,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -32,8 +33,9 @@ def play_on(envs, ticks=40, **reset):
     return seen, envs.log()
 
 
-@pytest.mark.parametrize("name", [f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
-                                  "gymnasium:CartPole-v1"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", some_or_all([f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
+                                  "gymnasium:CartPole-v1"], 0))
 def test_the_number_of_workers_changes_no_byte(name):
     first, log = play(name, WORKERS[0])
     assert log["n"] > 0
@@ -43,7 +45,8 @@ def test_the_number_of_workers_changes_no_byte(name):
         assert all(np.array_equal(a, b) for a, b in zip(first, other))
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.long
+@pytest.mark.parametrize("workers", some_or_all([0, 2], 0))
 @pytest.mark.parametrize("name", [f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
                                   "gymnasium.vector:CartPole-v1"])
 def test_reset_takes_a_new_seed(name, workers):
@@ -340,6 +343,7 @@ def test_python_and_c_agree_on_a_lane():
     assert lib.PUFFER_RESET == shared_rows.RESETS == base.RESET
 
 
+@long_only
 def test_more_workers_than_envs_or_cores_are_fine():
     """PufferLib refused more workers than cores."""
     with puffer_sdk.wrap(f"{GAMES}:Count", 3, workers=24) as envs:

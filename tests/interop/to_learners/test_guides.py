@@ -11,7 +11,7 @@ import sys
 import pytest
 from helpers.places import ROOT
 from helpers.sessions import blocks
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 import puffer_sdk
 from puffer_sdk.projects import scaffold
@@ -42,7 +42,7 @@ SMALLER = {"train": "--train.total-timesteps 100000", "sweep": "--runs 2 --worke
            "eval": "--eval.episodes 4"}
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("library, env, short", [("PufferLib", "breakout", (0, 5, 8)),
                                                  ("CleanRL", "cartpole", (0, 5, 9))])
 def test_what_others_users_type_works(library, env, short, tmp_path):
@@ -66,6 +66,7 @@ def test_what_others_users_type_works(library, env, short, tmp_path):
         assert done.returncode == 0 or goal, (line, done.stdout, done.stderr)
 
 
+@long_only
 def test_what_sb3s_users_call_works(tmp_path, monkeypatch):
     """The right column of its table, in its order, on a new environment called my_env."""
     calls = re.findall(r"^\|.*\| `(puffer_sdk\..*)` \|$", section("Stable-Baselines3"), re.M)

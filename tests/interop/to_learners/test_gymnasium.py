@@ -9,6 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.utils.env_match import check_environments_match
 from gymnasium.vector import AutoresetMode
 from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import some_or_all
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -160,8 +161,9 @@ class Beside:
             self.compare()
 
 
-@pytest.mark.parametrize("env", ["cartpole", "breakout", SPECIMENS / "ocean" / "nim",
-                                 SPECIMENS / "correct" / "quarry"], ids=str)
+@pytest.mark.long
+@pytest.mark.parametrize("env", some_or_all(["cartpole", "breakout", SPECIMENS / "ocean" / "nim",
+                                 SPECIMENS / "correct" / "quarry"], 0, 2), ids=str)
 def test_single_copies_are_given_seeds(env):
     """Each then plays what one alone plays with its seed; nim calls rand(), quarry allocates."""
     beside = Beside(env, 3)

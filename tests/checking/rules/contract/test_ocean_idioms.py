@@ -2,6 +2,7 @@
 
 import pytest
 from helpers.check_fixtures import short_check
+from helpers.short_or_long import long_only, some_or_all
 
 RALLY = """\
 #include <stdlib.h>
@@ -126,6 +127,7 @@ def found(folder, **options):
     return short_check(folder, **options).findings
 
 
+@long_only
 def test_a_point_is_no_new_episode_and_a_quotient_of_integers_is_0(rally):
     """Nor is the last reward, shown after a reset, something that an episode leaves behind."""
     (finding,) = found(rally())
@@ -139,17 +141,19 @@ def test_a_reset_one_step_late_is_called_that(rally):
     assert late.message == "after every ending the env resets one step late"
 
 
+@long_only
 def test_where_no_episode_ends_c_reset_forgets_nothing(rally):
     result = short_check(rally(*ENDLESS))
     assert "PUF404" not in {f.code for f in result.findings}
     assert "c_reset is called once" in result.not_tested["PUF404"]
 
 
-@pytest.mark.parametrize("ini, binding, severity, hint", [
+@pytest.mark.long
+@pytest.mark.parametrize("ini, binding, severity, hint", some_or_all([
     ("", True, "warning", "or bound it in my_init"),
     ("[sweep.env.most]\nmin = 1\nmax = 64\n", True, "error", "or bound it in my_init"),
     ("[sweep.env.most]\nmin = 1\nmax = 8\n", True, "warning", "or bound it in my_init"),
-    ("", False, "error", "or bound it in init")])
+    ("", False, "error", "or bound it in init")], 0, 1))
 def test_a_size_that_a_setting_could_outgrow(ini, binding, severity, hint, rally):
     folder = rally(("int points,", "int wins[8], points,"),
                    ("        serve(env);\n        if", "        env->wins[env->points + env->misses"
@@ -161,9 +165,10 @@ def test_a_size_that_a_setting_could_outgrow(ini, binding, severity, hint, rally
     assert finding.message.startswith("with most = 16 ")
 
 
-@pytest.mark.parametrize("change, codes", [
+@long_only
+@pytest.mark.parametrize("change, codes", some_or_all([
     ("env->refused += 0.1f;", {"PUF305"}),          # a move that is refused: the board stays
-    ("env->paddle = (env->paddle + 7) % 8;", {"PUF302", "PUF305"})])    # one that is not shown
+    ("env->paddle = (env->paddle + 7) % 8;", {"PUF302", "PUF305"})], 0))    # one that is not shown
 def test_a_step_that_writes_nothing_is_stale_where_it_would_have_shown(change, codes, rally):
     refuse = f"    if (env->actions[0] == 0) {{ {change} return; }}\n"
     folder = rally(("int points,", "float refused;\n    int points,"),
@@ -183,6 +188,7 @@ def test_resets_that_pile_up_are_named_as_the_cause(rally):
     assert finding.severity == "warning" and finding.message.startswith("c_reset piles up")
 
 
+@long_only
 def test_a_setting_that_only_good_play_meets_is_not_called_idle(rally):
     folder = rally(("int points,", "int top, points,"),
                    ("    observe(env);\n}\n\nvoid c_render",
@@ -193,6 +199,7 @@ def test_a_setting_that_only_good_play_meets_is_not_called_idle(rally):
     assert "c_step reads top" in result.not_tested["PUF113"]
 
 
+@long_only
 def test_a_turn_that_shows_only_in_what_is_done_next_is_no_ignored_action(rally):
     turn = ("env->paddle += (int)env->actions[0] - 1;",
             "int action = (int)env->actions[0];\n"
@@ -218,6 +225,7 @@ def test_logs_that_are_assigned_lose_all_entries_but_the_last(rally):
     assert not [f for f in found(folder) if "assigned" in f.message]
 
 
+@long_only
 def test_an_assigned_log_that_may_be_zero_is_one_fault(rally):
     """cartpole: perf = return / most where there is a return, and 0 where there is none."""
     folder = rally(("            env->log.n += 1;",
@@ -233,13 +241,15 @@ def test_an_assigned_log_that_may_be_zero_is_one_fault(rally):
         log.message, "log.score is set back to 0 while the game goes on"]
 
 
-@pytest.mark.parametrize("change, what", [
+@pytest.mark.long
+@pytest.mark.parametrize("change, what", some_or_all([
     (("    env->tick = env->points",
       "    env->log = (Log){0};\n    env->tick = env->points"), "log"),
     (("            env->log.n += 1;", "            env->log.n += 1;\n"
       "            memset(&env->log, 0, sizeof(Log));"), "log"),
     (("            env->log.n += 1;", "            env->log.n += 1;\n"
-      "            env->log.score = 0;"), "log.score")], ids=["reset", "memset", "field"])
+      "            env->log.score = 0;"), "log.score")], 0),
+    ids=some_or_all(["reset", "memset", "field"], 0))
 def test_a_log_that_steps_set_back_loses_entries(rally, change, what):
     """boids and blastar: what other agents and episodes have logged is gone before it is read."""
     folder = rally(change)
@@ -254,6 +264,7 @@ def test_a_log_that_steps_set_back_loses_entries(rally, change, what):
     assert not [f for f in found(folder) if "set back" in f.message]
 
 
+@long_only
 def test_a_length_that_is_assigned_is_right_only_alone(rally):
     folder = rally(("log.episode_length += env->tick", "log.episode_length = env->tick"))
     (log,) = [f for f in found(folder) if f.code == "PUF422"]
@@ -264,6 +275,7 @@ def test_a_length_that_is_assigned_is_right_only_alone(rally):
     assert not [f for f in found(folder) if "assigned" in f.message]
 
 
+@long_only
 def test_frames_that_spill_into_the_next_episode_are_no_wrong_length(rally):
     """breakout: an episode of 20 frames takes 6 or 7 steps of 3 frames, and the log says 20."""
     folder = rally(*SPILLED, ini="[env]\nmost = 5\nframeskip = 3\n")
@@ -287,6 +299,7 @@ def test_a_terminal_that_c_reset_clears_is_never_seen(rally):
     assert hidden.hint.startswith("c_reset clears the terminal that c_step has just set")
 
 
+@long_only
 def test_terminals_that_nobody_sets_are_another_matter(rally):
     """Cleared in c_step and in c_reset, and never set: the hint says to set them."""
     folder = rally(("            env->terminals[0] = 1;\n", ""),
@@ -377,15 +390,16 @@ def test_a_board_whose_cells_stay_set_is_no_old_observation(stones):
     assert "PUF302" not in {f.code for f in found(stones())}
 
 
-@pytest.mark.parametrize("changes", [
+@pytest.mark.long
+@pytest.mark.parametrize("changes", some_or_all([
     [("env->observations[CELLS + i] = env->placed >> i & 1;",     # which quarter was played last
       "(void)i;\n    env->observations[CELLS + env->last / 6] = 1;"),
      ("int stones[CELLS]", "int last, stones[CELLS]"), ("env->tick++;", "env->tick++;\n    "
                                                         "env->last = cell;")],
     [("if (env->stones[i] != 0) env", "if (env->stones[i] % 9) env"),       # what is taken is 9
      ("    env->tick++;", "    env->tick++;\n    int taken = env->tick % CELLS;\n"
-      "    if (env->stones[taken] && env->tick % 5 == 0) env->stones[taken] = 9;")]],
-    ids=["one-hot", "taken"])
+      "    if (env->stones[taken] && env->tick % 5 == 0) env->stones[taken] = 9;")]], 0),
+    ids=some_or_all(["one-hot", "taken"], 0))
 def test_what_is_set_and_never_cleared_is_still_old(stones, changes):
     stale = [f for f in found(stones(*changes)) if f.code == "PUF302"]
     assert stale and "keep what was once set" in stale[0].message

@@ -6,6 +6,7 @@ import shutil
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS
+from helpers.short_or_long import long_only
 
 TRIES = r"""
 #include <arpa/inet.h>
@@ -67,6 +68,7 @@ def test_each_way_out_is_named_with_the_answer(bandit):
     assert not any(what == "sh" for _, what in asked)           # `never` was never called
 
 
+@long_only
 def test_calls_that_nothing_reaches_are_named_as_well(bandit):
     includes, never = TRIES.partition("static const")[0], TRIES.splitlines()[-1]
     folder = bandit(f"{includes}\n{never}\n")

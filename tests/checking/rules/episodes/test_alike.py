@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.rule_facts import fact, facts_of
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.checking.collect.c import alike
 from puffer_sdk.checking.core import registry, suppressions
@@ -54,8 +55,10 @@ def judged(found: list, text: str = WORD, agents: int = 2) -> list:
     return list(registry.load()["PUF410"].look(facts))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("detector, changes", [
-    (detector, changes) for detector, several in FAULTS.items() for changes in several])
+    (detector, changes) for detector, several in FAULTS.items()
+    for changes in short_or_long(several[:1], several)])
 def test_places_of_a_game_of_two(detector, changes, play, tmp_path):
     folder = changed(FENCERS, tmp_path, MENDED, *changes)
     text = (folder / "puf410_fencers.h").read_text()

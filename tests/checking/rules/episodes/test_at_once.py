@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import broken
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.checking.collect.c.source import beginnings, read
 from puffer_sdk.checking.core.fact_kinds import OpeningsFact
@@ -28,6 +29,7 @@ def test_openings_that_are_lost(old, new, share, play, tmp_path):
 
 
 
+@long_only
 @pytest.mark.parametrize("step, always", [
     ("env->terminals[0] = 1.0f;", True),
     ("for (int i = 0; i < env->num_agents; i++) env->terminals[i] = 1;", True),
@@ -85,7 +87,9 @@ def test_a_level_of_a_list_is_told_from_an_opening_that_is_drawn(play, tmp_path)
     assert (found.lost, found.fixed) == (8, 8)
 
 
-@pytest.mark.parametrize("line", ["void c_step(Divers* d) {", "        d->terminals[0] = 1.0f;"])
+@pytest.mark.long
+@pytest.mark.parametrize("line", some_or_all(
+    ["void c_step(Divers* d) {", "        d->terminals[0] = 1.0f;"], 0))
 def test_a_bandit_that_has_a_test_declares_itself(line, tmp_path):
     env = tmp_path / "puf408_divers"
     env.mkdir()

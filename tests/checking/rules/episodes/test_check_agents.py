@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import check_fixtures
 from helpers.places import SPECIMENS, broken
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import FINDINGS
 from puffer_sdk.checking.check import check
@@ -31,7 +32,8 @@ def short_check(folder: Path, **options):
     return check(folder, **{"budget": 0.1, "prove": False, **options})
 
 
-@pytest.mark.parametrize("folder, old, new, code, says", [
+@pytest.mark.long
+@pytest.mark.parametrize("folder, old, new, code, says", some_or_all([
     (BATTLE, "env->alive[i] = me->health > 0;", "env->alive[i] = 1;", "PUF303", "nan"),
     (BATTLE, "env->rewards[foe - env->all] -= 1.0f;", "env->rewards[foe - env->all] = NAN;",
      "PUF312", "nan"),
@@ -48,13 +50,14 @@ def short_check(folder: Path, **options):
     (HARBOUR, "env->terminals[i] = 1.0f;", "env->terminals[env->max_agents] = 1.0f;", "PUF203",
      "terminals"),
     (HARBOUR, "o[OBS_WAITED] = ", "if (ship->waited) o[OBS_WAITED] = ", "PUF302", "c_reset leaves"),
-], ids=lambda part: part if str(part).startswith("PUF") else "")
+], 2, 4, 6), ids=lambda part: part if str(part).startswith("PUF") else "")
 def test_faults_of_agents_that_come_and_go(folder, old, new, code, says, changed):
     findings = [f for f in short_check(changed(folder, (old, new))).findings if f.code == code]
     assert findings and findings[0].severity == "error"
     assert says in f"{findings[0].message} {findings[0].actual}"
 
 
+@long_only
 def test_an_agent_that_comes_has_to_be_observed(changed):
     late = changed(HARBOUR, ("env->observations[i] = INFINITY;", ";"), (
         "arrive(env);\n    observe(env);\n}\n\nvoid c_render",
@@ -73,6 +76,7 @@ def test_a_last_reward_is_the_agents_own_and_rows_of_nobody_are_not_counted():
     assert shown["length"]["low"] >= 1
 
 
+@long_only
 def test_padding_may_hold_anything(changed):
     padded = changed(HARBOUR, ("env->observations[i] = INFINITY;",
                                "env->observations[i] = (float)(long)&env->ships;"))
@@ -85,6 +89,7 @@ def test_a_number_called_alive_is_the_authors(changed):
     assert short_check(mower).findings == []
 
 
+@long_only
 def test_a_program_shows_that_num_agents_left_its_rows(tmp_path):
     bees = shutil.copytree(broken("puf407_swarm"), tmp_path / "puf407_swarm")
     (finding,) = check(bees, budget=0.1).findings

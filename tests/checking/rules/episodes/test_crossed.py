@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.rule_facts import fact, facts_of
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.checking.collect.c.source import read
 from puffer_sdk.checking.core import registry
@@ -58,8 +59,10 @@ def spoken(crossed: list, agents: int = 2) -> list:
     return list(registry.load()["PUF409"].look(facts))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("detector, changes", [
-    (detector, changes) for detector, several in FAULTS.items() for changes in several])
+    (detector, changes) for detector, several in FAULTS.items()
+    for changes in short_or_long(several[:1], several)])
 def test_what_stands_in_another_row(detector, changes, judged):
     found = judged(*changes)
     assert [finding.detector for finding in found] == [detector] * bool(detector), found

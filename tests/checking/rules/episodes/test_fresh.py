@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.checking.collect.c.source import read
 from puffer_sdk.checking.core.fact_kinds import NotFreshFact, OldWordsFact
@@ -11,14 +12,15 @@ FIELDS = ("    int tick;\n", "    int tick, door, hidden, seen, level;\n    floa
 ZERO = "    for (int i = 0; i < 2 * env->num_agents; i++) env->observations[i] = 0;\n"
 
 
-@pytest.mark.parametrize("at_reset, at_step, kept", [
+@pytest.mark.long
+@pytest.mark.parametrize("at_reset, at_step, kept", some_or_all([
     ("    env->door = env->hidden;\n", "env->hidden++; env->seen++;", {"hidden"}),
     ("    env->door = env->hidden + env->level; env->level = 0;\n",
      "env->hidden++; env->level += 2;", {"hidden", "level"}),
     ("    env->door = (int)env->board[31];\n", "for (int i = 0; i < 40; i++) env->board[i] += i;",
      {"board[31]"}),
     ("    env->door = env->tick;\n", "env->seen++;", {"tick"}),
-    ("    static int count;\n    env->door = count++;\n", "env->seen++;", set())])
+    ("    static int count;\n    env->door = count++;\n", "env->seen++;", set())], 0, 2, 4))
 def test_the_fields_that_make_the_difference(probe, play, at_reset, at_step, kept):
     """Not those that c_reset sets from them, and not those that change and are never read."""
     env = probe(FIELDS, ("    env->tick = 0;\n" + ZERO, at_reset + "    env->tick = 0;\n"

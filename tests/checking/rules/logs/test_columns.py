@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import broken
+from helpers.short_or_long import some_or_all
 
 AFTER = ("        begin(a);\n        add_log(a, paid, perf, snags);",
          "        add_log(a, paid, perf, snags);")
@@ -12,7 +13,8 @@ FIELD = ("    int caught;", "    int caught, lost;")
 SNAGS = "a->log.snags += (float)snags;"
 
 
-@pytest.mark.parametrize("changes, told", [
+@pytest.mark.long
+@pytest.mark.parametrize("changes, told", some_or_all([
     # set to 0 before the entry
     ([], ["set-to-zero"]),
     ([AFTER], []),
@@ -36,7 +38,7 @@ SNAGS = "a->log.snags += (float)snags;"
      ["same-value"]),
     ([AFTER, ("a->log.perf += perf;", "a->log.perf += perf > 2.0f ? 1.0f : 0.0f;")], []),  # hard
     ([AFTER, (SNAGS, "a->log.snags += 4.0f;")], []),        # says nothing, and nobody compares it
-], ids=lambda each: None if isinstance(each, list) else "-".join(each) or "silent")
+], 1, 8, 10, 12), ids=lambda each: None if isinstance(each, list) else "-".join(each) or "silent")
 def test_fields_that_never_vary(changes, told, tmp_path):
     env = tmp_path / "puf423_anglers"
     env.mkdir()

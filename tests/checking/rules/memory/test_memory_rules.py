@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.places import environment
+from helpers.short_or_long import LONG, long_only, some_or_all
 
 from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
@@ -48,6 +49,7 @@ def test_actions_are_counted_before_the_env_can_change_them(copy):
     assert "PUF205" in {finding.code for finding in result.findings}
 
 
+@long_only
 def test_a_table_made_once_for_all_envs_is_no_leak(copy):
     table = ('#include <stdlib.h>\nstatic float* table;\nvoid init(Bandit* env) {\n'
              '    (void)env;\n    if (!table) table = (float*)calloc(64, sizeof(float));\n}\n'
@@ -55,7 +57,9 @@ def test_a_table_made_once_for_all_envs_is_no_leak(copy):
     assert not found(copy("correct/bandit", ("void c_reset(Bandit* env) {", table)), "PUF206")
 
 
-@pytest.mark.parametrize("close, leaks", [("free(envs[0].burrows);", 0), ("(void)envs;", 1)])
+@pytest.mark.long
+@pytest.mark.parametrize("close, leaks", some_or_all(
+    [("free(envs[0].burrows);", 0), ("(void)envs;", 1)], 1))
 def test_memory_that_my_vec_close_frees_is_no_leak(copy, close, leaks):
     warren = copy("ocean/warren", ("free(envs[0].burrows);", close), file="binding.c")
     assert len(found(warren, "PUF206")) == leaks
@@ -68,6 +72,7 @@ def test_a_leak_says_who_allocates_and_how_much(copy):
     assert finding.actual == "4 blocks (168 bytes) of one env left behind"
 
 
+@long_only
 def test_an_env_that_takes_all_memory_is_ended(copy):
     """The bound holds for all experiments together, and the rest of the check goes on."""
     cave = copy("puf206_cave", ("malloc((size_t)tiles)", "malloc(9u << 20)"),
@@ -91,12 +96,13 @@ MOVE = """static int* move(Diver* env) {
 """
 
 
-@pytest.mark.parametrize("changes, says, more", [
+@pytest.mark.long
+@pytest.mark.parametrize("changes, says, more", some_or_all([
     ((), "reads beyond a block of the heap", "a read 0 bytes after a block of 96 bytes"),
     (((READS, "env->stones[env->depth > FLOOR - 2 ? -3 : 0]"),),
      "reads beyond a block of the heap", "a read 12 bytes before a block of 96 bytes"),
     (((READS, MOVED), ("void c_step", MOVE + "void c_step")),
-     "uses memory that was freed", "a read in a block of 96 bytes that was freed")])
+     "uses memory that was freed", "a read in a block of 96 bytes that was freed")], 0, 2))
 def test_what_only_rare_play_reaches_is_found_between_fences(changes, says, more, copy):
     """The sanitizers play too little to see it."""
     diver = copy("puf201_diver", *changes)
@@ -105,7 +111,8 @@ def test_what_only_rare_play_reaches_is_found_between_fences(changes, says, more
     assert (finding.line, finding.seen_in) == (line_of(diver, "reward = (float)"), "fences")
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.long
+@pytest.mark.parametrize("compiler", some_or_all(["gcc", "clang"], 0))
 def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
     """One element too far is a field of the env's own, so that no memory is left."""
     monkeypatch.setenv("CC", compiler)
@@ -116,10 +123,10 @@ def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
         ("    unsigned int rng;\n", "    unsigned int rng;\n    Won won;\n    int spare;\n"),
         ("    c_reset(env);\n", "    env->won.arms[(int)env->actions[0] + win] += win;\n"
          "    c_reset(env);\n"))
-    result = short_check(bandit, prove=compiler == "gcc")
+    result = short_check(bandit, prove=LONG and compiler == "gcc")
     (finding,) = [f for f in result.findings if f.severity == "error"]
     assert finding.code == "PUF202" and finding.line == line_of(bandit, "won.arms[")
-    assert compiler == "clang" or finding.repro
+    assert compiler == "clang" or finding.repro or not LONG
 
 
 def test_a_nan_is_named_where_zero_was_divided_by_zero(copy):
@@ -134,6 +141,7 @@ def test_a_nan_is_named_where_zero_was_divided_by_zero(copy):
     assert finding.hint == "the divisor was 0 here: treat that case on its own"
 
 
+@long_only
 def test_a_division_of_nothing_by_nothing_in_the_log(copy):
     bandit = copy("correct/bandit",
                   ("    unsigned int rng;\n", "    unsigned int rng;\n    int hits, tries;\n"),
@@ -147,6 +155,7 @@ def test_a_division_of_nothing_by_nothing_in_the_log(copy):
     assert finding.line == line_of(bandit, "(float)env->hits /")
 
 
+@long_only
 def test_a_float_that_is_divided_by_zero_and_caught_is_no_fault(copy):
     """Infinity is a number to compare with; a division of integers is another matter."""
     whole = "    env->rewards[0] = win ? 1.0f : 0.0f;\n"
@@ -169,6 +178,7 @@ def test_resets_of_any_length_can_be_counted():
     assert replace(sizes, reset_seconds=1e-6).resets == 256
 
 
+@long_only
 def test_what_is_lent_may_not_be_reallocated_nor_the_struct_freed(copy):
     pond = copy("puf207_pond", ("    free(pond->observations);\n", ""),
                 ("    free(pond->actions);\n", ""), ("    free(pond->rewards);\n", ""),
@@ -179,6 +189,7 @@ def test_what_is_lent_may_not_be_reallocated_nor_the_struct_freed(copy):
         "c_step reallocates the trainer's rewards", "c_close frees the env struct"}
 
 
+@long_only
 def test_a_size_that_is_bounded_in_init_is_no_fault(copy):
     hive = copy("puf114_hive", ("    h->num_agents = h->bees;",
                                        "    if (h->flowers > MOST) h->flowers = MOST;\n"
@@ -186,6 +197,7 @@ def test_a_size_that_is_bounded_in_init_is_no_fault(copy):
     assert short_check(hive).findings == []
 
 
+@long_only
 def test_an_array_of_a_fixed_size_on_the_heap(copy):
     organ = copy("correct/organ", ("calloc((size_t)env->pipes, sizeof(float))",
                                    "calloc(4, sizeof(float))"))
@@ -202,12 +214,14 @@ def test_a_field_that_init_overwrites_has_no_effect(copy):
     assert finding.file == "organ.ini" and finding.line == 6
 
 
+@long_only
 def test_settings_of_a_hand_written_binding(copy):
     nim = copy("ocean/nim", ("env->most", "9"))
     assert [f.message for f in found(nim, "PUF113")] == ["[env] most changes nothing"]
 
 
-@pytest.mark.parametrize("draw", ["rand() % SLOTS", "(int)(w->rng_state % SLOTS)"])
+@pytest.mark.long
+@pytest.mark.parametrize("draw", some_or_all(["rand() % SLOTS", "(int)(w->rng_state % SLOTS)"], 0))
 def test_seeds_are_ignored_by_constants_in_any_generator(copy, draw):
     own = "    w->rng_state = w->rng_state * 6364136223846793005ull + 1442695040888963407ull;\n"
     wheel = copy("puf502_wheel", ("#pragma once", "#pragma once\n#include <stdint.h>\n"
@@ -221,12 +235,13 @@ def test_seeds_are_ignored_by_constants_in_any_generator(copy, draw):
     assert finding.line == line_of(wheel, "srand(7)" if "rand()" in draw else "void c_reset")
 
 
-@pytest.mark.parametrize("draw, is_said", [
+@long_only
+@pytest.mark.parametrize("draw, is_said", some_or_all([
     ("unsigned int state = 42; env->arms = rand_r(&state) % 4;", True),
     ("unsigned state = 0x2A;\n    for (int i = 0; i < 3; i++) state = state * 1664525u + 1u;\n"
      "    env->arms = state >> 30;", True),
     ("unsigned int state = env->rng; env->arms = rand_r(&state) % 4;", False),
-    ("int count = 4; count = count * 2; env->arms = count;", False)])
+    ("int count = 4; count = count * 2; env->arms = count;", False)], 0, 2))
 def test_a_generator_that_begins_anew_is_no_chance(copy, draw, is_said):
     """Beside the env's own: other seeds do give other games."""
     bandit = copy("correct/bandit", ("#pragma once", "#pragma once\n#include <stdlib.h>"),
@@ -239,6 +254,7 @@ def test_a_generator_that_begins_anew_is_no_chance(copy, draw, is_said):
         assert findings[0].line == line_of(bandit, draw[:16])
 
 
+@long_only
 def test_a_game_without_chance_needs_no_seed(copy):
     bandit = copy("correct/bandit", ("roll(&env->rng) <", "0.5f <"))
     result = short_check(bandit)
@@ -246,18 +262,20 @@ def test_a_game_without_chance_needs_no_seed(copy):
     assert "without chance" in result.not_tested["PUF502"]
 
 
-@pytest.mark.parametrize("changes", [
+@pytest.mark.long
+@pytest.mark.parametrize("changes", some_or_all([
     [("static float scratch", "static __thread float scratch")],
     [("#pragma once", "#pragma once\nstatic int steps_of_all;     // counted, and never read\n"
       "#define scratch h->mine"),
      ("static float scratch[SHEEP];        // from the dog to each sheep", ""),
      ("    int home[SHEEP];", "    int home[SHEEP];\n    float mine[SHEEP];"),
      ("    h->tick++;", "    h->tick++;\n    steps_of_all++;")],
-])
+], 1))
 def test_what_threads_do_not_share_or_do_not_read_is_no_fault(copy, changes):
     assert not found(copy("puf504_herd", *changes), "PUF504")
 
 
+@long_only
 def test_threads_are_tried_even_where_the_env_holds_a_lock(copy):
     """The lock serialises the steps: nothing differs, and nothing stands still."""
     herd = copy("puf504_herd", ("#pragma once", "#pragma once\n#include <pthread.h>\n"
@@ -282,6 +300,7 @@ def test_lines_that_no_play_reaches_are_listed(copy):
     assert any(f"(not: bandit.h:{at})" in text for text, _ in lines(result))
 
 
+@long_only
 def test_a_hang_is_waited_for_once_and_told_the_same_way(copy):
     stacker = copy("correct/stacker", ("    s->tick++;", "    s->tick++;\n    if (s->log.n > 30) "
                                        "for (volatile int k = 1; k; ) k = 1;"),
@@ -298,6 +317,7 @@ def test_a_hang_is_waited_for_once_and_told_the_same_way(copy):
     assert documents[0] == documents[1]
 
 
+@long_only
 def test_a_stack_names_each_place_once(copy):
     comet = copy("puf303_comet", ("        o[2] = distance", "        env->observations[6 + "
                  "env->tick] = 1.0f;\n        o[2] = distance"))

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS, broken
+from helpers.short_or_long import LONG
 
 import puffer_sdk
 from puffer_sdk.base import extras
@@ -121,22 +122,25 @@ def whack(tmp_path):
                                 ignore=shutil.ignore_patterns("build")))
 
 
+@pytest.mark.long
 def test_the_mended_game_is_learned_and_twice_the_same(whack):
-    """The board is drawn when the mole is up: then its place is what the policy needs."""
+    """The board is drawn when the mole is up: then its place is what the policy needs.
+
+    Short: once."""
     header = whack / "puf702_whack.h"
     text = header.read_text()
     wrong = "    draw_board(w);\n    w->mole = (int)(mix(&w->rng) % OBS_SIZE);\n"
     assert wrong in text
     header.write_text(text.replace(wrong, "".join(reversed(wrong.splitlines(True)))))
     documents = []
-    for _ in range(2):
+    for _ in range(2 if LONG else 1):
         result = check(whack, learn=True, learn_seconds=1.5, budget=0.2)
         assert [(f.code, f.message) for f in result.findings] == []
         assert result.learning["verdict"] == "learns"
         document = result.to_dict()
         document["coverage"].pop("seconds")
         documents.append(json.dumps(document, sort_keys=True, allow_nan=False))
-    assert documents[0] == documents[1]
+    assert len(set(documents)) == 1
     shown = [text for text, _ in terminal.lines(result)]
     assert learning_probe.WORDS["learns"] in shown
     assert any(line.startswith("  trained blind ") for line in shown)
