@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.check_fixtures import QUICK, changed, short_check
+from helpers.check_fixtures import QUICK, changed, line_of, short_check
 from helpers.places import SPECIMENS, all_broken, broken
 from helpers.short_or_long import LONG, long_only, short_or_long, some_or_all
 
@@ -108,11 +108,6 @@ def test_templates_pass(template, settings, tmp_path):
     result = short_check(tmp_path / "first", settings=settings)
     assert [(f.code, f.message) for f in result.findings] == []
     assert result.coverage["env_steps"] >= (1_000_000 if LONG else 250_000)
-
-
-def line_of(folder: Path, text: str) -> int:
-    lines = (folder / f"{folder.name}.h").read_text().splitlines()
-    return next(n for n, line in enumerate(lines, 1) if text in line)
 
 
 def test_crashes_name_the_line_the_env_and_the_step(copy):

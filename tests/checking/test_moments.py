@@ -1,10 +1,10 @@
 """check: what it learns by playing moments on, and from the words of the state."""
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
+from helpers import check_fixtures
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS, broken
 from helpers.short_or_long import long_only
@@ -23,15 +23,7 @@ SIEGE = SPECIMENS / "correct" / "siege"
 def changed(tmp_path):
     """Checks a copy of an env with texts of its header replaced: changed(folder, (old, new))."""
     def make(folder: Path, *changes: tuple[str, str]):
-        target = tmp_path / folder.name
-        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("build"))
-        header = target / f"{folder.name}.h"
-        text = header.read_text()
-        for old, new in changes:
-            assert text.count(old) == 1, old
-            text = text.replace(old, new)
-        header.write_text(text)
-        return short_check(target)
+        return short_check(check_fixtures.changed(folder, tmp_path, *changes))
     return make
 
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.check_fixtures import changed
+from helpers.check_fixtures import changed, line_of
 from helpers.places import SPECIMENS
 from helpers.short_or_long import long_only, some_or_all
 
@@ -29,11 +29,6 @@ def told(result: CheckResult) -> list[tuple[str, str, int | None]]:
     return [(finding.code, finding.severity, finding.line) for finding in result.findings]
 
 
-def line_of(result: CheckResult, text: str) -> int:
-    lines = (result.folder / f"{result.name}.h").read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
-
-
 @long_only
 @pytest.mark.parametrize("name", some_or_all(["ring", "glow", "vec_init_only"], 1, 2))
 def test_what_is_right_stays_unreported(name, tmp_path):
@@ -48,8 +43,8 @@ def test_a_late_reset_hides_no_wrong_return(tmp_path):
     wrong, late = result.findings
     assert (wrong.code, wrong.severity, wrong.element) == ("PUF422", "error", "episode_return")
     assert (late.code, late.severity) == ("PUF401", "warning")
-    assert late.line == line_of(result, "if (env->pending) c_reset")
-    assert wrong.line == line_of(result, "log.episode_return +=")
+    assert late.line == line_of(result.folder, "if (env->pending) c_reset")
+    assert wrong.line == line_of(result.folder, "log.episode_return +=")
     assert "played in a new one that nobody has seen" in late.actual
     assert result.verdict == "fail" and result.explained == {}
 
@@ -58,10 +53,10 @@ def test_a_late_reset_hides_no_wrong_return(tmp_path):
 def test_one_run_shows_several_memory_errors(tmp_path):
     result = checked("spills", tmp_path)
     assert told(result) == [
-        ("PUF201", "error", line_of(result, "tiles[8]")),
-        ("PUF201", "error", line_of(result, "old[2]")),
-        ("PUF203", "error", line_of(result, "observations[2]")),
-        ("PUF203", "error", line_of(result, "rewards[1]"))]
+        ("PUF201", "error", line_of(result.folder, "tiles[8]")),
+        ("PUF201", "error", line_of(result.folder, "old[2]")),
+        ("PUF203", "error", line_of(result.folder, "observations[2]")),
+        ("PUF203", "error", line_of(result.folder, "rewards[1]"))]
     causes = {cause for causes in result.explained.values() for cause in causes}
     assert "PUF501" in result.explained and causes == {"PUF201", "PUF203"}
     assert list(terminal.lines(result))[-1][0].endswith("not tested because of PUF201, PUF203")
@@ -70,8 +65,8 @@ def test_one_run_shows_several_memory_errors(tmp_path):
 @long_only
 def test_no_other_setting_is_blamed_for_a_fault_of_the_inis_own(tmp_path):
     result = checked("lost_unit", tmp_path, budget=0.25)
-    assert set(told(result)) == {("PUF202", "error", line_of(result, "visits[at]++")),
-                                 ("PUF202", "error", line_of(result, "at == env->mark ?"))}
+    assert set(told(result)) == {("PUF202", "error", line_of(result.folder, "visits[at]++")),
+                                 ("PUF202", "error", line_of(result.folder, "at == env->mark ?"))}
 
 
 @pytest.mark.long
@@ -87,7 +82,8 @@ def test_an_action_that_pays_late_is_not_ignored(reads, told, tmp_path):
 def test_arrays_that_the_trainer_replaces_are_one_finding(tmp_path):
     result = checked("own_arrays", tmp_path)
     (finding,) = result.findings
-    assert (finding.code, finding.line) == ("PUF206", line_of(result, "env->observations = "))
+    assert finding.code == "PUF206"
+    assert finding.line == line_of(result.folder, "env->observations = ")
     assert "leave this out of init" in finding.hint
 
 
@@ -110,7 +106,7 @@ def test_a_block_is_lost_where_its_pointer_is_set_and_lives_have_sums_of_their_o
     tells of a life."""
     result = checked("lives", tmp_path)
     lost, _, sums = result.findings
-    assert (lost.code, lost.line) == ("PUF206", line_of(result, "env->lane = lane"))
+    assert (lost.code, lost.line) == ("PUF206", line_of(result.folder, "env->lane = lane"))
     assert "'lane' is set to another block" in lost.message and "before its pointer" in lost.hint
     assert (sums.detector, sums.severity) == ("running-sums", "warning")
     assert "PUF422" not in result.not_tested
@@ -119,11 +115,11 @@ def test_a_block_is_lost_where_its_pointer_is_set_and_lives_have_sums_of_their_o
 def test_what_is_cleared_paid_and_logged_by_halves_is_told(tmp_path):
     result = checked("painters", tmp_path)
     assert [(f.code, f.detector, f.element, f.line) for f in result.findings] == [
-        ("PUF205", "actions-written", 0, line_of(result, "memset(env->actions")),
-        ("PUF302", "half-cleared", "24-63", line_of(result, "void c_step")),
-        ("PUF423", "unwritten-column", "spills", line_of(result, "float perf, score")),
-        ("PUF423", "unwritten-column", "strokes[2]", line_of(result, "float perf, score")),
-        ("PUF423", "beyond", "perf", line_of(result, "log.perf += perf"))]
+        ("PUF205", "actions-written", 0, line_of(result.folder, "memset(env->actions")),
+        ("PUF302", "half-cleared", "24-63", line_of(result.folder, "void c_step")),
+        ("PUF423", "unwritten-column", "spills", line_of(result.folder, "float perf, score")),
+        ("PUF423", "unwritten-column", "strokes[2]", line_of(result.folder, "float perf, score")),
+        ("PUF423", "beyond", "perf", line_of(result.folder, "log.perf += perf"))]
     actions, picture, *_, perf = (f.message for f in result.findings)
     assert actions == "c_reset writes into the actions" and perf == "Log.perf is 1.5 in an entry"
     assert picture.startswith("rows 3-7 of the grid keep what was drawn")
@@ -150,13 +146,8 @@ def test_a_header_that_does_not_compile_gets_the_compilers_words(tmp_path):
     """And no rule reads the fields of a struct that clang could not make out."""
     with pytest.raises(BuildError, match="unknown type name 'Vector2'") as caught:
         checked("first_choice", tmp_path, ("    int length;", "    Vector2 place; int length;"))
-    assert caught.value.where.endswith(f":{line_in(tmp_path, 'Vector2')}")
+    assert caught.value.where.endswith(f":{line_of(tmp_path / 'first_choice', 'Vector2')}")
     assert "PUF102" not in str(caught.value)
-
-
-def line_in(folder: Path, text: str) -> int:
-    lines = (folder / "first_choice" / "first_choice.h").read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 def test_the_compilers_own_warnings_are_told_with_their_lines(tmp_path):
@@ -169,7 +160,7 @@ def test_the_compilers_own_warnings_are_told_with_their_lines(tmp_path):
         "    env->tick++;", "    float gap = abs(env->observations[1]), lag = lag + gap;\n"
         "    for (int gap = 0; gap < 1; gap++) env->tick++;\n    (void)lag;"))
     remarks = {(remark.code, remark.actual, remark.where) for remark in read(folder).remarks}
-    place = f"first_choice.h:{line_in(tmp_path, 'abs(')}"
+    place = f"first_choice.h:{line_of(tmp_path / 'first_choice', 'abs(')}"
     assert remarks == {("PUF117", "-Wabsolute-value", place), ("PUF117", "-Wuninitialized", place)}
 
 
@@ -177,7 +168,7 @@ def test_the_compilers_own_warnings_are_told_with_their_lines(tmp_path):
 def test_a_variable_that_is_given_its_own_value(tmp_path):
     result = checked("first_choice", tmp_path, ("    int length;", "    int length, best;"), (
         "void c_step(", "static int unset(void) { int best = best; return best; }\nvoid c_step("))
-    assert ("PUF117", "warning", line_of(result, "best = best")) in told(result)
+    assert ("PUF117", "warning", line_of(result.folder, "best = best")) in told(result)
 
 
 @long_only
@@ -186,7 +177,8 @@ def test_a_seed_that_is_put_back_makes_one_game_of_all(made, tmp_path):
     """Held against other envs, not against the same env with another seed."""
     result = checked("same_deal", tmp_path, ("= env->seed;", f"= env->seed{made};"))
     (finding,) = result.findings
-    assert (finding.code, finding.line) == ("PUF502", line_of(result, "env->rng = env->seed"))
+    assert finding.code == "PUF502"
+    assert finding.line == line_of(result.folder, "env->rng = env->seed")
     assert "env->seed" in finding.actual and result.explained == {"PUF404": ["PUF502"]}
 
 
@@ -210,7 +202,7 @@ def test_a_function_that_does_all_the_work_of_c_reset_begins_an_episode(terminal
                                                       f"terminals[0] = {terminal}"))
     told_of = [(finding.code, finding.line, finding.hint) for finding in result.findings
                if finding.code == "PUF406"]
-    assert told_of == [("PUF406", line_of(result, "        begin(env);"),
+    assert told_of == [("PUF406", line_of(result.folder, "        begin(env);"),
                         "set terminals[i] = 1.0f before begin(env)")] * (terminal == "0.0f")
     assert "PUF406" not in result.not_tested
 

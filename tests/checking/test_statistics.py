@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers import check_fixtures
 from helpers.check_fixtures import short_check
 from helpers.places import broken, environment
 from helpers.short_or_long import long_only, some_or_all
@@ -27,15 +27,7 @@ from puffer_sdk.env import header, obs_spec
 def changed(tmp_path):
     """A copy of an environment of tests/ with texts of its header replaced."""
     def make(name: str, *changes: tuple[str, str], ini: str | None = None) -> Path:
-        source = environment(name)
-        target = tmp_path / source.name
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("build"))
-        path = target / f"{target.name}.h"
-        text = path.read_text()
-        for old, new in changes:
-            assert old in text, f"{name} no longer holds {old!r}"
-            text = text.replace(old, new)
-        path.write_text(text)
+        target = check_fixtures.changed(environment(name), tmp_path, *changes)
         if ini is not None:
             (target / f"{target.name}.ini").write_text(ini)
         return target

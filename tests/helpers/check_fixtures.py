@@ -36,6 +36,12 @@ def changed(folder: Path, within: Path, *changes: tuple[str, str], file: str = "
     return target
 
 
+def line_of(folder: Path, text: str) -> int:
+    """The number of the first line of its header that holds this text."""
+    lines = (folder / f"{folder.name}.h").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
 def short_check(folder: Path, **options) -> CheckResult:
     """A check without repro programs and, in `make test`, of a quarter of the steps."""
     return check(folder, **{"prove": False, "budget": 1.0 if LONG else 0.25, **options})

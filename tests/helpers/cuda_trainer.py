@@ -11,7 +11,6 @@ from puffer_sdk.training.native import cuda
 
 MODES = ["late", "early", "shuffled"]
 
-
 COUNTED = {"allocations": 0, "waits": 1, "launches": 2, "products": 3, "copies": 4, "replays": 5}
 
 

@@ -12,6 +12,21 @@ candidate = np.vectorize(ppo.candidate, otypes=[float])
 STEP = 1e-5                     # of differences: their own error is about 1e-9
 
 
+def normal(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def a_mask(seed, rows, sizes):
+    """Legal actions, one at least in each head; continuous heads are said to be illegal."""
+    random = np.random.default_rng(seed)
+    mask = (random.random((rows, sum(sizes))) < 0.5).astype(np.uint8)
+    first = 0
+    for width in sizes:
+        mask[np.arange(rows), first + random.integers(0, width, rows)] = width > 1
+        first += width
+    return mask
+
+
 def bf16(x):
     """float32 rounded to 8 bits, ties to even, as float32"""
     bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)

@@ -9,6 +9,7 @@ from helpers import kernel_reference as reference
 from helpers.cuda_calls import bf16_bits, blank, same, segments_of
 from helpers.kernel_calls import heads_of
 from helpers.kernel_library import wide
+from helpers.kernel_reference import a_mask, normal
 
 pytest_plugins = ["helpers.cuda_fixtures"]
 
@@ -17,10 +18,6 @@ BAD_OUTPUT, BAD_REWARD, BAD_MASK, BAD_FINAL = 1, 2, 3, 4
 HEADS = {"two": (2,), "discrete": (5, 2, 7), "continuous": (1, 1, 1), "mixed": (3, 1, 4, 1),
          "continuous first": (1, 9), "wide": (41,)}
 SIZES = ((1, 1), (7, 5), (37, 33), (131, 17))           # rows, H
-
-
-def normal(seed, *shape):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def agree(cuda, got, want, tolerance=1e-5):
@@ -294,17 +291,6 @@ def test_a_scan_repeats_the_ticks_bit_for_bit(cuda):
 
 
 # ---- sampling ---------------------------------------------------------------------------------
-
-
-def a_mask(seed, rows, sizes):
-    """Legal actions, one at least in each head; continuous heads are said to be illegal."""
-    random = np.random.default_rng(seed)
-    mask = (random.random((rows, sum(sizes))) < 0.5).astype(np.uint8)
-    first = 0
-    for width in sizes:
-        mask[np.arange(rows), first + random.integers(0, width, rows)] = width > 1
-        first += width
-    return mask
 
 
 def sample(cuda, out, sizes, *, logstd=(), mask=None, t=2, first=4, N=80, T=3, ldo=None,

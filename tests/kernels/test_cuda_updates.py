@@ -10,16 +10,13 @@ from helpers import kernel_reference as reference
 from helpers import reference_ppo as ppo
 from helpers.cuda_calls import bf16_bits, blank, same
 from helpers.kernel_library import KERNELS, wide
+from helpers.kernel_reference import normal
 
 from puffer_sdk.base import philox
 
 pytest_plugins = ["helpers.cuda_fixtures"]
 
 NOWHERE = np.uint64([2 ** 64 - 1])
-
-
-def normal(seed, *shape):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def schedule(**known):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from helpers import kernel_reference as reference
 from helpers import reference_ppo as ppo
+from helpers.kernel_reference import a_mask, normal
 from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base import philox
@@ -14,21 +15,6 @@ pytest_plugins = ["helpers.kernel_fixtures"]
 ROWS = (1, 3, 7, 13, 65)
 HEADS = {"two": (2,), "twenty": (20,), "discrete": (5, 2, 7), "continuous": (1,),
          "several continuous": (1, 1, 1), "mixed": (3, 1, 4, 1), "continuous first": (1, 9)}
-
-
-def normal(seed, *shape):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-
-
-def a_mask(seed, rows, sizes):
-    """Legal actions, one at least in each head; continuous heads are said to be illegal."""
-    random = np.random.default_rng(seed)
-    mask = (random.random((rows, sum(sizes))) < 0.5).astype(np.uint8)
-    first = 0
-    for width in sizes:
-        mask[np.arange(rows), first + random.integers(0, width, rows)] = width > 1
-        first += width
-    return mask
 
 
 def log_probs(out, sizes, actions, logstd, mask):

@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 from helpers import kernel_reference as reference
 from helpers.kernel_library import KERNELS, PATHS, TABLES, wide
+from helpers.kernel_reference import normal
 
 pytest_plugins = ["helpers.kernel_fixtures"]
 
 ROWS = (1, 3, 7, 13, 65)
 HIDDEN = (1, 5, 17, 33, 64)
 LONGDOUBLE = np.finfo(np.longdouble).nmant >= 63
-
-
-def normal(seed, *shape):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def bytes_with_gaps(seed, rows, D, full=0.2):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import PROBE
 from helpers.cuda_calls import HAS_DRIVER, ROUNDS
-from helpers.cuda_trainer import MODES, count, puffer
+from helpers.cuda_trainer import count, puffer
 from helpers.native_fixtures import FakeVec, as_bytes, make_native, run
 from helpers.places import SPECIMENS
 from helpers.ppo_fixtures import one_thread, settings  # noqa: F401   one_thread is a fixture
@@ -38,12 +38,6 @@ GAMES = {                               # agents in 4 slices, and what is specia
     "inn": (32, dict(replay_ratio=1.5)),                            # variable number of agents
 }
 CHANGED = {"cartpole": dict(max_steps=9)}
-
-
-@pytest.fixture(params=[None] if HAS_DRIVER else MODES)
-def mode(request, monkeypatch):
-    if request.param:
-        monkeypatch.setenv("PUFFER_CUDA_EMULATED", request.param)
 
 
 @cache

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from helpers.cuda_calls import HAS_DRIVER, ROUNDS
-from helpers.cuda_trainer import MODES, count
+from helpers.cuda_trainer import count, puffer
 from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
 from helpers.places import SPECIMENS, TESTS
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
@@ -30,12 +30,6 @@ CASES = {                               # agents in 4 slices, and what is specia
     "nim": (64, dict(prio_alpha=0.8, obs_scale="0.25", reset_state=1)),  # bytes, masks
     "inn": (64, dict(prio_alpha=0.8, replay_ratio=1.5)),            # variable number of agents
 }
-
-
-@pytest.fixture(params=[None] if HAS_DRIVER else MODES)
-def mode(request, monkeypatch):
-    if request.param:
-        monkeypatch.setenv("PUFFER_CUDA_EMULATED", request.param)
 
 
 @cache
@@ -243,13 +237,6 @@ def test_a_bad_number_names_the_right_agent(make):
 SHORT = ["--train.total-timesteps", "3000", "--vec.total-agents", "64", "--train.horizon", "16",
          "--policy.hidden-size", "16", "--eval.goal", "", "--train.device", "cuda",
          "--train.minibatch-size", "512"]
-
-
-def puffer(*words, env=None, status=0):
-    done = subprocess.run([sys.executable, "-m", "puffer_sdk", *map(str, words)],
-                          capture_output=True, text=True, env={**os.environ, **(env or {})})
-    assert done.returncode == status, done.stderr
-    return done
 
 
 @pytest.mark.skipif(HAS_DRIVER, reason="a machine has as many GPUs as it has")

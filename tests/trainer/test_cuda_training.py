@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.cuda_calls import HAS_DRIVER, ROUNDS
-from helpers.cuda_trainer import MODES, count, puffer
+from helpers.cuda_trainer import count, puffer
 from helpers.native_fixtures import BUFFERS, as_bytes, distance, make_native, run
 from helpers.places import ROOT, SPECIMENS
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
@@ -39,12 +39,6 @@ CASES = {
         sizes=(4,), vec=dict(obs_size=70), num_layers=3, hidden_size=40, anneal_lr=1,
         anneal_ent_coef=1, obs_scale="0.3"),
 }
-
-
-@pytest.fixture(params=[None] if HAS_DRIVER else MODES)
-def mode(request, monkeypatch):
-    if request.param:
-        monkeypatch.setenv("PUFFER_CUDA_EMULATED", request.param)
 
 
 @pytest.fixture(params=CASES.values(), ids=CASES)

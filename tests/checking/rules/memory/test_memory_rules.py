@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.check_fixtures import changed, short_check
+from helpers.check_fixtures import changed, line_of, short_check
 from helpers.places import environment
 from helpers.short_or_long import LONG, long_only, some_or_all
 
@@ -23,11 +23,6 @@ def copy(tmp_path):
             (target / f"{target.name}.ini").write_text(ini)
         return target
     return make
-
-
-def line_of(folder: Path, text: str) -> int:
-    source = (folder / f"{folder.name}.h").read_text().splitlines()
-    return next(n for n, line in enumerate(source, 1) if text in line)
 
 
 def found(folder: Path, code: str):
