@@ -152,6 +152,7 @@ def test_a_write_far_outside_is_seen_in_packed_rows(copy):
     assert codes == {"PUF203"}
 
 
+@long_only
 def test_rare_faults_are_found(copy):
     """Only after hundreds of steps, only with one action."""
     late = copy(SPECIMENS / "correct" / "drones", (

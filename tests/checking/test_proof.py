@@ -165,7 +165,7 @@ def test_late_fault_is_shrunk_and_repeats(tmp_path):
 def test_the_command_in_the_file_builds_it(tmp_path):
     """As a person would: the lines behind "By hand", in a shell."""
     folder = copy_to(broken("puf322_lives"), tmp_path / "puf322_lives")
-    done = puffer(folder, "check")
+    done = puffer(folder, "check", "--budget", "0.25")
     assert done.returncode == 1
     assert re.search(r"  repro: puffer-sdk check --replay \S*build/check/repro_PUF322.c "
                      r"\(\d+ steps?\)", done.stdout)

@@ -101,8 +101,10 @@ def test_findings_say_where_and_what(played):
     assert raised.actual == "too far" and "raises AssertionError" in raised.message
 
 
-@pytest.mark.parametrize(("name", "says"), [("Exits", "exit(3)"), ("Crashes", "SIGSEGV"),
-                                            ("Hangs", "none for 1 s")])
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "says"), some_or_all(
+    [("Exits", "exit(3)"), ("Crashes", "SIGSEGV"),
+                                            ("Hangs", "none for 1 s")], 1))
 def test_what_ends_the_process_is_a_finding(name, says):
     result = puffer_sdk.check(f"{FAULTY}:{name}", settings={"vec.step_timeout": 1}, budget=0.1)
     (finding,) = result.findings

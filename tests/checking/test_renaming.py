@@ -20,7 +20,7 @@ from puffer_sdk.env import binding, header
 FIELD = ROOT / "benchmarks" / "field"
 ALL = [path for path in (*all_broken(), *sorted((SPECIMENS / "correct").iterdir()),
                          *sorted(FIELD.iterdir())) if (path / f"{path.name}.h").is_file()]
-SHORT = ["puf305_harbor", "puf422_archer"]
+SHORT = ["puf305_harbor"]
 
 
 def found(folder: Path, size: int = 0) -> list[tuple]:

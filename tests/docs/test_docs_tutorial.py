@@ -43,7 +43,8 @@ def test_it_compiles_without_a_warning(variant, standard, projects, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.long
+@pytest.mark.parametrize("step", short_or_long(STEPS[-1:], STEPS))
 def test_a_step_is_an_environment(step, projects):
     built = build(projects[step] / "drips")
     assert built.library.is_file()
@@ -73,6 +74,7 @@ def test_each_step_has_less_to_mend_than_the_one_before():
     assert left[0] >= 5 and left[-2:] == [0, 0]
 
 
+@long_only
 def test_the_last_step_is_trained_to_its_goal(projects):
     result = train.train(projects[SOUND] / "drips", {"train.seed": 3})
     assert result.goal, "the goal of its ini was not reached"

@@ -137,6 +137,7 @@ def test_target_moves_and_its_film_is_like_its_frames(target, tmp_path):
     assert len(shown) == 10 and 33 <= sum(delays) <= 34         # 60 a second: every second one
 
 
+@long_only
 def test_3d_cameras_and_textures(shoot):
     cube = shoot("CUBE", ticks=1)[0]
     assert colour(cube, 100, 50) == RED and colour(cube, 10, 50) == DARK

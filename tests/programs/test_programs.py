@@ -203,6 +203,7 @@ def test_local_reports_a_planted_fault_by_file_and_line(fault, compiler, game, d
     assert report.count("ERROR: ") + report.count("runtime error: ") == 1       # stops at the first
 
 
+@long_only
 def test_local_with_clang_is_clean(game, display, one_raylib, monkeypatch):
     monkeypatch.setenv("CC", "clang")
     program = build(game, "local")
@@ -338,6 +339,7 @@ def test_an_export_that_the_author_put_there_stays(trained, tmp_path):
     assert program.policy == target and target.read_bytes() == kept
 
 
+@long_only
 def test_a_policy_of_another_size_is_left_out(trained):
     done = cli("build", "--fast", "--env.size", "9", cwd=trained)
     assert done.returncode == 0, done.stderr

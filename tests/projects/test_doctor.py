@@ -76,6 +76,7 @@ def test_an_empty_path(tmp_path):
         assert found[name]["get"]
 
 
+@long_only
 def test_a_cc_that_is_not_there(tmp_path):
     status, out, _ = run_doctor(CC="no-such-cc", PUFFER_CACHE=str(tmp_path))
     assert status == 1

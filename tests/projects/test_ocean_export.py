@@ -19,6 +19,7 @@ from helpers.short_or_long import long_only, short_or_long, some_or_all
 import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.base.errors import BuildError, UsageError
+from puffer_sdk.cli import main
 from puffer_sdk.env import header
 from puffer_sdk.policy import export
 from puffer_sdk.projects import ocean
@@ -327,15 +328,15 @@ def test_refusals_leave_nothing(probe, tmp_path, monkeypatch):
     assert not (tmp_path / "pr").exists() and not (tmp_path / "no").exists()
 
 
-def test_the_commands(probe, tmp_path):
+def test_the_commands(probe, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     folder = probe()
 
     def run(*words, status=0):
-        done = subprocess.run([sys.executable, "-m", "puffer_sdk", *map(str, words)], text=True,
-                              cwd=tmp_path, capture_output=True,
-                              env={**os.environ, "PYTHONPATH": str(ROOT)})
-        assert done.returncode == status, done.stderr
-        return done.stdout if status == 0 else done.stderr
+        capsys.readouterr()
+        assert main(list(map(str, words))) == status
+        said = capsys.readouterr()
+        return said.err if status else said.out
 
     out = run("export", folder, "--ocean")
     assert out.startswith("exported  probe to probe_ocean: it plays like the original\n")

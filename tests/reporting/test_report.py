@@ -268,6 +268,7 @@ def test_interrupted_it_goes_on_and_ends_as_if_it_had_not_been(number, uninterru
     assert list(begun.iterdir()) == [] and leftovers(env / "build" / "report") == []
 
 
+@long_only
 def test_a_training_that_was_done_but_not_gathered_is_not_done_again(uninterrupted, home, tmp_path,
                                                                      monkeypatch):
     """Killed between the end of a training and its result."""

@@ -54,6 +54,7 @@ def test_minimizing_keeps_the_lowest_and_leaves_what_costs_too_much():
     assert sum(trial.state == "failed" for trial in sampler.trials) <= 6
 
 
+@long_only
 def test_the_metric_that_was_asked_for_is_the_one_that_counts(toy):
     """Protein maximises the score whatever the metric is called."""
     asked = {"sweep.max_runs": 2, "sweep.seconds": 0, "sweep.workers": 1}

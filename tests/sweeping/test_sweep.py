@@ -303,6 +303,7 @@ def test_checkpoints_of_the_front_stay_and_others_on_request(toy, monkeypatch, k
     assert (kept == set(range(9))) is (keep == "all")
 
 
+@long_only
 def test_a_full_disk_is_no_fault_of_the_trial(toy, monkeypatch):
     """What cannot be written ends the worker; its trial waits for another time."""
     monkeypatch.chdir(toy.parent)

@@ -494,6 +494,7 @@ def test_train_with_overlap_from_the_command_line(target, tmp_path):
     assert "learning during a rollout needs the native trainer on a GPU" in done.stderr
 
 
+@long_only
 @pytest.mark.skipif(HAS_DRIVER, reason="there is a GPU")
 def test_without_a_gpu_the_reason_is_said(target, tmp_path):
     none = {"PUFFER_CUDA": ""}

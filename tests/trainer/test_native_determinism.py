@@ -10,7 +10,7 @@ import pytest
 from helpers.native_fixtures import VARIANTS, as_bytes, make_native, run
 from helpers.places import ROOT
 from helpers.ppo_fixtures import FakeVec, one_thread, settings  # noqa: F401   one_thread is a fixture
-from helpers.short_or_long import some_or_all
+from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.env import abi, open_env, vec
 from puffer_sdk.training.native import handle, trainer_library, trainer_sources
@@ -211,7 +211,7 @@ def compile_generic(compiler: str, level: str, folder):
     return abi.trainer_ffi().dlopen(str(made))
 
 
-@pytest.mark.long
+@long_only
 @pytest.mark.parametrize("level", some_or_all(["-O1", "-O2", "-O3"], 0))
 def test_every_compiler_and_level_gives_the_pinned_bytes(squared, tmp_path, monkeypatch, level):
     """gcc, and clang where there is one."""

@@ -97,6 +97,7 @@ def test_single_environments_are_asked_and_told():
         envs.close()
 
 
+@long_only
 def test_a_call_that_fails_is_raised_and_the_environments_live_on():
     envs = SB3Vector([Short] * 3, workers=2)
     try:

@@ -298,6 +298,7 @@ def test_a_policy_of_a_run_acts_in_a_wrap(here):
             policy.ended(envs.terminals)
 
 
+@long_only
 def test_a_recording_is_what_the_environment_draws(here, cli):
     """Pictures come from render(); the frame rate from its metadata."""
     from PIL import Image

@@ -176,6 +176,7 @@ def test_a_step_that_writes_nothing_is_stale_where_it_would_have_shown(change, c
     assert {f.code for f in found(folder)} == codes
 
 
+@long_only
 def test_resets_that_pile_up_are_named_as_the_cause(rally):
     """c_step never resets: each c_reset of ours puts one more stone on the board."""
     folder = rally(*ENDLESS, ("            c_reset(env);\n            return;\n", ""),
@@ -289,6 +290,7 @@ def test_frames_that_spill_into_the_next_episode_are_no_wrong_length(rally):
     assert wrong.message.startswith("Log.episode_length is wrong in every entry")
 
 
+@long_only
 def test_a_terminal_that_c_reset_clears_is_never_seen(rally):
     """Nobody sees one, and still it is an error: the program thinks that it sets them."""
     folder = rally(("    env->terminals[0] = 0;\n    env->paddle", "    env->paddle"),
@@ -385,6 +387,7 @@ def stones(tmp_path):
     return make
 
 
+@long_only
 def test_a_board_whose_cells_stay_set_is_no_old_observation(stones):
     """connect4: each step sets what stands on the board, and only c_reset empties it."""
     assert "PUF302" not in {f.code for f in found(stones())}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.rule_facts import fact, facts_of
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.checking.collect.c import alike
 from puffer_sdk.checking.core import registry, suppressions
@@ -69,6 +69,7 @@ def test_places_of_a_game_of_two(detector, changes, play, tmp_path):
     assert judged(found, text.replace(WORD, "")) == []
 
 
+@long_only
 def test_nothing_is_said_of_fencers_who_are_mended(tmp_path):
     assert short_check(changed(FENCERS, tmp_path, MENDED)).findings == []
 

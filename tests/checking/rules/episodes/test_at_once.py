@@ -10,12 +10,14 @@ from puffer_sdk.checking.collect.c.source import beginnings, read
 from puffer_sdk.checking.core.fact_kinds import OpeningsFact
 
 
-@pytest.mark.parametrize("old, new, share", [
+@pytest.mark.long
+@pytest.mark.parametrize("old, new, share", some_or_all([
     ("", "", 1 / 6),
     ("    l->y = draw(l, SIDE);\n",                 # the next tile may be lava
      "    l->y = draw(l, SIDE);\n    l->hot[SIDE * l->y] = 0;\n", 0),
     ("l->hot[SIDE * l->y + l->x] ||", "draw(l, 6) == 0 ||", 0),     # by chance, not by the opening
-    ("finish(l, -1.0f);", "finish(l, -0.1f * l->actions[0]);", 0)])     # what is done still counts
+    ("finish(l, -1.0f);", "finish(l, -0.1f * l->actions[0]);", 0)],     # what is done still counts
+    0, 3))
 def test_openings_that_are_lost(old, new, share, play, tmp_path):
     env = tmp_path / "puf408_lava"
     env.mkdir()
@@ -52,9 +54,10 @@ def test_steps_that_always_end_an_episode(step, always, probe):
     assert read.read(env).always_sets("terminals") == always
 
 
-@pytest.mark.parametrize("ending, tested", [
+@pytest.mark.long
+@pytest.mark.parametrize("ending, tested", some_or_all([
     ("c_reset(env);", False), ("begin(env);", False), ("", False),
-    ("if (env->tick > 0) c_reset(env);", True), ("if (env->tick > 0) begin(env);", True)])
+    ("if (env->tick > 0) c_reset(env);", True), ("if (env->tick > 0) begin(env);", True)], 0, 4))
 def test_steps_that_begin_an_episode_by_a_test(ending, tested, probe):
     """A bandit begins its next episode on each step: so does what does all the work of c_reset."""
     env = probe()

@@ -50,7 +50,7 @@ def short_check(folder: Path, **options):
     (HARBOUR, "env->terminals[i] = 1.0f;", "env->terminals[env->max_agents] = 1.0f;", "PUF203",
      "terminals"),
     (HARBOUR, "o[OBS_WAITED] = ", "if (ship->waited) o[OBS_WAITED] = ", "PUF302", "c_reset leaves"),
-], 2, 4, 6), ids=lambda part: part if str(part).startswith("PUF") else "")
+], 4, 6), ids=lambda part: part if str(part).startswith("PUF") else "")
 def test_faults_of_agents_that_come_and_go(folder, old, new, code, says, changed):
     findings = [f for f in short_check(changed(folder, (old, new))).findings if f.code == code]
     assert findings and findings[0].severity == "error"

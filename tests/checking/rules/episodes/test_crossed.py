@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.rule_facts import fact, facts_of
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.checking.collect.c.source import read
 from puffer_sdk.checking.core import registry
@@ -68,6 +68,7 @@ def test_what_stands_in_another_row(detector, changes, judged):
     assert [finding.detector for finding in found] == [detector] * bool(detector), found
 
 
+@long_only
 def test_nothing_is_said_of_trams_that_are_mended(tmp_path):
     """Each has its own episodes, and is gone for a while after them."""
     assert short_check(changed(TRAMS, tmp_path, *MENDED)).findings == []

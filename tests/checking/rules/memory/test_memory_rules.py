@@ -201,6 +201,7 @@ def test_an_array_of_a_fixed_size_on_the_heap(copy):
     assert "block of 16 bytes" in finding.message
 
 
+@long_only
 def test_a_field_that_init_overwrites_has_no_effect(copy):
     organ = copy("correct/organ", ("void init(Organ* env) {", "void init(Organ* env) {\n"
                                    "    env->choir_bonus = 1.0f;\n   "))
