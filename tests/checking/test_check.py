@@ -55,7 +55,6 @@ def copy(tmp_path):
     return make
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("folder", short_or_long(filter(is_first, BROKEN), BROKEN),
                          ids=lambda p: p.name)
 def test_specimen_is_caught(folder, copy):
@@ -99,7 +98,6 @@ def test_every_rule_has_a_specimen_and_a_page():
         assert rule.severity in ("error", "warning")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("template, settings", some_or_all([
     ("squared", {}), ("squared", {"env.size": "4"}), ("squared", {"env.size": "2"}), ("target", {}),
 ], 0, 3))

@@ -65,7 +65,6 @@ void c_close(Flock* f) { (void)f; }
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("told", some_or_all([facts.TOLD, 12], 1))
 def test_of_a_crowd_few_agents_are_told_and_the_same_is_found(monkeypatch, tmp_path, told):
     """Elements of others count with theirs: 4 of 24 sheep are told."""
@@ -104,7 +103,6 @@ def told_by_twins(folder, monkeypatch):
     return seen, [(one.code, one.element, one.line, one.message) for one in result.findings]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("text", some_or_all(
     [FLOCK, WOLF], 0), ids=some_or_all(["flock", "wolf"], 0))
 def test_twins_that_share_large_tables_tell_the_same(monkeypatch, tmp_path, text):

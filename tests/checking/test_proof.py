@@ -65,7 +65,6 @@ def puffer(folder: Path, *words: str) -> subprocess.CompletedProcess:
                           capture_output=True, text=True, check=False)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name",
                          short_or_long(["puf302_traffic"], MENDS))
 def test_program_fails_until_the_fault_is_mended(name, tmp_path):

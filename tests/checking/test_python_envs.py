@@ -101,7 +101,6 @@ def test_findings_say_where_and_what(played):
     assert raised.actual == "too far" and "raises AssertionError" in raised.message
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "says"), some_or_all(
     [("Exits", "exit(3)"), ("Crashes", "SIGSEGV"),
                                             ("Hangs", "none for 1 s")], 1))

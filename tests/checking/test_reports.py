@@ -69,7 +69,6 @@ def test_no_other_setting_is_blamed_for_a_fault_of_the_inis_own(tmp_path):
                                  ("PUF202", "error", line_of(result.folder, "at == env->mark ?"))}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("reads, told", some_or_all([
     ("env->tick == 0", "what the action changes shows only after more than 64 steps"),
     ("env->tick < 0", "the action changes nothing")], 0))
@@ -195,7 +194,6 @@ HELPER = [("void c_reset(OwnSeeds", "static void begin(OwnSeeds"),
           ("        c_reset(env);\n        return", "        begin(env);\n        return")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("terminal", some_or_all(["0.0f", "1.0f"], 0))
 def test_a_function_that_does_all_the_work_of_c_reset_begins_an_episode(terminal, tmp_path):
     result = checked("own_seeds", tmp_path, *HELPER, ("terminals[0] = 1.0f",
@@ -221,7 +219,6 @@ NO_RNG = (("    uint64_t rng;\n", ""), (SEED, "((env)->card = 0)"), (NEXT, "(voi
           ("(int)(env->rng >> 62)", "rand() % 4"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes, told_of, untested", some_or_all([
     ((), [], False), (INT_RNG, [], False), (SHORT_RNG, [], True),
     (NO_RNG, ["PUF109"], False)], 0, 3))

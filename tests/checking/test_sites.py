@@ -35,7 +35,6 @@ def count(probe, tmp_path):
 BYTES = ("float* observations", "unsigned char* observations")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("value, text, first", some_or_all([
     ("(unsigned char)(env->tick - env->limit)", "env->tick - env->limit", -3),
     ("env->tick < 3 ? 7 : env->tick - 9", "env->tick - 9", -6),             # 3 - 9
@@ -148,7 +147,6 @@ def test_a_copy_that_begins_with_the_same_state_again(count, moves):
 PAID = "        env->rewards[a] += env->actions[a];\n"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("line, lost", some_or_all([
     ("        env->rewards[a] = 1.0f; env->rewards[a] = env->terminals[a] = 0.0f;\n", True),
     ("        env->rewards[a] = 1.0f; if (env->tick > 2) env->rewards[a] = 0.5f;\n", None),
@@ -189,7 +187,6 @@ def test_a_share_of_a_reward(count, divisor, kinds):
     assert [site.kind for site, _ in pairs if site.goes == "rewards"] == kinds
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("line, kinds", some_or_all([
     ("    env->rewards[0] = 0.5f;\n", ["replace"]), ("    env->rewards[0] -= 0.5f;\n", []),
     ("    env->rewards[0] = 2.0f * env->rewards[0];\n", []),

@@ -108,7 +108,6 @@ def names(functions) -> set[str]:
 # -- the log ---------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step, filled", some_or_all([
     ("env->log.score += 1;", ["score"]), ("env->log.hits[1]++;", ["hits[1]"]),
     ("env->log.hits[env->tick] = 1;", ["hits[0]", "hits[1]"]),
@@ -130,7 +129,6 @@ def test_what_may_fill_a_field_of_log(step, filled, game):
                   if may_fill(facts.source, *field)) == filled
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step, cleared", some_or_all([
     ("env->log = (Log){0};", ["log"]), ("Log none = {0}; env->log = none;", ["log"]),
     ("Log kept = env->log; kept.n++; env->log = kept;", []),
@@ -219,7 +217,6 @@ def test_a_header_of_two_files(game):
     assert finding.actual == "written at rules.h:4 (advance)"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", some_or_all(
     ["env->nothing = 1;", "if (", "undeclared(env);", "}}}",
                                   "int int;", '#include "nowhere.h"\n', "@", "/* open"], 0, 3, 6))
@@ -290,7 +287,6 @@ def test_what_nests_without_end_is_cut_off(game):
 # -- observations ----------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step, clears", some_or_all([
     ("env->observations[env->tick] = 0.0f;", True),
     ("float* view = env->observations + 2; view[1] = EMPTY;", True),
@@ -443,7 +439,6 @@ INI = "[env]\nsize = 11\nspeed = 0.5\nwide = true\n"
 MAIN = '#include "game.h"\n{above}\nint main(int argc, char** argv) {{\n{body}\n}}\n'
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("body, drifts", some_or_all([
     ("Game env = {.size = 9};", [("size", 9)]),
     ("Game env = {.size = 11, .speed = .5, .wide = 1};", []),
@@ -545,7 +540,6 @@ NUMBER = """static double number(Dict* table, const char* name, double other) {
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("above, init, read, needed", some_or_all([
     ("", 'env->size = dict_get(kwargs, "size")->value;', {"size"}, {"size"}),
     (NUMBER, 'env->size = number(kwargs, "size", 9); // "tick"', {"size"}, set()),
@@ -585,7 +579,6 @@ def test_a_setting_that_only_drawing_needs(game, init, step, render, drawn):
     assert facts.source.is_only_drawn("card") == drawn
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("helpers, step, asked", some_or_all([
     ("", "if (action == 3 && env->size > 2) env->tick++;", {(0, 3)}),
     ("", "if (action == 3) { if (env->size > 2) env->tick++; }", {(0, 3)}),
@@ -654,7 +647,6 @@ ONCE = ("#include <pthread.h>\nstatic pthread_once_t once;"
         " static float count[9]; static void fill(void) { count[1] = 0.5f; }")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("parts", some_or_all([
     dict(helpers=ATOMIC % ("Game* g", "count[i] = g->tick;"), reset="fill(env);"),
     dict(helpers=ATOMIC % ("Game* g", "put(count, g->tick);"), reset="fill(env);"),
@@ -694,7 +686,6 @@ def test_mutable_global(game, parts):
     assert finding.actual.startswith("written at game.h")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("parts", some_or_all([
     dict(helpers="static const int table[] = {1, 2}; static int dx[] = {1, -1};",
          step="env->tick += table[0] + dx[1];"),
@@ -753,7 +744,6 @@ def test_mutable_global_of_a_binding(game):
 # -- PUF109 ----------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("call, name", [
     ("env->tick = rand() % 4;", "rand()"), ("srand(3);", "srand()"),
     ("env->tick = (int)random();", "rand()"), ("env->speed = drand48();", "drand48()"),
@@ -814,7 +804,6 @@ def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, th
 # -- PUF110, PUF111 --------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("parts, lines", some_or_all([
     (dict(step="int* q = malloc(9); free(q);"), 1),
     (dict(helpers="char* copy(void) { return strdup(\"x\"); }", step="free(copy());"), 2),
@@ -844,7 +833,6 @@ def test_alloc_in_step(game, parts, lines):
     assert len(found(game(**parts), "PUF110")) == lines
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("parts, lines", some_or_all([
     (dict(step='printf("%d", env->tick);'), 1),
     (dict(step='fprintf(stderr, "here\\n");'), 1),
@@ -889,7 +877,6 @@ def ids(facts: Facts) -> list[tuple[int, int]]:
     return [(one.head, one.id) for one in actions.impossible(facts.source, facts.spec)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step, wrong", some_or_all([
     ("switch ((int)env->actions[0]) { case 4: break; case 5: env->tick++; }", [5]),
     ("int a = (int)env->actions[0]; if (a == ACT_DIVE) env->tick++;", [5]),
@@ -933,7 +920,6 @@ void change(int* a) { *a = 6; }
     assert [id for _, id in ids(facts)] == wrong
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step, wrong", some_or_all([
     ("if (env->actions[0] == 3 || env->actions[1] == 2) env->tick++;", [(0, 3), (1, 2)]),
     ("for (int i = 0; i < 4; i++) if (env->actions[2 * i + 1] == 2) env->tick++;", [(1, 2)]),
@@ -967,7 +953,6 @@ LOOPS = """
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("first, until, passes", some_or_all([
     ("1", "i < env->limit", "env->limit - 1 passes"),
     ("env->limit + 1", "i < env->limit + env->tick + env->limit", None),    # of another length

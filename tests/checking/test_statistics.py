@@ -217,7 +217,6 @@ def test_what_leaves_its_bounds_is_not_reported_twice(changed):
 
 # -- bytes
 
-@pytest.mark.long
 @pytest.mark.parametrize("old, new, expected", some_or_all([
     ("env->tick / 4", "6 * (env->tick % 40)", set()),       # a timer that starts again at 240
     ("env->tick / 4", "env->tick * 3", {"PUF307"}),         # 450 at the end
@@ -235,7 +234,6 @@ FIXED = (("        b->ticks++;\n", ""), ("150 * ROWERS", "150"),
          ("    b->x += speed", "    b->ticks++;\n    b->x += speed"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes, expected", some_or_all([
     ([], set()),                                                        # one rower's return
     ([("+= b->paid", "+= b->paid * ROWERS")], set()),                   # the sum of all

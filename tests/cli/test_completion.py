@@ -150,7 +150,6 @@ def typed(shell: str, keys: list[tuple[str, str]], folder: Path) -> str:
     return seen.decode(errors="replace")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("shell", some_or_all(SHELLS, 0))
 def test_in_a_shell_after_install(here, shell, capsys):
     assert shutil.which(shell), "tools/deps.sh installs it"

@@ -30,7 +30,6 @@ def test_the_commands_are_those_that_the_guide_names():
             "build"} == {*TAKING}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", some_or_all([name for name in TAKING if name != "play"], 0, 2, 4))
 def test_both_files_are_read(name, marathon, capsys):
     """A value that neither can have is refused, in the one and in the other."""

@@ -61,7 +61,6 @@ def tool(name: str) -> debugger.Tool:
     return debugger.find(name)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name, with_", some_or_all([*((name, "gdb") for name in FAULTS),
                                          ("my_env", "lldb"), ("nans", "lldb")], 0))
 def test_batch_stands_in_the_authors_line(broken, failure, name, with_):

@@ -37,7 +37,6 @@ def run(page: str, tmp_path: Path, env: dict[str, str]) -> list[str]:
         shell.close()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("page", short_or_long(["docs/guides/clean.md"], PREPARED))
 def test_commands_run_as_written(page, tmp_path, display):
     wrong = run(page, tmp_path, display)

@@ -43,7 +43,6 @@ def test_it_compiles_without_a_warning(variant, standard, projects, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", short_or_long(STEPS[-1:], STEPS))
 def test_a_step_is_an_environment(step, projects):
     built = build(projects[step] / "drips")
@@ -51,7 +50,6 @@ def test_a_step_is_an_environment(step, projects):
     assert header.read(projects[step] / "drips").struct == "Drips"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("variant", short_or_long([FAULTS[0]], [*STEPS, *FAULTS]))
 def test_check_says_what_the_page_shows(variant, projects):
     """Line by line; numbers may differ, they do between compilers."""

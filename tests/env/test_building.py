@@ -90,7 +90,6 @@ def test_reopening_gives_the_new_code(probe):
         assert old.step()[1][0] == 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("damage", some_or_all([
     lambda data: b"", lambda data: data[:len(data) // 2], lambda data: b"not a library" * 99,
     lambda data: data[:9000] + bytes([data[9000] ^ 1]) + data[9001:]], 0))
@@ -252,7 +251,6 @@ def test_what_only_the_compiler_refuses(probe):
     assert caught.value.detail and not list(folder.glob("build/*.so"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("include, use", some_or_all([
     ("immintrin.h", "__m128 four = _mm_set1_ps((float)env->tick); (void)four;")
     if platform.machine() == "x86_64" else ("stdatomic.h", "atomic_int n = 1; atomic_load(&n);"),

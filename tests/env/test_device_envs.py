@@ -178,7 +178,6 @@ WRITTEN = [                             # by the env itself
           "            env->final_observations[i] = 7 + env->observations[i];\n")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes, function", some_or_all(
     [(LOOKED_AT, "look"), (WRITTEN, None)], 0),
                          ids=some_or_all(["looked at", "written"], 0))
@@ -203,7 +202,6 @@ WRITES = ("    env->tick++;\n", "    env->tick++;\n"
           "    env->alive[env->tick % 2] = env->tick + env->rng & 2;\n")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes, most", some_or_all([
     ([ROOM, COUNTED], "max_agents = 2"), ([SAID, WRITES], "num_agents = 2")], 0),
     ids=some_or_all(["counted", "written"], 0))
@@ -296,7 +294,6 @@ def test_memory_that_runs_out_is_a_fault(ocean):
         assert program.failed is None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("end, order", some_or_all([("abort()", "early"), ("exit(3)", "shuffled"),
                                         ("assert(env->tick < 0)", "early")], 0))
 def test_of_envs_that_abort_the_least_is_kept(probe, monkeypatch, order, end):
@@ -340,7 +337,6 @@ CALLS = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("line, says", some_or_all(
     CALLS.values(), 0, 3, 7), ids=some_or_all(CALLS, 0, 3, 7))
 def test_what_a_gpu_has_not_is_refused_where_it_stands(probe, line, says):
@@ -468,7 +464,6 @@ def test_a_header_that_is_not_there(probe):
     assert "#ifndef PUFFER_DEVICE" in caught.value.hint
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", some_or_all(
     ["CPATH", "C_INCLUDE_PATH", "a compiler that is a script"], 0))
 def test_headers_that_the_machine_puts_before_all_others_are_not_read(probe, monkeypatch, tmp_path,
@@ -560,7 +555,6 @@ def test_a_mask_in_the_observation_is_read_there_too(tmp_path):
         assert 0 < vec.action_mask.mean() < 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("compiler", some_or_all(["gcc", "clang"], 0))
 def test_a_cast_that_a_gpu_may_not_forgive_is_named(probe, capsys, monkeypatch, compiler):
     """x86 reads a float at any address; on a GPU it ends the run."""

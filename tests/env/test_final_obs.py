@@ -122,7 +122,6 @@ def test_a_look_that_can_be_taken_back_is_found(tmp_path, extra):
     assert header.read(write_game(tmp_path, extra)).final_obs == FinalObs("observe", 28)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("extra, reason", some_or_all([
     ("looked++;", "observe also changes looked"),
     ("static int count; count++;", "observe also changes count"),
@@ -181,7 +180,6 @@ def test_without_truncations_there_is_nothing_to_say():
 # -- in the library --------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name, limit", some_or_all([
     ("cartpole", {"env.max_steps": 9}), ("pendulum", {"env.max_steps": 9}), ("breakout", None),
     ("pong", None)], 0, 3))

@@ -148,7 +148,6 @@ def test_init_with_other_arguments(probe):
 # -- PUF102: fields --------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("field, line", some_or_all([
     ("observations", "    float* observations;\n"), ("actions", "    float* actions;\n"),
     ("rewards", "    float* rewards;\n"), ("terminals", "    float* terminals;\n"),
@@ -162,7 +161,6 @@ def test_a_missing_field(probe, field, line):
     assert problem.where == line_of(folder, "typedef struct Probe") and field in problem.hint
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("old, new", some_or_all([
     ("float* actions", "int* actions"), ("float* rewards", "double* rewards"),
     ("float* terminals", "unsigned char* terminals"), ("unsigned int rng", "int rng"),
@@ -206,7 +204,6 @@ def test_a_tensor_of_another_type(probe):
     assert (problem.expected, problem.actual) == ("FloatTensor", "ByteTensor")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind, tensor, wanted", some_or_all([
     ("float", "IntTensor", "FloatTensor"), ("int", "FloatTensor", "IntTensor"),
     ("int", "PrecisionTensor", "IntTensor"), ("unsigned short", "FloatTensor", "PrecisionTensor"),
@@ -225,7 +222,6 @@ def test_the_tensor_of_each_type(probe, kind, tensor, wanted):
     assert (problem.code, problem.expected, problem.actual) == ("PUF103", wanted, tensor)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", some_or_all(
     ["unsigned short", "short", "unsigned int", "double", "_Float16"], 0, 2))
 def test_types_of_observations_that_are_refused(probe, kind):
@@ -370,7 +366,6 @@ def test_sizes_that_contradict(probe, old, new, message):
 # -- the compiler's view ---------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("old, new, line", some_or_all([
     ("env->tick++;", "env->tick++", "env->tick++"),
     ("    int limit;", "    flaot limit;", "flaot"),
@@ -475,7 +470,6 @@ PLAIN = ('#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n#define Env Prob
          "void my_log(Log* log, Dict* out) { (void)log; (void)out; }\n")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("old, new, message, where", some_or_all([
     ("#define Env Probe\n", "", "does not say which struct is the env", "binding.c"),
     ("my_init(", "my_setup(", "does not define my_init", "binding.c"),

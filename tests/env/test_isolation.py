@@ -63,7 +63,6 @@ def saved_by(phase: str) -> list[str]:
     return epochs if phase == "c_close" else ["000000000000"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault", some_or_all(DEATHS, 0, 1, 2, 11, 13, 17, 19))
 def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_path):
     phase, cause, step, text = DEATHS[fault]
@@ -87,7 +86,6 @@ def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_p
 
 
 # training shows each cause; evaluation goes through the same child
-@pytest.mark.long
 @pytest.mark.parametrize("fault", short_or_long(
     ["SEGFAULT", "EXIT_0", "LOOP_IN_STEP", "EXIT_IN_RESET", "SEGFAULT_IN_CLOSE"], DEATHS))
 def test_an_env_that_dies_in_an_evaluation_is_named(fault, faulty):
@@ -117,7 +115,6 @@ def calm(faulty, tmp_path_factory):
     return train.train(faulty, runs_dir=tmp_path_factory.mktemp("calm")).folder
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault", some_or_all(
     ["CLOSE_DESCRIPTORS", "CHANGE_DIRECTORY", "INSTALL_HANDLERS",
                                    "FORK", "FORK_AND_WAIT", "PRINT_MEGABYTES"], 0, 2, 4))
@@ -150,7 +147,6 @@ def test_a_slow_env_is_not_a_hung_one(faulty, first_seeds, tmp_path):
     train.train(faulty, {**slow, "vec.step_timeout": 1}, runs_dir=tmp_path)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("used, waits, hung", some_or_all([(0.5, True, False), (0.5, False, True),
                                                (1.5, True, True)], 0))
 def test_a_starved_env_is_not_a_hung_one(faulty, tmp_path, monkeypatch, used, waits, hung):

@@ -31,7 +31,6 @@ def check_compiled_anew(library):
     assert build.build(library.parents[1], opt="-O0").cached
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("mac", some_or_all(
     ["theirs", "sha256", "empty", "none", "endless", "folder", "pipe"], 0, 3))
 def test_a_library_of_somebody_else_is_compiled_anew(theirs, mac):

@@ -192,7 +192,6 @@ def test_a_number_of_that_name_is_the_authors(ladder):
         assert vec.action_mask is None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("do", some_or_all(["train", "evaluate"], 0))
 def test_a_mask_that_forbids_all_ends_training_and_evaluation(do, ladder, trained, tmp_path):
     folder = ladder(("    env->action_mask[ACT_RING] = env->rung == env->bell;\n",

@@ -74,7 +74,6 @@ def make(probe, kind):
     return folder, said
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", some_or_all([*BEFORE, *REPLACED], 0, 5, 6, 10, 14))
 def test_a_header_that_asks_for_too_much_is_refused(hostile, kind):
     folder, said = hostile(kind)
@@ -93,7 +92,6 @@ def test_a_child_that_waits_for_a_core_is_not_idle(monkeypatch, starved, said):
         child.kill()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["a pipe"])
 @pytest.mark.parametrize("command", some_or_all(["config", "check", "build", "list"], 1))
 def test_every_command_says_so(hostile, kind, command, monkeypatch):

@@ -183,7 +183,6 @@ def test_faults_in_bf16_are_found(sea, tmp_path):
 # -- train -------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name, dtype", some_or_all([("ints", "int32"), ("halves", "float32")], 0))
 def test_they_train_and_play(sea, name, dtype, monkeypatch, tmp_path):
     monkeypatch.chdir(sea)

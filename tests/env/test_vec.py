@@ -387,7 +387,6 @@ def test_the_arrays_outlive_their_envs(probe):
 # -- bad input -------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("options, text", some_or_all([
     ({"num_envs": 0}, "num_envs"), ({"num_envs": -3}, "num_envs"),
     ({"total_agents": 0}, "total_agents"), ({"total_agents": 2**31}, "total_agents"),
@@ -435,7 +434,6 @@ def test_assigning_actions_fills_the_buffer(probe, target):
         envs.actions = np.zeros(8)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("options", some_or_all(
     [{"num_envs": 1.5}, {"num_envs": "4"}, {"seed": "a"},
                                      {"seed": 1.7}, {"seed": 2**70}], 0, 2))
@@ -606,7 +604,6 @@ def test_stepping_through_the_abi_plays_the_same_game_as_a_plain_loop(squared):
     assert result["ratio"] > 0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind, differs", some_or_all(
     [("uint64_t", True), ("int", True), ("short", False)], 0))
 def test_my_vec_init_seeds_and_the_runs_seed_joins_where_it_can(kind, differs, tmp_path):

@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from helpers.places import TESTS
-from helpers.short_or_long import is_left_out
+from helpers.short_or_long import has_forms, is_left_out
 
 DURATIONS = TESTS / "durations.json"
 LEAST, BELOW = 1.0, 0.2     # seconds from which on a function is listed; of one that is not
@@ -31,6 +31,11 @@ def pytest_configure(config):
 
 def function_of(nodeid: str) -> str:
     return nodeid.partition("[")[0]
+
+
+def pytest_itemcollected(item):
+    if has_forms(item):
+        item.add_marker("long")
 
 
 def pytest_collection_modifyitems(config, items):

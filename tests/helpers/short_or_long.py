@@ -1,13 +1,13 @@
 """Short and long forms of a test: `make test` runs the short ones, `make test-long` the long ones.
 
-    @pytest.mark.long
     @pytest.mark.parametrize("seed", short_or_long([1], range(1, 6)))
-
-    @pytest.mark.long
     @pytest.mark.parametrize("size", some_or_all([1, 2, 64, 1000], 0, 3))
 
     @long_only
     def test_what_another_test_has_the_short_form_of(): ...
+
+    @pytest.mark.long
+    def test_itself(): ... (3 if LONG else 1) ...
 """
 from __future__ import annotations
 
@@ -21,15 +21,25 @@ LONG = os.environ.get("PUFFER_LONG") == "1"
 long_only = pytest.mark.long(only=True)
 
 
-def short_or_long(short: Iterable, long: Iterable) -> list:
+class Forms(list):
+    """Cases of a test: it has a long form, and needs no mark that says so."""
+
+
+def short_or_long(short: Iterable, long: Iterable) -> Forms:
     """What a test goes through: `short`, or `long` under PUFFER_LONG=1."""
-    return list(long if LONG else short)
+    return Forms(long if LONG else short)
 
 
-def some_or_all(cases: Iterable, *numbers: int) -> list:
+def some_or_all(cases: Iterable, *numbers: int) -> Forms:
     """The cases of these numbers, or all under PUFFER_LONG=1."""
     cases = list(cases)
-    return cases if LONG else [cases[number] for number in numbers]
+    return Forms(cases if LONG else [cases[number] for number in numbers])
+
+
+def has_forms(item: pytest.Item) -> bool:
+    """Whether some of its cases are of the long form alone."""
+    return any(isinstance(mark.args[1], Forms) for mark in item.iter_markers("parametrize")
+               if len(mark.args) > 1)
 
 
 def is_left_out(item: pytest.Item) -> bool:

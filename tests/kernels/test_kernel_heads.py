@@ -27,7 +27,6 @@ def log_probs(out, sizes, actions, logstd, mask):
 # ---- sampling ---------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", HEADS)
 @pytest.mark.parametrize("rows", some_or_all(ROWS, 0, 2, 4))
 @pytest.mark.parametrize("masked", [False, True])

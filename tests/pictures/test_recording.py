@@ -374,7 +374,6 @@ def test_a_parent_that_is_slow_loses_no_picture(drawing, tmp_path, monkeypatch):
 # -- what goes wrong ---------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("scene", "cause"), some_or_all([
     ("SEGFAULT", "SIGSEGV"), ("LOOP", "no return for 1 seconds"), ("EXIT_0", "exit(0)")], 0))
 def test_an_env_that_dies_while_it_draws(scene, cause, drawing, tmp_path):

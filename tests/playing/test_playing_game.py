@@ -178,7 +178,6 @@ def test_the_state_is_kept_where_the_struct_is_the_same(mine):
     assert game.rewards[0] == 5             # the new rules hold
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("old", "new", "fits"), some_or_all([
     ("    int tick; ", "    int spare;\n    int tick; ", True),
     ("#define OBS_SIZE (env->size * env->size)", "#define OBS_SIZE (env->size * env->size + 1)",

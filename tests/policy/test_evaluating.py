@@ -110,7 +110,6 @@ def test_agents_that_never_finish_are_counted_and_waited_for_no_longer_than_said
     assert "random play: 8 agents did not finish all episodes" in capsys.readouterr().err
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("outs", some_or_all([20, 0, 1], 0))
 @pytest.mark.parametrize("agents", [1, 2])
 def test_each_log_entry_counts_once_with_a_terminal_or_without(outs, agents):
@@ -170,7 +169,6 @@ def test_ways_to_name_a_policy(which, faulty, trained, tmp_path):
     assert find_model(trained.parent, str(which)) == wanted
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("settings", "text"), some_or_all([
     ({"name": "other", "obs_size": 9}, "another environment, other, with"),
     ({"obs_size": 9}, "another observation size"),
@@ -239,7 +237,6 @@ def test_a_folder_or_a_lost_link_is_no_checkpoint(faulty, tmp_path):
         assert (caught.value.where, caught.value.actual) == (str(tmp_path / name), found)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("damage", "status"), some_or_all([("truncated", 2), ("a folder", 2),
                                                 ("non-finite", 4), ("absent", 2)], 0, 2))
 def test_a_bad_file_ends_the_command(damage, status, faulty, trained, cli, tmp_path):

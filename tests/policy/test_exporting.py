@@ -99,7 +99,6 @@ def run_torch_alone(path, script, folder) -> tuple[np.ndarray, np.ndarray, dict]
     return out["logits"], out["values"], json.loads(done.stdout)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("case", "agents"), short_or_long(
     [("scaled bytes", 3)],
     [("multi-discrete", 8), ("mixed", 1), ("scaled bytes", 3), ("bytes", 7), ("no layers", 2)]))
@@ -283,7 +282,6 @@ def newest(project, run) -> bytes:
     return export.pack(export.read_policy(path))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("arguments", "run"), some_or_all([
     (["squared"], "0002"), (["squared", "--load-model-path", "1"], "0001"),
     (["squared", "--load-model-path", "latest"], "0002"), (["runs/squared/0001"], "0001"),

@@ -152,7 +152,6 @@ def run_in_c(game, lines, target) -> np.ndarray:
     return np.array(done.stdout.split(), np.float32).reshape(TICKS, -1)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("game", some_or_all(GAMES, 0, 2), indirect=True)
 def test_the_lines_of_c_play_what_eval_plays(game, tmp_path):
     lines = printed(game.folder.name, model=game.saved)

@@ -94,7 +94,6 @@ SIZES = {"squared": (638, 682), "target": (952, 592), "breakout": (576, 370),
          "snake": (1280, 764)}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name, target", short_or_long(
     [("squared", "local"), ("target", "fast"), ("pong", "fast")],
     itertools.product(GAMES, ("local", "fast"))))
@@ -180,7 +179,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault, compiler", short_or_long(
     [("use after free", "gcc"), ("array bounds", "clang")],
     itertools.product(FAULTS, ("gcc", "clang"))))

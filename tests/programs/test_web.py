@@ -100,7 +100,6 @@ def squared_page(lasting_page):
     assert page.problems == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", short_or_long(["squared"], GAMES))
 def test_a_page_plays(name, make_program, open_page, games):
     program = make_program(name, "web")
@@ -189,7 +188,6 @@ def test_the_pad_drives(squared_page):
     until(page, lambda: agent(page) not in ((5, 5), (-1, -1)))      # dice again
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("width, height, scale", some_or_all(
     [(1280, 800, 1), (390, 844, 3), (844, 390, 2),
                                                   (200, 200, 1)], 0, 3))

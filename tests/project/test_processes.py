@@ -49,7 +49,6 @@ def test_the_traps_work(tmp_path, trapped):
     (tmp_path / "imported").unlink()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("words", some_or_all([
     ["sweep", "{env}", "--runs", "1", "--workers", "1", "--seeds", "0", "--metric", "perf", *SMALL],
     ["train", "gymnasium:CartPole-v1", "--vec.num-workers", "1", *SMALL],

@@ -319,7 +319,6 @@ def test_one_comment_is_made_then_updated_in_place(comment, tmp_path):
     assert [(method, path) for method, path, _ in written] == [("PATCH", "/issues/comments/501")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("results, sha, said", some_or_all([
     ({"pr": "17/../1"}, SHA, "name no pull request"), ({}, SHA, "name no pull request"),
     ({"pr": "17; rm"}, SHA, "name no pull request"), ({"pr": "17"}, "f" * 40, "newest commit")], 0))

@@ -78,7 +78,6 @@ def test_header_compiles_without_a_warning(name, language, control, tmp_path):
         assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", some_or_all(NAMES, 2))
 def test_standalone_program_plays(name, control, tmp_path):
     """NAME.c as it stands, with a window that is closed after 100 frames."""

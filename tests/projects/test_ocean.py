@@ -83,6 +83,7 @@ def test_there_is_one_for_each_idiom():
     assert len(ENVS) == 15
 
 
+@pytest.mark.long
 def test_plays_the_same_game_whenever_it_should(env):
     once, log = play(env, seed=1)
     assert log["n"] > 0 and log.keys() >= {"n"} and len(log) > 1
@@ -93,12 +94,14 @@ def test_plays_the_same_game_whenever_it_should(env):
     assert play(env, seed=1, threads=3) == (once, log)
 
 
+@pytest.mark.long
 def test_seeds_reach_the_envs(env):
     seen = {play(env, seed=seed, ticks=60)[0] for seed in (0, 1, 2)}
     assert len(seen) == 3
     assert play(env, seed=1, ticks=60, actions=1)[0] not in seen
 
 
+@pytest.mark.long
 def test_neighbours_play_different_episodes(env):
     with puffer_sdk.make(env, total_agents=48) as vec:
         seeds = {vec.env_seed(i) for i in range(vec.num_envs)}

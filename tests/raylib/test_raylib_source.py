@@ -58,7 +58,6 @@ int main(void) {
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("compiler", short_or_long(["cc"], ["cc", "clang"]))
 def test_headless_pictures_are_upright_and_red_is_red(tmp_path, monkeypatch, compiler):
     """Short: with the usual compiler, whose library other tests draw with as well."""

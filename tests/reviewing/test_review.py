@@ -177,7 +177,6 @@ GREEDY = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", some_or_all(GREEDY, 0, 2))
 def test_what_takes_too_much_is_ended(run, kind):
     code, said = GREEDY[kind]
@@ -380,7 +379,6 @@ HEADERS = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", some_or_all(HEADERS, 0))
 def test_the_compiler_reads_no_secrets(probe, tmp_path, boxes, kind):
     secret = tmp_path / "home" / "key.h"

@@ -37,7 +37,6 @@ def write(folder, text: str):
     return folder
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("library", some_or_all(
     ["vendor/luck, luck  # as -l", "vendor/luck/libluck.so",
                                      "../../vendor/luck/libfixed.a"], 0))

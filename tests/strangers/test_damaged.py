@@ -111,7 +111,6 @@ def test_one_damaged_run_hides_no_other(project, capsys):
     assert puffer(capsys, "eval", "--load-model-path", "1", "--eval.episodes", "10")[0] == 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", some_or_all(
     ["metrics.jsonl", "config.ini", "run.json", "actions.journal"], 0, 1))
 def test_a_pipe_is_not_waited_for(project, capsys, name):
@@ -242,7 +241,6 @@ def test_damaged_best_weights_do_not_keep_a_run_from_going_on(project, capsys):
     assert status == 0 and "best.safetensors is left out" in said
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("place", some_or_all(["pipe", "link"], 0))
 def test_what_is_no_file_in_place_of_best_is_refused_before_the_first_step(project, capsys, place):
     """It could not be written at the end either, nor the checkpoint after it."""

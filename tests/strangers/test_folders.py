@@ -57,7 +57,6 @@ LINKS = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("place, command, status", some_or_all(
     [pytest.param(*link, id=f"{link[1]}:{link[0]}") for link in LINKS],
     0, 3, 6, 7, 9, 14, 15, 17, 21))
@@ -404,7 +403,6 @@ def test_a_typed_path_may_be_a_link(tmp_path):
 
 # ---- runs on another disk ----------------------------------------------------------------------
 
-@pytest.mark.long
 @pytest.mark.parametrize("place", some_or_all(["runs", "runs/squared"], 0))
 @pytest.mark.parametrize("holds", ["runs", "nothing"])
 def test_runs_may_be_a_link_to_runs_or_to_nothing(project, capsys, place, holds):
@@ -488,7 +486,6 @@ def test_a_fix_is_not_written_through_a_link(project):
     assert picture(project.parent / "outside") == before
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("place, command", some_or_all([
     ("squared_policy.bin", "export"), ("sweeps.html", f"sweep {SWEEP} --map"),
     ("squared_policy.onnx", "export --to onnx"), ("squared_ocean", "export --ocean")], 0, 2))

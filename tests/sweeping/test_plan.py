@@ -97,7 +97,6 @@ def test_a_start_outside_the_bounds_takes_the_nearest_inside(pong):
     assert read(pong).start == {"train.gamma": 0.99}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("text, told, expected", some_or_all([
     ("[sweep.train.gamma]\ndistribution = logit_normal\nmin = 0.99\nmax = 0.9\n",
      "crossed", "min <= max"),

@@ -128,7 +128,6 @@ LOADS = {"quiet": lambda now: 1.0, "busy": lambda now: 6.0, "in waves": lambda n
          "at the end": lambda now: 1.0 if now < 40 else 8.0}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("load", some_or_all(LOADS, 0, 2))
 @pytest.mark.parametrize(("wall", "seconds", "workers"), [
     (2.0, 60, 2), (8.0, 100, 1), (8.0, 100, 4), (60.0, 100, 2)])

@@ -106,7 +106,6 @@ def test_score_and_cost_come_from_one_run(toy, monkeypatch):
         assert trial.facts["steps"] == last["step"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault, told", some_or_all(
     [("SEGFAULT", "SIGSEGV"), ("LOOP_IN_STEP", "no return"),
                                          ("NAN_LOG", "logs nan")], 0))
@@ -139,7 +138,6 @@ def test_time_to_goal_is_the_cost_of_getting_there(toy, monkeypatch):
 
 # ---- ends --------------------------------------------------------------------------------------
 
-@pytest.mark.long
 @pytest.mark.parametrize("after", short_or_long([1.1], [0.06 * k for k in range(50)]))
 def test_kill_9_loses_nothing_and_resume_counts_nothing_twice(toy, start, cli, after):
     count = 14 if LONG else 8

@@ -92,7 +92,6 @@ def test_the_guides_ini_searches_keywords(here):
     assert plan.start == {"env.size": 8, "env.map": "four_rooms"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("settings", "text", "says"), some_or_all([
     ({}, "[sweep.env.size]\ndistribution = int_uniform\nmin = 2\nmax = 6\n",
      r"\[sweep.env.size\] has no initial value"),

@@ -276,7 +276,6 @@ def test_no_kernel_steps_beyond_its_arrays(sanitized):
     assert re.search(r"[1-9]\d+ passed", done.stdout)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("short, name", some_or_all([
     ("x", "heap-buffer-overflow"), ("narrow", "heap-buffer-overflow"), (None, None)], 0))
 def test_a_step_beyond_is_seen(sanitized, short, name):

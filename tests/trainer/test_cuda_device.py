@@ -252,7 +252,6 @@ print("alive", flush=True)
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("then, dies", some_or_all([
     ("device.get(place, 4)", False),
     ("ffi().buffer(place, 4)[:]", True),                                    # read

@@ -190,7 +190,6 @@ def test_slices_and_gpus_change_no_episode(how, game, make, folders):
         check(story(gpu, 3), story(cpu, 3))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", some_or_all(
     [dict(precision="bf16"), dict(async_=True), dict(timed=True)], 0),
                          ids=str)
@@ -329,7 +328,6 @@ def refused(trainer) -> RunError:
 ABORTED = "an environment on the GPU called assert, abort or exit"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("number, said", some_or_all([
     (1, ABORTED), (2, ABORTED), (3, ABORTED),
     (11, "an environment's num_agents differs between GPU and CPU"),

@@ -254,7 +254,6 @@ def test_train_on_two_gpus(target, tmp_path):
     assert "expected 1 or more, got 'two'" in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("words, text", some_or_all([
     (["--train.device", "cpu"], "2 GPUs need the native trainer on a GPU"),
     (["--train.gpus", "3"], "num_buffers = 6 and total_agents = 66 work"),

@@ -120,7 +120,6 @@ CRASH = "__attribute__((constructor)) static void crash(void) { abort(); }"
 HANG = "int sleep(int); __attribute__((constructor)) static void hang(void) { sleep(600); }"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault, reason", some_or_all([
     ("refuse", "the trainer for GPUs does not compile: identifier rsqrt is undefined"),
     ("open", "cannot load the GPU trainer"),

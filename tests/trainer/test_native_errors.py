@@ -219,7 +219,6 @@ def heap_in_use() -> int:
     return info.uordblks + info.hblkhd
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes", short_or_long(
     [dict(hidden_size=70, threads=2)],
     [dict(), dict(prio_alpha=0.0), dict(hidden_size=70, threads=2)]))

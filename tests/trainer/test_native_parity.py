@@ -276,7 +276,6 @@ def test_counters_can_be_loaded():
 
 # ---- learning ---------------------------------------------------------------------------------
 
-@pytest.mark.long
 @pytest.mark.parametrize("sizes, masked, alpha", short_or_long(
     [((3, 1), True, 0.8)],
     [((3,), False, 0.8), ((2, 3), True, 0.0), ((1,), False, 0.0), ((3, 1), True, 0.8)]))

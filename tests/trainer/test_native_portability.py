@@ -131,7 +131,6 @@ def test_the_self_check_calls_every_kernel(expected):
     assert all(np.isfinite(values).all() and values.any() for values in expected.values())
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("level", short_or_long(["-O0"], ["-O0", "-O1"]))
 def test_optimisation_does_not_change_a_bit(programs, expected, weights, level):
     program = programs(compilers.find_compiler().path, level)
@@ -139,7 +138,6 @@ def test_optimisation_does_not_change_a_bit(programs, expected, weights, level):
     assert same(run(program, number("generic"), 2), weights)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("compiler", short_or_long(COMPILERS[-1:], COMPILERS))
 def test_the_compiler_does_not_change_a_bit(programs, expected, weights, compiler):
     program = programs(shutil.which(compiler), "-O2")

@@ -140,7 +140,6 @@ def test_a_signal_in_the_warm_up_ends_it(number, status, faulty, start):
     assert "interrupted" in err and "Traceback" not in err
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("epochs", some_or_all([0, 1, profiling.EPOCHS, profiling.EPOCHS + 1], 0))
 def test_what_is_stopped_measures_nothing(epochs, faulty):
     """Before the first epoch, in the warm-up, between the two halves, and after it."""

@@ -249,7 +249,6 @@ RECALLS = [("mixed", True, 0.8), ("discrete", False, 0.0), ("discrete", False, 0
            ("multi-discrete", True, 0.8), ("continuous", False, 0.8), ("mixed", False, 0.0)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind, masked, alpha", short_or_long(RECALLS[:1], RECALLS))
 def test_recalls_a_cue(kind, masked, alpha):
     sizes = ACTION_KINDS[kind]

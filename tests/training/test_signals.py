@@ -53,7 +53,6 @@ def training_run(start, faulty, tmp_path):
     return process
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), some_or_all(
     [(signal.SIGINT, 130), (signal.SIGTERM, 143),
                                                 (signal.SIGHUP, 129)], 0))
@@ -117,7 +116,6 @@ def test_a_signal_after_the_end_does_not_change_the_status():
     assert done.returncode == 2 and "Traceback" not in done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("delay", some_or_all([0.15, 0.4, 0.8, 1.3], 0, 2))
 def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):
     process = start("train", faulty, "--runs-dir", tmp_path, *flags(ENDLESS))
@@ -132,7 +130,6 @@ def test_a_signal_at_any_moment_of_the_start(delay, start, faulty, tmp_path):
         assert run.status == "interrupted" and good_checkpoints(run.folder)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), some_or_all(
     [(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_signal_ends_an_evaluation(number, status, start, faulty, tmp_path):
@@ -148,7 +145,6 @@ def test_a_signal_ends_an_evaluation(number, status, start, faulty, tmp_path):
     wait_until(lambda: not any(alive(pid) for pid in helper))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), some_or_all(
     [(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_signal_ends_check(number, status, start, faulty):
@@ -188,7 +184,6 @@ def slow_compiler(tmp_path, monkeypatch):
     return note
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), some_or_all(
     [(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_signal_while_compiling(number, status, slow_compiler, start, faulty, tmp_path):
@@ -202,7 +197,6 @@ def test_a_signal_while_compiling(number, status, slow_compiler, start, faulty, 
     assert leftovers(faulty) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault", some_or_all(["NO_FAULT", "LOOP_IN_STEP", "FORK_AND_WAIT",
                                    "INSTALL_HANDLERS"], 0, 2))
 def test_kill_9_leaves_no_process_behind(fault, start, faulty, tmp_path):

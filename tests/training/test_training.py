@@ -83,7 +83,6 @@ def test_killed_and_resumed_ends_with_the_bytes_of_one_that_was_not(faulty, star
     assert [row["epoch"] for row in rows(cut)] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("number", "settings"), some_or_all([
     (signal.SIGINT, {}), (signal.SIGTERM, {"env.agents": 2, "env.length": 0}),
     (signal.SIGINT, {"train.backend": "torch", "base.reset_state": 1})], 1))
@@ -224,7 +223,6 @@ def test_rows_behind_the_checkpoint_are_cut_and_none_comes_twice(faulty, finishe
     assert leftovers(finished) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("backend", "threads"), some_or_all(
     [("native", 2), ("native", 3), ("torch", 3)], 0))
 def test_threads_change_nothing(backend, threads, faulty, tmp_path):
@@ -271,7 +269,6 @@ def test_the_runs_own_settings_hold_when_the_ini_has_changed(faulty, tmp_path):
     assert "gamma = 0.9\n" in (first.folder / "config.ini").read_text()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("args", some_or_all([["--resume", "ENV"], ["ENV", "--resume", "2"],
                                   ["ENV", "--resume"], ["--resume", "0002", "ENV"]], 0))
 def test_ways_to_ask_for_it(args, faulty, tmp_path, cli):
@@ -317,7 +314,6 @@ def test_only_damaged_checkpoints(faulty, finished, tmp_path):
     assert state(finished) == before
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("change", some_or_all(
     [{"policy.hidden_size": 32}, {"policy.num_layers": 2},
                                     {"vec.total_agents": 63, "env.agents": 2,
@@ -360,7 +356,6 @@ def test_a_run_of_a_renamed_environment_goes_on_to_the_same_bytes(renamed, finis
     assert config.resolve(renamed, ini=finished / "config.ini").base.env_name == "other"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("over", some_or_all(
     ["", "[eval]\nidle_action = 0, 0\n"], 0))      # settings fit, or not
 def test_a_run_of_another_environment_is_refused(over, finished, squared, tmp_path):
@@ -403,7 +398,6 @@ def test_a_run_of_a_machine_that_is_gone_can_be_resumed(faulty, finished, tmp_pa
 
 # -- what a refused or failed run leaves -----------------------------------------------------------
 
-@pytest.mark.long
 @pytest.mark.parametrize("settings", some_or_all([{"vec.total_agents": 63, "env.agents": 2,
                                        "train.minibatch_size": 8},
                                       {"policy.torch_class": "nowhere.py:Net"}], 0))
@@ -413,7 +407,6 @@ def test_a_run_that_is_refused_leaves_no_folder(settings, faulty, tmp_path):
     assert list((tmp_path / "faulty").iterdir()) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("fault", "name"), some_or_all([
     ("NAN_OBSERVATION", "observations not finite: nan"), ("NAN_REWARD", "rewards not finite: nan"),
     ("HUGE_REWARD", "not finite|overflows")], 0))
@@ -468,7 +461,6 @@ def test_a_checkpoint_that_does_not_fit_on_the_disk(faulty, cli, tmp_path):
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("place", some_or_all(["/proc/nowhere", "FILE"], 0))
 def test_a_place_that_cannot_be_written(place, faulty, cli, tmp_path):
     (tmp_path / "FILE").write_text("")
@@ -500,7 +492,6 @@ def test_json_is_one_document_and_nothing_else(faulty, cli, tmp_path):
     assert "\x1b" not in done.stdout + done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("closed", some_or_all(
     ["1>&-", "2>&-", "0<&- 1>&- 2>&-", "| head -n 0", "2>/dev/full"], 3, 4))
 def test_training_goes_on_when_nobody_listens(closed, faulty, tmp_path):
@@ -539,7 +530,6 @@ def on_a_terminal(args: list, rows: int = 24, columns: int = 80, **env) -> tuple
     return seen.decode(), restored
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("env", some_or_all([{"NO_COLOR": "1"}, {"TERM": "dumb"}], 0))
 def test_no_escape_codes_for_those_who_ask(env, faulty, tmp_path):
     text, restored = on_a_terminal(["train", faulty, "--runs-dir", tmp_path], **env)

@@ -51,7 +51,6 @@ def same(ours, theirs):
     return data_equivalence(ours, theirs, exact=True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("actions", some_or_all(ACTIONS, 0))
 @pytest.mark.parametrize("workers", some_or_all([1, 3], 1))
 def test_it_returns_what_dummyvecenv_returns(actions, workers):

@@ -49,7 +49,6 @@ def same(ours, theirs):
     return data_equivalence(ours, theirs, exact=True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("mode", some_or_all([AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], 0))
 @pytest.mark.parametrize("workers, shared", [(1, True), (3, True), (3, False)])
 def test_it_returns_what_gymnasiums_own_returns(mode, workers, shared):

@@ -170,7 +170,6 @@ def test_closing_leaves_no_process_and_no_memory():
         envs.step()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("fault", "error"), some_or_all([
     ("hang", RunError), ("raise", ValueError), ("die", RunError), ("shape", ValueError)], 0, 2))
 def test_closing_after_a_fault_leaves_no_process(fault, error):
@@ -186,7 +185,6 @@ def test_closing_after_a_fault_leaves_no_process(fault, error):
     assert children(os.getpid()) == before
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("first", some_or_all(
     [False, True], 0), ids=some_or_all(["its copies", "the one to look at"], 0))
 @pytest.mark.parametrize(("how", "says"), [
@@ -243,7 +241,6 @@ def holders(block: tuple[str, str]) -> set[int]:
     return found
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("number", some_or_all([signal.SIGKILL, signal.SIGINT, signal.SIGHUP], 0))
 def test_no_worker_and_no_memory_outlive_their_parent(number):
     """Ctrl-C, a closed terminal, kill -9: in the middle of a step that takes long. The memory has

@@ -13,7 +13,6 @@ from helpers.short_or_long import LONG, long_only, some_or_all
 PAGE = ROOT / "docs" / "why" / "bridges.md"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("workload", "few"), some_or_all([
     ("empty", [*bench_bridges.US[::2], *bench_bridges.PEERS[:2]]),
     ("structured", [bench_bridges.US[0], *bench_bridges.PEERS[:2]])], 0))

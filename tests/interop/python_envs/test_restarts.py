@@ -43,7 +43,6 @@ def is_cut(envs, rows):
             and (envs.observations[rows, 1:] == (1, 0)).all())
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("fault", "says"), some_or_all([
     ("kill", "ended in step (SIGKILL), in env"),
     ("hang", "did not return for 0.5 seconds in step, in env")], 0))
@@ -93,7 +92,6 @@ def test_a_worker_that_dies_between_steps_is_replaced_before_the_next_one_ends()
             envs.step(np.ones(4))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault", some_or_all(["kill", "hang"], 0))
 def test_others_are_received_meanwhile(once, fault):
     """One of three workers dies or hangs; its step comes back truncated."""
@@ -113,7 +111,6 @@ def test_others_are_received_meanwhile(once, fault):
         assert max(steps) > 10 and envs.restarts == 1       # it was not waited for
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", some_or_all(["raise", "kill", "hang"], 0))
 def test_a_replacement_that_cannot_be_made_is_the_error(tmp_path, how):
     file = tmp_path / "broken"
@@ -211,7 +208,6 @@ def test_a_worker_that_dies_while_it_draws_is_replaced():
         assert is_cut(envs, [0, 1])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("fault", "free", "workers"), some_or_all([
     ("kill", 0, 2), ("hang", 0, 2), ("kill", 1, 3), ("hang", 1, 2)], 0))
 def test_training_goes_on(once, fault, free, workers, capsys):

@@ -51,7 +51,6 @@ def test_workers_and_pace_change_no_bit_of_what_is_learned(here):
     assert len({run.metrics["window/episode_return"] for run in runs}) == 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "more"), some_or_all([
     ("Guess", {}), ("Walkers", {}), ("Guessers", {}), ("together", {"env.kind": "Guess"})], 2))
 def test_masks_and_agents_train_through_every_pace(here, name, more):
@@ -61,7 +60,6 @@ def test_masks_and_agents_train_through_every_pace(here, name, more):
     assert weights(runs[0]) == weights(runs[1])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "more"), some_or_all([
     ("Told", {}), ("together", {"env.kind": "Told", "env.mode": "SameStep"})], 0))
 def test_numbers_of_infos_arrive_in_metrics(here, name, more):
@@ -122,7 +120,6 @@ def test_the_road_of_a_gymnasium_environment(here, cli):
     assert spec["obs_size"] == 4 and spec["act_sizes"] == [2] and "gymnasium" in spec["packages"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "folder", "length"), some_or_all([
     ("pettingzoo:pettingzoo.classic.rps_v2", "pettingzoo/pettingzoo.classic.rps_v2", 15),
     ("games:short", "games/short", 2)], 0),
@@ -182,7 +179,6 @@ def test_rewards_are_scaled_for_the_trainer_and_logged_as_they_are(here):
     assert all(1 < value < 10 for value in returns)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("high", "given", "scale"), some_or_all([
     (255, None, 1 / 64), (5, None, 1), (255, 1, 1), (5, 0.5, 0.5)], 0, 2))
 def test_large_numbers_are_scaled(here, high, given, scale):

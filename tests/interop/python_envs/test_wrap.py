@@ -33,7 +33,6 @@ def play_on(envs, ticks=40, **reset):
     return seen, envs.log()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", some_or_all([f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
                                   "gymnasium:CartPole-v1"], 0))
 def test_the_number_of_workers_changes_no_byte(name):
@@ -45,7 +44,6 @@ def test_the_number_of_workers_changes_no_byte(name):
         assert all(np.array_equal(a, b) for a, b in zip(first, other))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("workers", some_or_all([0, 2], 0))
 @pytest.mark.parametrize("name", [f"{GAMES}:Count", f"{GAMES}:Rich", f"{GAMES}:Walkers",
                                   "gymnasium.vector:CartPole-v1"])

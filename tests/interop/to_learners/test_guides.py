@@ -25,7 +25,6 @@ def programs(name):
             for number, text in enumerate(blocks(GUIDES / name, "python"))]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("program", short_or_long(
     programs("outward.md")[:3], programs("outward.md") + programs("coming-from.md")))
 def test_a_program_runs(program, tmp_path, monkeypatch):

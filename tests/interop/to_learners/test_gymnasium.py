@@ -161,7 +161,6 @@ class Beside:
             self.compare()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("env", some_or_all(["cartpole", "breakout", SPECIMENS / "ocean" / "nim",
                                  SPECIMENS / "correct" / "quarry"], 0, 2), ids=str)
 def test_single_copies_are_given_seeds(env):

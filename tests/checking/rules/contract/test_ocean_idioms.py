@@ -148,7 +148,6 @@ def test_where_no_episode_ends_c_reset_forgets_nothing(rally):
     assert "c_reset is called once" in result.not_tested["PUF404"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("ini, binding, severity, hint", some_or_all([
     ("", True, "warning", "or bound it in my_init"),
     ("[sweep.env.most]\nmin = 1\nmax = 64\n", True, "error", "or bound it in my_init"),
@@ -242,7 +241,6 @@ def test_an_assigned_log_that_may_be_zero_is_one_fault(rally):
         log.message, "log.score is set back to 0 while the game goes on"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("change, what", some_or_all([
     (("    env->tick = env->points",
       "    env->log = (Log){0};\n    env->tick = env->points"), "log"),
@@ -393,7 +391,6 @@ def test_a_board_whose_cells_stay_set_is_no_old_observation(stones):
     assert "PUF302" not in {f.code for f in found(stones())}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes", some_or_all([
     [("env->observations[CELLS + i] = env->placed >> i & 1;",     # which quarter was played last
       "(void)i;\n    env->observations[CELLS + env->last / 6] = 1;"),

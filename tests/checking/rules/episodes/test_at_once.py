@@ -10,7 +10,6 @@ from puffer_sdk.checking.collect.c.source import beginnings, read
 from puffer_sdk.checking.core.fact_kinds import OpeningsFact
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("old, new, share", some_or_all([
     ("", "", 1 / 6),
     ("    l->y = draw(l, SIDE);\n",                 # the next tile may be lava
@@ -54,7 +53,6 @@ def test_steps_that_always_end_an_episode(step, always, probe):
     assert read.read(env).always_sets("terminals") == always
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("ending, tested", some_or_all([
     ("c_reset(env);", False), ("begin(env);", False), ("", False),
     ("if (env->tick > 0) c_reset(env);", True), ("if (env->tick > 0) begin(env);", True)], 0, 4))
@@ -90,7 +88,6 @@ def test_a_level_of_a_list_is_told_from_an_opening_that_is_drawn(play, tmp_path)
     assert (found.lost, found.fixed) == (8, 8)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("line", some_or_all(
     ["void c_step(Divers* d) {", "        d->terminals[0] = 1.0f;"], 0))
 def test_a_bandit_that_has_a_test_declares_itself(line, tmp_path):

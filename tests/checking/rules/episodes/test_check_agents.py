@@ -32,7 +32,6 @@ def short_check(folder: Path, **options):
     return check(folder, **{"budget": 0.1, "prove": False, **options})
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("folder, old, new, code, says", some_or_all([
     (BATTLE, "env->alive[i] = me->health > 0;", "env->alive[i] = 1;", "PUF303", "nan"),
     (BATTLE, "env->rewards[foe - env->all] -= 1.0f;", "env->rewards[foe - env->all] = NAN;",

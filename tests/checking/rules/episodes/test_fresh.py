@@ -12,7 +12,6 @@ FIELDS = ("    int tick;\n", "    int tick, door, hidden, seen, level;\n    floa
 ZERO = "    for (int i = 0; i < 2 * env->num_agents; i++) env->observations[i] = 0;\n"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("at_reset, at_step, kept", some_or_all([
     ("    env->door = env->hidden;\n", "env->hidden++; env->seen++;", {"hidden"}),
     ("    env->door = env->hidden + env->level; env->level = 0;\n",

@@ -13,7 +13,6 @@ FIELD = ("    int caught;", "    int caught, lost;")
 SNAGS = "a->log.snags += (float)snags;"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes, told", some_or_all([
     # set to 0 before the entry
     ([], ["set-to-zero"]),

@@ -52,7 +52,6 @@ def test_a_table_made_once_for_all_envs_is_no_leak(copy):
     assert not found(copy("correct/bandit", ("void c_reset(Bandit* env) {", table)), "PUF206")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("close, leaks", some_or_all(
     [("free(envs[0].burrows);", 0), ("(void)envs;", 1)], 1))
 def test_memory_that_my_vec_close_frees_is_no_leak(copy, close, leaks):
@@ -91,7 +90,6 @@ MOVE = """static int* move(Diver* env) {
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes, says, more", some_or_all([
     ((), "reads beyond a block of the heap", "a read 0 bytes after a block of 96 bytes"),
     (((READS, "env->stones[env->depth > FLOOR - 2 ? -3 : 0]"),),
@@ -106,7 +104,6 @@ def test_what_only_rare_play_reaches_is_found_between_fences(changes, says, more
     assert (finding.line, finding.seen_in) == (line_of(diver, "reward = (float)"), "fences")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("compiler", some_or_all(["gcc", "clang"], 0))
 def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
     """One element too far is a field of the env's own, so that no memory is left."""
@@ -216,7 +213,6 @@ def test_settings_of_a_hand_written_binding(copy):
     assert [f.message for f in found(nim, "PUF113")] == ["[env] most changes nothing"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("draw", some_or_all(["rand() % SLOTS", "(int)(w->rng_state % SLOTS)"], 0))
 def test_seeds_are_ignored_by_constants_in_any_generator(copy, draw):
     own = "    w->rng_state = w->rng_state * 6364136223846793005ull + 1442695040888963407ull;\n"
@@ -258,7 +254,6 @@ def test_a_game_without_chance_needs_no_seed(copy):
     assert "without chance" in result.not_tested["PUF502"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("changes", some_or_all([
     [("static float scratch", "static __thread float scratch")],
     [("#pragma once", "#pragma once\nstatic int steps_of_all;     // counted, and never read\n"
