@@ -140,6 +140,7 @@ def test_a_program_ends_with_the_command_that_started_it(probe, tmp_path):
     wait_until(lambda: not alive(child))
 
 
+@long_only
 def test_late_fault_is_shrunk_and_repeats(tmp_path):
     """Hundreds of steps pass before anything goes wrong; the file is short, and always the same."""
     folder = copy_to(SPECIMENS / "correct" / "drones", tmp_path / "drones", (

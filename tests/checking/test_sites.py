@@ -50,9 +50,9 @@ def test_a_whole_number_that_fits_no_byte(count, value, text, first):
     assert fact.count > 0 and (fact.first if fact.outside else None) == first
 
 
-@pytest.mark.parametrize("value, share", [
+@pytest.mark.parametrize("value, share", some_or_all([
     ("(float)(env->tick / env->limit)", True), ("1.0f - (float)(env->tick / (env->limit))", True),
-    ("(float)(env->tick / 2)", False)])
+    ("(float)(env->tick / 2)", False)], 0))
 def test_a_share_that_is_divided_as_whole_numbers(count, value, share):
     """1 at the end and 0 before it; the rows of a board go on."""
     ((site, fact),) = count((SHOW, f"        env->observations[2 * a + 1] = {value};\n"))
@@ -60,10 +60,10 @@ def test_a_share_that_is_divided_as_whole_numbers(count, value, share):
     assert fact.inexact > 0 and fact.ones > 0 and (fact.beyond == 0) is share
 
 
-@pytest.mark.parametrize("value, nearly, beyond", [
+@pytest.mark.parametrize("value, nearly, beyond", some_or_all([
     ("(float)(env->tick / 44 * 10)", True, False),      # 40 of 44 at most: always 0
     ("(float)(10 * (env->tick / 88))", False, False),   # what is half there at most says little
-    ("(float)(env->tick / 8 * 8)", False, True)])       # rounded down
+    ("(float)(env->tick / 8 * 8)", False, True)], 0))       # rounded down
 def test_a_share_that_is_multiplied_after_its_division(count, value, nearly, beyond):
     ((_, fact),) = [pair for pair in count(("env->limit", "40"), (
         SHOW, f"        env->observations[2 * a + 1] = {value};\n")) if pair[0].kind == "product"]

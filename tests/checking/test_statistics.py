@@ -138,6 +138,7 @@ def rows_of(result) -> dict[str, list[str]]:
     return {line.split()[0]: line.partition("  |")[0].split()[1:] for line in lines[1:]}
 
 
+@long_only
 def test_nan_is_called_nan_and_rewards_of_zero_have_their_row(changed):
     result = short_check(changed("puf303_comet", ("o[0] = dx / distance", "o[0] = NAN"),
                            ("o[1] = dy / distance", "o[1] = INFINITY"),

@@ -119,6 +119,7 @@ def train(vec, resolved, trainer=Trainer, epochs=6):
         return metrics, {name: array.copy() for name, array in made.parameters.items()}
 
 
+@long_only
 @every_kind
 def test_training_takes_no_notice_of_empty_rows(tmp_path, kind):
     """NaN in them would spoil every weight; an action for them aborts the env."""
@@ -296,6 +297,7 @@ def test_eval_and_play_go_through_them(tmp_path, kind):
 # -- C programs and exports ------------------------------------------------------------------------
 
 
+@long_only
 @every_kind
 def test_a_program_in_c_plays_them(tmp_path, kind):
     """The generated config.h makes the arrays; dice and a policy act, and the env aborts where they

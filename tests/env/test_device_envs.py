@@ -530,6 +530,7 @@ def test_build_refuses_what_contradicts(games, words):
     assert cli.main(["build", str(games["squared"]), *words]) == 2
 
 
+@long_only
 def test_clean_takes_programs_away(probe):
     env = probe(("tick;", "tick;"))
     made = [compile_program(env, "90"), compile_program(env, None)]
@@ -538,6 +539,7 @@ def test_clean_takes_programs_away(probe):
     assert not (env / "build").exists()
 
 
+@long_only
 def test_a_mask_in_the_observation_is_read_there_too(tmp_path):
     folder = tmp_path / "ladder"
     shutil.copytree(SPECIMENS / "correct" / "ladder", folder)
@@ -555,6 +557,7 @@ def test_a_mask_in_the_observation_is_read_there_too(tmp_path):
         assert 0 < vec.action_mask.mean() < 1
 
 
+@long_only
 @pytest.mark.parametrize("compiler", some_or_all(["gcc", "clang"], 0))
 def test_a_cast_that_a_gpu_may_not_forgive_is_named(probe, capsys, monkeypatch, compiler):
     """x86 reads a float at any address; on a GPU it ends the run."""

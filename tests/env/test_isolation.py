@@ -86,6 +86,7 @@ def test_an_env_that_dies_in_training_is_named(fault, faulty, first_seeds, tmp_p
 
 
 # training shows each cause; evaluation goes through the same child
+@long_only
 @pytest.mark.parametrize("fault", short_or_long(
     ["SEGFAULT", "EXIT_0", "LOOP_IN_STEP", "EXIT_IN_RESET", "SEGFAULT_IN_CLOSE"], DEATHS))
 def test_an_env_that_dies_in_an_evaluation_is_named(fault, faulty):

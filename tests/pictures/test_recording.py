@@ -249,6 +249,7 @@ def test_how_long_a_film_is(shoot):
 # -- what was measured is what is shown --------------------------------------------
 
 
+@long_only
 def test_the_episodes_are_those_of_the_evaluation(drawing, trained, tmp_path):
     """The same env, seed and drawn actions: the bar says what was earned, the table too."""
     settings = {"env.length": 12, "eval.episodes": 16}

@@ -332,6 +332,7 @@ def test_the_table_fits_80_columns(faulty, trained, cli):
 # -- PufferLib's weights ---------------------------------------------------------------------------
 
 
+@long_only
 def test_weights_of_pufferlib_play_as_the_checkpoint(faulty, trained, tmp_path):
     """The same numbers in PufferLib's file, with our trailer and without: the same episodes."""
     ours = evaluate.evaluate(faulty, {"policy.hidden_size": 32}, model=trained,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers.places import ROOT
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base import paths, ui
 from puffer_sdk.base.errors import BuildError, UsageError
@@ -330,6 +330,7 @@ def test_a_desktop_program_opens_its_window_and_hears_keys_and_mouse(tmp_path, d
     assert said == ["230 41 55, 6 24 24", "typed 1 clicked 1 closed 1"]
 
 
+@long_only
 def test_without_x11_headers_the_wheel_opens_the_window(tmp_path, display, monkeypatch, capsys):
     monkeypatch.setattr(recipes, "_WINDOW", "#include <X11/not_installed.h>\n")
     monkeypatch.setattr(ui, "_warned", set())

@@ -79,6 +79,7 @@ def test_every_change_of_run_json_is_shown_or_read(project):
     assert count > 25
 
 
+@long_only
 def test_every_change_of_a_line_of_metrics_is_shown_or_read(project, monkeypatch):
     run = runs.Run(run_of(project))
     good = run.metrics()
@@ -234,6 +235,7 @@ def test_resume_takes_the_checkpoint_before(project, capsys, damage):
     assert f"skipping {newest.name}" in capsys.readouterr().err
 
 
+@long_only
 def test_damaged_best_weights_do_not_keep_a_run_from_going_on(project, capsys):
     best = run_of(project) / "best.safetensors"
     best.write_bytes(b"damaged")

@@ -99,6 +99,7 @@ def box(page, selector: str) -> list[float]:
 
 # ---- the page ----------------------------------------------------------------------------------
 
+@long_only
 def test_brushing_an_axis_filters_every_chart_and_the_table(show):
     data = made(60)
     page = show(render(data))

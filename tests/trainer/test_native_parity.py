@@ -23,7 +23,7 @@ from helpers.native_fixtures import (
     updates,
 )
 from helpers.ppo_fixtures import FakeVec, Recall, one_thread  # noqa: F401   one_thread is a fixture
-from helpers.short_or_long import long_only, short_or_long
+from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 AT_A_KINK, NEAR_A_KINK = 1e-6, 1e-5
 BYTES = dict(dtype=np.uint8)
@@ -60,7 +60,9 @@ CASES = {
         num_layers=2, minibatch_size=7 * 6, total_timesteps=17 * 7 * 20, obs_scale="0.02"),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
 }
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+SHORT = 1, 2, 3, 4, 6, 8
+every_case = pytest.mark.parametrize("case", some_or_all(CASES.values(), *SHORT),
+                                     ids=some_or_all(CASES, *SHORT))
 
 
 def check_update(want, got, about) -> None:

@@ -14,6 +14,7 @@ from helpers.native_fixtures import (
     run,
 )
 from helpers.ppo_fixtures import FakeVec, one_thread  # noqa: F401   one_thread is a fixture
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.base import philox
 from puffer_sdk.base.philox import Purpose
@@ -47,7 +48,9 @@ CASES = {
         sizes=(2, 2), vec=dict(alive=True, mask=True, **BYTES)),
     "wide": dict(sizes=(33,), vec=dict(obs_size=195), hidden_size=70, num_layers=3),
 }
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+SHORT = 1, 2, 3, 5, 6
+every_case = pytest.mark.parametrize("case", some_or_all(CASES.values(), *SHORT),
+                                     ids=some_or_all(CASES, *SHORT))
 every_path = pytest.mark.parametrize("path", PATHS)
 
 

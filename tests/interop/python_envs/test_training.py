@@ -142,6 +142,7 @@ def test_every_kind_of_name_trains(here, cli, name, folder, length):
     assert scores["trained"]["mean"]["episode_length"] == length
 
 
+@long_only
 def test_keywords_keep_their_types_through_a_resume(here):
     """--env.KEY is a Python value; the run's config.ini holds it so that it comes back."""
     given = {"env.length": "4", "env.fault": "", "env.slow": "0.0"}

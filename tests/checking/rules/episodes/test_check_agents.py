@@ -66,6 +66,7 @@ def test_an_agent_that_comes_has_to_be_observed(changed):
     assert "comes, its observation is not written" in finding.message
 
 
+@long_only
 def test_a_last_reward_is_the_agents_own_and_rows_of_nobody_are_not_counted():
     result = short_check(BATTLE)
     shown = {q["name"]: q for q in result.coverage["statistics"]}
@@ -82,6 +83,7 @@ def test_padding_may_hold_anything(changed):
     assert short_check(padded).findings == []
 
 
+@long_only
 def test_a_number_called_alive_is_the_authors(changed):
     mower = changed(SPECIMENS / "correct" / "mower", ("unsigned int rng;",
                                                       "unsigned int rng;\n    int alive;"))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS, broken
-from helpers.short_or_long import LONG
+from helpers.short_or_long import LONG, long_only
 
 import puffer_sdk
 from puffer_sdk.base import extras
@@ -146,6 +146,7 @@ def test_the_mended_game_is_learned_and_twice_the_same(whack):
     assert any(line.startswith("  trained blind ") for line in shown)
 
 
+@long_only
 def test_a_network_in_torch_where_there_is_none(whack, monkeypatch):
     """The probe says what is missing, and the other rules go on."""
     monkeypatch.setattr("puffer_sdk.base.extras.find_spec", lambda name: None)
