@@ -68,7 +68,10 @@ def cli(request, start, tmp_path, monkeypatch):
         capture.readouterr()
         with monkeypatch.context() as patch:
             patch.chdir(cwd)
-            status = main(list(map(str, args)))
+            try:
+                status = main(list(map(str, args)))
+            except SystemExit as ended:
+                status = ended.code
         return subprocess.CompletedProcess(args, status, *capture.readouterr())
 
     return go
