@@ -138,6 +138,7 @@ def test_optimisation_does_not_change_a_bit(programs, expected, weights, level):
     assert same(run(program, number("generic"), 2), weights)
 
 
+@long_only
 @pytest.mark.parametrize("compiler", short_or_long(COMPILERS[-1:], COMPILERS))
 def test_the_compiler_does_not_change_a_bit(programs, expected, weights, compiler):
     program = programs(shutil.which(compiler), "-O2")
@@ -201,6 +202,7 @@ def on_arm(programs):
     return lambda *args: run(*([] if IS_ARM else [EMULATOR]), program, *args)
 
 
+@long_only
 def test_arm_computes_the_same_bits_and_neon_agrees(on_arm, expected):
     generic, neon = (on_arm(number(path)) for path in ("generic", "neon"))
     assert same(generic, expected)
@@ -208,6 +210,7 @@ def test_arm_computes_the_same_bits_and_neon_agrees(on_arm, expected):
     assert on_arm(number("avx2")) is None
 
 
+@long_only
 def test_arm_learns_the_same_weights(on_arm, weights):
     assert same(on_arm(number("generic"), 1), weights)
     assert same(on_arm(number("generic"), 3), weights)
