@@ -37,7 +37,7 @@ class RankFacts(TypedDict):
     settings: dict[str, Hashable]
     given: dict[str, Hashable]
     resumes: bool
-    config: dict[str, object] | None
+    config: Mapping[str, Mapping[str, object]] | None
 
 
 def source_hash(folder: Path | None) -> str:

@@ -18,6 +18,16 @@ class Logs(Rows):
     _log_rows: tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64],
                      CObject, CObject, CObject] | None = None
 
+    @property
+    def restarts(self) -> int:
+        """Copies that were made anew, of environments in Python."""
+        return 0
+
+    @property
+    def other_cpu(self) -> float:
+        """CPU seconds, so far, of other processes that step environments."""
+        return 0.0
+
     def log(self) -> dict[str, float]:
         """Means over the log entries since the last call, and their number `n`; then cleared.
 

@@ -225,8 +225,6 @@ class VecEnv(RowSpaces, Logs):
 
     trainer_threads = 1         # that a trainer should have, at least
     block_agents = 0            # that it steps together, where that is not for it to choose
-    restarts = 0                # copies that were made anew, of environments in Python
-    other_cpu = 0.0             # CPU seconds, so far, of other processes that step environments
 
     def failure(self) -> BaseException | None:
         """What ended this vec for good; None while it is fine. Compiled code ends the process."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import gymnasium
 from gymnasium.spaces.utils import is_space_dtype_shape_equiv
@@ -9,11 +10,13 @@ from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
 from .lane import Made
 
+Space = gymnasium.Space[Any]
+Mode = str | tuple[Space, Space]        # of observations: "same", "different", (batched, single)
 
-def batched(made: Sequence[Made], mode: str | tuple, num_envs: int) -> tuple:
+
+def batched(made: Sequence[Made], mode: Mode, num_envs: int) -> tuple[Space, Space, Space, Space]:
     """(single observation space, batched, single action space, batched).
 
-    mode    "same", "different", or (batched, single)
     Raises RuntimeError where spaces differ, ValueError or TypeError for another mode.
     """
     seen = [space for each in made for space in each.observation_spaces]
@@ -33,7 +36,7 @@ def batched(made: Sequence[Made], mode: str | tuple, num_envs: int) -> tuple:
     return single, together, acts[0], batch_space(acts[0], num_envs)
 
 
-def _observations(seen: list, mode, num_envs: int) -> tuple:
+def _observations(seen: list[Space], mode: Mode, num_envs: int) -> tuple[Space, Space]:
     if isinstance(mode, tuple) and len(mode) == 2:
         if not all(isinstance(space, gymnasium.Space) for space in mode):
             raise TypeError("observation_mode has two parts that must be spaces, and they are "

@@ -1,8 +1,11 @@
 """Infos as Gymnasium had them before 1.0.  a vector -> a vector, for programs of that time"""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from numpy.typing import NDArray
 
 from ...base.errors import UsageError
 
@@ -26,21 +29,21 @@ class OldInfos(VectorWrapper):
                              actual=f"autoreset_mode={mode}")
         super().__init__(envs)
 
-    def step(self, actions):
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """As the vector's own, with other infos."""
-        *found, terminations, truncations, infos = self.env.step(actions)
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
         ends = np.logical_or(terminations, truncations)
         if ends.any():
             infos = self._told(dict(infos), ends)
-        return *found, terminations, truncations, infos
+        return observations, rewards, terminations, truncations, infos
 
-    def _told(self, infos: dict, ends: np.ndarray) -> dict:
+    def _told(self, infos: dict[str, Any], ends: NDArray[np.bool_]) -> dict[str, Any]:
         finals = infos.pop("final_info", {})
         if "episode" in infos:
             finals = {**finals, "episode": infos["episode"],
                       "_episode": infos.get("_episode", ends)}
         told = np.full(self.num_envs, None, object)
-        for env in np.flatnonzero(ends):
+        for env in np.flatnonzero(ends).tolist():
             told[env] = _of(finals, env)
         infos |= {"final_info": told, "_final_info": ends}
         if "final_obs" in infos:
@@ -49,9 +52,9 @@ class OldInfos(VectorWrapper):
         return infos
 
 
-def _of(infos: dict, env: int) -> dict:
+def _of(infos: dict[str, Any], env: int) -> dict[str, Any]:
     """What the infos of all say of one."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, values in infos.items():
         mask = infos.get(f"_{name}")
         if name.startswith("_") or (mask is not None and not np.asarray(mask)[env]):

@@ -6,29 +6,32 @@ import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
 from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array, iterate
+from numpy.typing import NDArray
 
 from ...base.errors import UsageError
 from ...settings.automatic import available_cores
-from ..python_envs.env_worker import Failure
+from ..python_envs.env_worker import Failure, Message
+from ..python_envs.interfaces import Value
 from ..python_envs.shared_rows import CALL, RESET, STEP
 from ..python_envs.worker_processes import as_itself, raised
 from .arrays import Arrays, is_fixed, is_known
-from .lane import VectorSizes
-from .matching import batched
+from .lane import Env, VectorSizes
+from .matching import Mode, batched
 from .workers import Workers
 
+Result = TypeVar("Result")
 TICK = 0.0002           # seconds between two looks of a wait that has a limit
 IDLE, RESETTING, STEPPING, CALLING = "default", "reset", "step", "call"
 
 
-class Vector(VectorEnv):
+class Vector(VectorEnv[Value, Value, NDArray[Any]]):
     """Environments in Python, stepped by worker processes.
 
     env_fns         functions, one for each environment, that return a gymnasium.Env. They reach
@@ -46,10 +49,10 @@ class Vector(VectorEnv):
     not Gymnasium's with shared_memory, UsageError for a `worker` function.
     """
 
-    def __init__(self, env_fns: Sequence[Callable[[], gymnasium.Env]], shared_memory: bool = True,
+    def __init__(self, env_fns: Sequence[Callable[[], Env]], shared_memory: bool = True,
                  copy: bool = True, context: str | None = None, daemon: bool = True,
-                 worker: Callable | None = None,
-                 observation_mode: str | tuple = "same",
+                 worker: Callable[..., object] | None = None,
+                 observation_mode: Mode = "same",
                  autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
                  max_concurrency: int | None = None, *, workers: int | str = "auto",
                  start_timeout: float = 60.0):
@@ -58,7 +61,7 @@ class Vector(VectorEnv):
                              hint="gymnasium.vector.AsyncVectorEnv takes such a function")
         self.env_fns, self.shared_memory, self.copy = list(env_fns), shared_memory, copy
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.num_envs, self._state, self._pending = len(self.env_fns), IDLE, None
+        self.num_envs, self._state = len(self.env_fns), IDLE
         if not self.env_fns:
             raise UsageError("nothing to step", expected="one function or more")
         count = available_cores() if workers == "auto" else int(workers)
@@ -93,7 +96,7 @@ class Vector(VectorEnv):
                                                  self.autoreset_mode.value)
         self._act_views = self._acts.views(block.actions) if self._acts else []
         self._views = self._seen.views(block.observations) if self._seen else []
-        self.observations = (self._seen.nest(self._views) if self._seen else
+        self.observations: Value = (self._seen.nest(self._views) if self._seen else
                              create_empty_array(space, self.num_envs))
 
     # -- asking and waiting
@@ -108,7 +111,7 @@ class Vector(VectorEnv):
                 "complete", self._state)
         self._state = what
 
-    def _receive(self, method: str, timeout: float | None) -> list:
+    def _receive(self, method: str, timeout: float | None) -> list[Value]:
         """What each worker says besides its arrays; None: nothing."""
         if self.closed:
             raise ClosedEnvironmentError(
@@ -136,7 +139,7 @@ class Vector(VectorEnv):
     # -- reset and step
 
     def reset(self, *, seed: int | Sequence[int | None] | None = None,
-              options: dict[str, Any] | None = None):
+              options: dict[str, Any] | None = None) -> tuple[Value, dict[Any, Any]]:
         """(observations, infos). An int seeds env i with seed + i. options {"reset_mask":
         bool (num_envs,)} resets these alone."""
         self.reset_async(seed, options)
@@ -146,23 +149,26 @@ class Vector(VectorEnv):
                     options: dict[str, Any] | None = None) -> None:
         """Begin reset(); reset_wait() ends it."""
         if seed is None or isinstance(seed, (int, np.integer)):
-            seed = [None if seed is None else int(seed) + env for env in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise ValueError(f"there are {len(seed)} seeds for {self.num_envs} environments")
+            seeds = [None if seed is None else int(seed) + env for env in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"there are {len(seeds)} seeds for {self.num_envs} environments")
         mask = None
         if options is not None and "reset_mask" in options:
             options = dict(options)
             mask = self._checked_mask(options.pop("reset_mask"))
-        self._begin_reset(list(seed), [options] * self.num_envs, mask)
+        self._begin_reset(seeds, [options] * self.num_envs, mask)
 
-    def _begin_reset(self, seeds: list, options: list, mask: np.ndarray | None = None) -> None:
+    def _begin_reset(self, seeds: Sequence[int | None], options: Sequence[dict[str, Any] | None],
+                     mask: NDArray[np.bool_] | None = None) -> None:
         """Seeds and options, one for each environment."""
         self._begin(RESETTING, "reset_async")
         self._workers.send(RESET, [
             (seeds[part], options[part], None if mask is None else mask[part])
             for part in self._workers.parts])
 
-    def _checked_mask(self, mask) -> np.ndarray:
+    def _checked_mask(self, mask: object) -> NDArray[np.bool_]:
         name = "`options['reset_mask']` must"
         if not isinstance(mask, np.ndarray):
             raise TypeError(f"{name} be a numpy array, got {type(mask)}")
@@ -175,21 +181,22 @@ class Vector(VectorEnv):
                              f"reset_mask={mask}")
         return mask
 
-    def reset_wait(self, timeout: float | None = None):
+    def reset_wait(self, timeout: float | None = None) -> tuple[Value, dict[Any, Any]]:
         """(observations, infos); multiprocessing.TimeoutError after `timeout` seconds."""
         infos = self._heard(self._receive("reset_wait", timeout))
         return self._shown(), infos
 
-    def step(self, actions):
+    def step(self, actions: Value) -> tuple[
+            Value, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[Any, Any]]:
         """(observations, rewards (n,) float64, terminations, truncations (n,) bool, infos)"""
         self.step_async(actions)
         return self.step_wait()
 
-    def step_async(self, actions) -> None:
+    def step_async(self, actions: Value) -> None:
         """Begin step(); step_wait() ends it."""
         self._begin(STEPPING, "step_async")
         try:
-            messages = None
+            messages: list[Message] | None = None
             if self._acts is None or not self._acts.take(actions, self._act_views):
                 each = self._each_action(actions)
                 if len(each) != self.num_envs:
@@ -201,21 +208,22 @@ class Vector(VectorEnv):
             raise
         self._workers.send(STEP, messages)
 
-    def _each_action(self, actions) -> list:
+    def _each_action(self, actions: Value) -> list[Value]:
         """Of actions that are no batch of the action space's arrays: one for each environment."""
         return list(iterate(self.action_space, actions))
 
-    def step_wait(self, timeout: float | None = None):
+    def step_wait(self, timeout: float | None = None) -> tuple[
+            Value, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[Any, Any]]:
         """As step(); multiprocessing.TimeoutError after `timeout` seconds."""
         infos = self._heard(self._receive("step_wait", timeout))
         block = self._block
         return (self._shown(), block.rewards.copy(), block.terminations.copy(),
                 block.truncations.copy(), infos)
 
-    def _heard(self, said: list):
+    def _heard(self, said: list[Value]) -> Any:
         """The infos of all environments as one; loose observations are put together."""
-        found: dict[int, dict] = {}
-        loose: list = []
+        found: dict[int, dict[str, Any]] = {}
+        loose: list[Value] = []
         for each in said:
             if each is not None:
                 found |= each[0]
@@ -225,14 +233,14 @@ class Vector(VectorEnv):
                                             self.observations)
         return self._merged(found)
 
-    def _merged(self, found: dict[int, dict]):
+    def _merged(self, found: dict[int, dict[str, Any]]) -> Any:
         """What reset and step return as infos, of those of single environments, by index."""
-        infos: dict = {}
+        infos: dict[str, Any] = {}
         for env, info in found.items():
             infos = self._add_info(infos, info, env)
         return infos
 
-    def _shown(self):
+    def _shown(self) -> Value:
         if not self.copy:
             return self.observations
         if self._seen is None:
@@ -241,27 +249,27 @@ class Vector(VectorEnv):
 
     # -- calls
 
-    def call(self, name: str, *args, **kwargs) -> tuple:
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """What a method of each environment returns, or its attribute."""
         self.call_async(name, *args, **kwargs)
         return self.call_wait()
 
-    def call_async(self, name: str, *args, **kwargs) -> None:
+    def call_async(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Begin call(); call_wait() ends it."""
         if name in ("reset", "step", "close"):
             raise ValueError(f"call {name}() itself, not call({name!r})")
         self._begin(CALLING, "call_async")
         self._workers.send(CALL, [("get", name, args, kwargs)] * len(self._workers.parts))
 
-    def call_wait(self, timeout: float | None = None) -> tuple:
+    def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
         """As call(); multiprocessing.TimeoutError after `timeout` seconds."""
         return tuple(value for said in self._receive("call_wait", timeout) for value in said[0])
 
-    def get_attr(self, name: str) -> tuple:
+    def get_attr(self, name: str) -> tuple[Any, ...]:
         """An attribute of each environment."""
         return self.call(name)
 
-    def set_attr(self, name: str, values) -> None:
+    def set_attr(self, name: str, values: Any) -> None:
         """Set an attribute: a list or tuple has one value for each environment."""
         if not isinstance(values, (list, tuple)):
             values = [values] * self.num_envs
@@ -272,8 +280,8 @@ class Vector(VectorEnv):
                                   for part in self._workers.parts])
         self._receive("call_wait", None)
 
-    def apply(self, function: Callable[[gymnasium.Env], Any],
-              envs: Sequence[int] | None = None) -> list:
+    def apply(self, function: Callable[[Env], Result],
+              envs: Sequence[int] | None = None) -> list[Result]:
         """What a function returns of each environment, called where that lives; envs: of these.
 
         What it raises is raised here, once all have been asked, and the environments live on.
@@ -296,16 +304,16 @@ class Vector(VectorEnv):
                 raise error from error.__cause__
         return [found[env] for env in chosen]
 
-    def render(self) -> tuple:
+    def render(self) -> tuple[Any, ...]:
         """What each environment's render() returns."""
         return self.call("render")
 
     @property
-    def np_random_seed(self) -> tuple:
+    def np_random_seed(self) -> tuple[Any, ...]:  # type: ignore[override]  # as AsyncVectorEnv
         return self.get_attr("np_random_seed")
 
-    @property
-    def np_random(self) -> tuple:
+    @property  # type: ignore[misc]  # as AsyncVectorEnv
+    def np_random(self) -> tuple[Any, ...]:  # type: ignore[override]  # as AsyncVectorEnv
         """Copies of the environments' generators."""
         return self.get_attr("np_random")
 
@@ -323,7 +331,7 @@ class Vector(VectorEnv):
             self._workers.close(60.0 if timeout is None else timeout)
         self._workers.end()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if not getattr(self, "closed", True):
             with contextlib.suppress(Exception):
                 self.close(terminate=True)

@@ -27,7 +27,7 @@ def descendants_seconds() -> float:
 
 def children(pid: int) -> list[int]:
     """Processes that this one has started and that live. Those of all its threads."""
-    found = []
+    found: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError), \

@@ -24,17 +24,22 @@ import traceback
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any
 
 from ...base import processes
 from ...base.errors import PufferError
+from ...env.abi import CObject
 from . import probe_env, shared_rows
-from .games.base import INIT, EnvError
+from .games.base import INIT, EnvError, Lane, Part
 from .games.lane_kinds import open_lane
-from .lanes import ffi, library
-from .shared_rows import Block
+from .lanes import SPINS, ffi, library
+from .shared_rows import Block, PoolBlock
 
-SPINS = 20                              # looks before a worker sleeps
 PATIENCE = 1_000_000_000                # nanoseconds between two looks whether the parent lives
+
+
+Message = tuple[Any, ...]               # its name, and what belongs to it
 
 
 @dataclass
@@ -54,7 +59,7 @@ class Failure:
     text: str
     trace: str
     pickled: bytes | None = None
-    parts: dict | None = None
+    parts: dict[str, str | None] | None = None
     env: int = -1
     phase: int = 0
 
@@ -63,11 +68,12 @@ class Failure:
         env, phase = -1, 0
         if isinstance(error, EnvError):
             env, phase, error = error.env, error.phase, error.cause
-        parts = pickled = None
+        parts: dict[str, str | None] | None = None
+        pickled = None
         if isinstance(error, PufferError):
-            parts = {name: getattr(error, name) for name in
-                     ("message", "where", "expected", "actual", "hint", "detail", "code")}
-            parts = {name: value if value is None else str(value) for name, value in parts.items()}
+            parts = {name: None if (value := getattr(error, name)) is None else str(value)
+                     for name in ("message", "where", "expected", "actual", "hint", "detail",
+                                  "code")}
         else:
             with contextlib.suppress(Exception):
                 pickled = pickle.dumps(error)
@@ -76,7 +82,7 @@ class Failure:
         return cls(type(error).__name__, str(error), trace, pickled, parts, env, phase)
 
 
-def _theirs(error: BaseException):
+def _theirs(error: BaseException) -> TracebackType | None:
     """The part of a traceback that is not in this package, if there is one."""
     trace, here = error.__traceback__, os.path.dirname(__file__)
     inner = trace
@@ -110,7 +116,7 @@ def main(fd: str, answering: str = "") -> None:
                 channel.send(("raised", Failure.of(error)))
 
 
-def answer_closed(channel: Connection, message: tuple) -> None:
+def answer_closed(channel: Connection, message: Message) -> None:
     """One message to a worker whose lane is closed."""
     if message[0] == "probe":
         try:
@@ -123,8 +129,7 @@ def answer_closed(channel: Connection, message: tuple) -> None:
         channel.send(("facts", facts))
     elif message[0] == "open":
         part = message[1]
-        fd = receive_file(channel)
-        block = Block(part.sizes, fd)
+        block = PoolBlock(part.sizes, receive_file(channel))
         block.close_fd()
         lane = open_lane(part, block)
         channel.send(("opened",))
@@ -147,11 +152,12 @@ def receive_file(channel: Connection) -> int:
 class Turns:
     """A lane's counters, as its worker sees them."""
 
-    def __init__(self, block, lane: int):
+    def __init__(self, block: Block, lane: int):
+        c: CObject = ffi()
         at = block.lanes[lane].ctypes.data
-        self._go = ffi().cast("LaneCounter*", at)
-        self._done = ffi().cast("LaneCounter*", at + shared_rows.DONE_AT)
-        self._bell = ffi().cast("LaneCounter*", block.bell.ctypes.data)
+        self._go = c.cast("LaneCounter*", at)
+        self._done = c.cast("LaneCounter*", at + shared_rows.DONE_AT)
+        self._bell = c.cast("LaneCounter*", block.bell.ctypes.data)
         self._wait, self._post, self._ring = (getattr(library(), name) for name in
                                               ("lane_wait", "lane_post", "lane_ring"))
         self._parent, self._count = processes.parent(), int(self._done.value)
@@ -169,10 +175,11 @@ class Turns:
         self._ring(self._bell)
 
 
-def serve(channel: Connection, lane, block: Block, part) -> None:
+def serve(channel: Connection, opened: Lane[Any], block: PoolBlock, part: Part) -> None:
     """Step when asked, until the lane is closed."""
-    words, turns = lane.words, Turns(block, part.lane)
-    while True:
+    lane: Lane[Any] | None = opened
+    words, turns = opened.words, Turns(block, part.lane)
+    while lane is not None:
         turns.wait()
         try:
             command = words[shared_rows.COMMAND]
@@ -186,11 +193,9 @@ def serve(channel: Connection, lane, block: Block, part) -> None:
             channel.send(("raised", Failure.of(error)))
             words[shared_rows.STATE] = shared_rows.RAISED
         turns.done()
-        if lane is None:
-            return
 
 
-def call(channel: Connection, lane, block: Block):
+def call(channel: Connection, lane: Lane[Any], block: PoolBlock) -> Lane[Any] | None:
     """The message that waits. Returns the lane from now on; None: it is closed."""
     if not channel.poll():
         return lane                     # it went to the process whose place this one took

@@ -10,21 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from ...base.errors import UsageError
-from .space_rows import Leaf, Observations
+from . import trees
+from .interfaces import Value
+from .space_rows import Leaf, Observations, bounds_of, generated
 
 
 @dataclass(frozen=True)
 class RawObservations(Observations):
     """A leaf's `first` is its first byte, and `count` the number of its values."""
 
-    raw = True
+    raw: ClassVar[bool] = True
 
-    def writer(self, row: np.ndarray) -> Callable[[Any], None]:
+    def writer(self, row: NDArray[Any]) -> Callable[[Value], None]:
         names: dict[str, Any] = {}
         lines = []
         for number, leaf in enumerate(self.leaves):
@@ -38,15 +41,14 @@ class RawObservations(Observations):
                 continue
             lines.append(f"v{number}[...] = {at}")
             if leaf.kind == "MultiDiscrete":
-                low = np.array(leaf.starts).reshape(leaf.shape)
-                names |= {f"l{number}": low,
-                          f"h{number}": low + np.array(leaf.widths).reshape(leaf.shape)}
+                least = np.array(leaf.starts).reshape(leaf.shape)
+                names |= {f"l{number}": least,
+                          f"h{number}": least + np.array(leaf.widths).reshape(leaf.shape)}
                 lines.append(f"if (v{number} < l{number}).any() or (v{number} >= h{number}).any():"
                              f" raise IndexError({number})")
-        exec("def write(ob):\n " + "\n ".join(lines), names)
-        return names["write"]
+        return generated("write(ob)", lines, names)
 
-    def write_all(self, rows: np.ndarray, obs) -> None:
+    def write_all(self, rows: NDArray[Any], obs: Value) -> None:
         for leaf in self.leaves:
             values = obs
             for part in leaf.path:
@@ -58,7 +60,7 @@ class RawObservations(Observations):
                 if (ids < 0).any() or (ids >= np.array(leaf.widths)).any():
                     raise ValueError(f"{leaf.name or 'the observation'} lies outside its space")
 
-    def part(self, rows, leaf):
+    def part(self, rows: Value, leaf: Leaf) -> Value:
         """(..., *shape) in the leaf's own type, a view."""
         bytes_ = rows[..., leaf.first:leaf.first + leaf.count * leaf.dtype.itemsize]
         kind = leaf.dtype if isinstance(rows, np.ndarray) else _torch_type(leaf)
@@ -69,18 +71,20 @@ def with_rows(plan: Observations, raw: bool) -> Observations:
     """The same space in rows of bytes, if its leaves differ in type, or in rows of numbers."""
     if raw == plan.raw or (raw and len({leaf.dtype for leaf in plan.leaves}) < 2):
         return plan
-    leaves, end, most = [], 0, 1
+    leaves: list[Leaf] = []
+    end, most = 0, 1
     for leaf in plan.leaves:
         count = math.prod(leaf.shape) if raw or not leaf.widths else sum(leaf.widths)
         size = leaf.dtype.itemsize if raw else 1
         end = -(-end // size) * size
         leaves.append(replace(leaf, first=end, count=count))
         end, most = end + count * size, max(most, size)
-    kind, dtype = (RawObservations, np.uint8) if raw else (Observations, np.float32)
-    return kind(-(-end // most) * most, np.dtype(dtype), tuple(leaves), plan.tree)
+    kind = RawObservations if raw else Observations
+    return kind(-(-end // most) * most, np.dtype(np.uint8 if raw else np.float32), tuple(leaves),
+                plan.tree)
 
 
-def _torch_type(leaf):
+def _torch_type(leaf: Leaf) -> object:
     import torch
 
     kind = getattr(torch, leaf.dtype.name, None)
@@ -90,7 +94,7 @@ def _torch_type(leaf):
     return kind
 
 
-def bounds(plan: Observations) -> tuple[np.ndarray, np.ndarray]:
+def bounds(plan: Observations) -> tuple[NDArray[Any], NDArray[Any]]:
     """(D,) each, in the rows' own type: between which a row's numbers lie, if its space says so."""
     bytes_ = plan.dtype == np.uint8
     low, high = (np.full(plan.size, value, plan.dtype)
@@ -99,31 +103,25 @@ def bounds(plan: Observations) -> tuple[np.ndarray, np.ndarray]:
         at = slice(leaf.first, leaf.first + leaf.count)
         if leaf.kind != "Box":                      # ids are one-hot, and bits are bits
             low[at], high[at] = 0, 1
-        elif leaf.low is not None:
-            low[at], high[at] = leaf.low, leaf.high
+        elif (limits := bounds_of(leaf)) is not None:
+            low[at], high[at] = limits
     return low, high
 
 
-def plain(size: int, dtype=np.float32) -> Observations:
+def plain(size: int, dtype: DTypeLike = np.float32) -> Observations:
     """Rows that no space describes: unflatten() gives them back."""
     leaf = Leaf((), "Box", 0, size, (size,), np.dtype(dtype))
     return Observations(size, np.dtype(dtype), (leaf,), 0)
 
 
-def from_dict(facts: Mapping | None) -> Observations | None:
+def from_dict(facts: Mapping[str, Any] | None) -> Observations | None:
     """What Observations.to_dict() gave; None: nothing."""
     if facts is None:
         return None
     kind = RawObservations if facts["raw"] else Observations
-    leaves = tuple(Leaf(**{name: tuple(value) if isinstance(value, list) else value
-                           for name, value in leaf.items() if name != "dtype"},
-                        dtype=np.dtype(leaf["dtype"])) for leaf in facts["leaves"])
-    return kind(int(facts["size"]), np.dtype(facts["dtype"]), leaves, _tree(facts["tree"]))
-
-
-def _tree(pairs):
-    if not isinstance(pairs, dict):
-        return pairs
-    if "dict" in pairs:
-        return {key: _tree(child) for key, child in pairs["dict"]}
-    return tuple(_tree(child) for child in pairs["tuple"])
+    leaves = tuple(
+        Leaf(tuple(leaf["path"]), leaf["kind"], leaf["first"], leaf["count"], tuple(leaf["shape"]),
+             np.dtype(leaf["dtype"]), tuple(leaf["widths"]), tuple(leaf["starts"]), leaf["low"],
+             leaf["high"]) for leaf in facts["leaves"])
+    return kind(int(facts["size"]), np.dtype(facts["dtype"]), leaves,
+                trees.from_json(facts["tree"]))

@@ -19,11 +19,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module, util
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from ...base import files
 from ...base.errors import UsageError, did_you_mean
+from .interfaces import AnyEnv, ManyEnvs, ParallelEnv
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
 VECTOR, ENVPOOL = "gymnasium.vector", "envpool"
@@ -55,17 +58,19 @@ class Maker:
     keywords: Mapping[str, object] = field(default_factory=dict)
     pickled: bytes | None = None
 
-    def __call__(self):
+    def __call__(self) -> AnyEnv:
         """The environment. UsageError where the name leads nowhere or a package is missing; what
         the environment's own code raises passes through."""
         try:
             if self.kind == GYMNASIUM:
-                return _gymnasium(self.target, dict(self.keywords))
-            if self.kind == PETTINGZOO:
-                return _pettingzoo(self.target, dict(self.keywords))
-            if self.kind in (VECTOR, ENVPOOL):
-                return self.batch(1)
-            return self.function()(**self.keywords)
+                made: AnyEnv = _gymnasium(self.target, dict(self.keywords))
+            elif self.kind == PETTINGZOO:
+                made = _pettingzoo(self.target, dict(self.keywords))
+            elif self.kind in (VECTOR, ENVPOOL):
+                made = self.batch(1)
+            else:
+                made = self.function()(**self.keywords)
+            return made
         except TypeError as error:
             unknown = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
             if unknown and unknown[2] in self.keywords:
@@ -79,35 +84,43 @@ class Maker:
         """Whether batch() takes the seeds, and reset() none."""
         return self.kind == ENVPOOL
 
-    def batch(self, count: int, seeds: Sequence[int] = ()):
+    def batch(self, count: int, seeds: Sequence[int] = ()) -> ManyEnvs:
         """So many copies that step together, as a gymnasium.vector.VectorEnv.
 
         seeds   of the copies, where they are taken when it is made; none: any
         """
-        if self.kind == VECTOR:
-            return _gymnasium(self.target, dict(self.keywords), count)
         if self.kind == ENVPOOL:
             return _envpool(self.target, dict(self.keywords), count, list(seeds))
-        return self.function()(num_envs=count, **self.keywords)
+        made: ManyEnvs = _gymnasium(self.target, dict(self.keywords), count) \
+            if self.kind == VECTOR else self.function()(num_envs=count, **self.keywords)
+        return made
 
-    def function(self) -> Callable:
+    def function(self) -> Callable[..., Any]:
         """What a CALLABLE calls."""
         if self.pickled is not None:
             import cloudpickle
-            return cloudpickle.loads(self.pickled)
+            function: Callable[..., Any] = cloudpickle.loads(self.pickled)
+            return function
         return find_callable(self.target)
 
 
+@dataclass(frozen=True)
 class Here(Maker):
     """A Maker of a function that stays in this process."""
 
-    def __init__(self, call: Callable, keywords: Mapping[str, object] | None = None):
-        super().__init__(getattr(call, "__qualname__", type(call).__name__), CALLABLE, "",
-                         dict(keywords or {}))
-        object.__setattr__(self, "call", call)
+    call: Callable[..., Any] = field(kw_only=True)
 
-    def function(self) -> Callable:
+    @classmethod
+    def of(cls, call: Callable[..., Any], keywords: Mapping[str, object] | None) -> Here:
+        return cls(name_of(call), CALLABLE, "", dict(keywords or {}), call=call)
+
+    def function(self) -> Callable[..., Any]:
         return self.call
+
+
+def name_of(call: Callable[..., Any]) -> str:
+    """What a class or function is called."""
+    return str(getattr(call, "__qualname__", type(call).__name__))
 
 
 def is_name(text: object) -> bool:
@@ -129,7 +142,8 @@ def read_name(text: str, keywords: Mapping[str, object] | None = None) -> Maker:
                      expected="gymnasium:ID, pettingzoo:MODULE, FILE.py:NAME or MODULE:NAME")
 
 
-def of_function(function: Callable, keywords: Mapping[str, object] | None = None) -> Maker:
+def of_function(function: Callable[..., Any], keywords: Mapping[str, object] | None = None
+                ) -> Maker:
     """The Maker of a class or function that returns an environment."""
     cloudpickle = need("cloudpickle", "cloudpickle")
     try:
@@ -139,11 +153,10 @@ def of_function(function: Callable, keywords: Mapping[str, object] | None = None
                          actual=f"{type(error).__name__}: {error}",
                          hint="create everything that it needs inside it, or use workers=0"
                          ) from None
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return Maker(name, CALLABLE, "", dict(keywords or {}), pickled)
+    return Maker(name_of(function), CALLABLE, "", dict(keywords or {}), pickled)
 
 
-def need(module: str, package: str, more: str = ""):
+def need(module: str, package: str, more: str = "") -> ModuleType:
     """An imported module, or a UsageError that says what to install. more: besides"""
     try:
         return import_module(module)
@@ -154,11 +167,11 @@ def need(module: str, package: str, more: str = ""):
                          hint=f"pip install {package}" + (f"; {more}" if more else "")) from None
 
 
-def find_callable(target: str) -> Callable:
+def find_callable(target: str) -> Callable[..., Any]:
     """The object that FILE.py:NAME or MODULE:NAME names. UsageError where it is not there."""
     where, _, name = target.rpartition(":")
     module = _load_file(Path(where)) if where.endswith(".py") else _import(where)
-    found = module
+    found: object = module
     for part in name.split("."):
         if not hasattr(found, part):
             names = [each for each in vars(module) if not each.startswith("_")
@@ -172,7 +185,7 @@ def find_callable(target: str) -> Callable:
     return found
 
 
-def _import(name: str):
+def _import(name: str) -> ModuleType:
     """A module by its name; the current folder counts, as for `python -m`, but for no other name:
     what the module imports comes from there only where nothing of that name is installed."""
     here, top = os.getcwd(), name.partition(".")[0]
@@ -181,12 +194,7 @@ def _import(name: str):
     found = None if top in sys.modules else PathFinder.find_spec(top, [here])
     try:
         if found and found.origin:              # else a folder without code
-            module = sys.modules[top] = util.module_from_spec(found)
-            try:
-                found.loader.exec_module(module)
-            except BaseException:
-                del sys.modules[top]
-                raise
+            _run_module(found, top)
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
@@ -204,7 +212,7 @@ def _beside(name: str) -> list[str]:
             for found in pkgutil.iter_modules(getattr(package, "__path__", ()))] if package else []
 
 
-def _load_file(path: Path):
+def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError("there is no such file", where=path)
     name = f"puffer_env_{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{path.stem}"
@@ -213,16 +221,24 @@ def _load_file(path: Path):
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))       # last: it hides nothing that is installed
     spec = util.spec_from_file_location(name, path)
+    if spec is None:
+        raise UsageError("this file is no Python module", where=path)
+    return _run_module(spec, name)
+
+
+def _run_module(spec: ModuleSpec, name: str) -> ModuleType:
+    """A new module in sys.modules, whose code has run."""
     module = sys.modules[name] = util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        if spec.loader is not None:
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
     return module
 
 
-def _gymnasium(target: str, keywords: dict, count: int = 0):
+def _gymnasium(target: str, keywords: dict[str, Any], count: int = 0) -> Any:
     """count: copies of a vectorised environment; 0: a single one"""
     gymnasium = need("gymnasium", "gymnasium")
     module = next((module for start, module in REGISTER.items()
@@ -256,7 +272,7 @@ def _gymnasium(target: str, keywords: dict, count: int = 0):
         raise
 
 
-def _envpool(target: str, keywords: dict, count: int, seeds: list[int]):
+def _envpool(target: str, keywords: dict[str, Any], count: int, seeds: list[int]) -> ManyEnvs:
     """Each copy has a seed of its own, so that no result depends on how they are dealt."""
     envpool = need("envpool", "envpool", "its wheels are for Python 3.12 and later")
     known = list(envpool.list_all_envs())
@@ -270,14 +286,16 @@ def _envpool(target: str, keywords: dict, count: int, seeds: list[int]):
         raise UsageError("this EnvPool is too old", where=f"envpool:{target}",
                          expected="one whose environments are those of gymnasium.vector, such as "
                                   "1.2.7", actual=getattr(envpool, "__version__", None))
-    return env
+    many: ManyEnvs = env
+    return many
 
 
-def _pettingzoo(target: str, keywords: dict):
+def _pettingzoo(target: str, keywords: dict[str, Any]) -> ParallelEnv:
     need("pettingzoo", "pettingzoo")
     module = _import(target)
     if hasattr(module, "parallel_env"):
-        return module.parallel_env(**keywords)
+        env: ParallelEnv = module.parallel_env(**keywords)
+        return env
     if hasattr(module, "env"):
         return in_parallel(module.env(**keywords))
     raise UsageError(f"PettingZoo has no environment {target}", where=f"pettingzoo:{target}",
@@ -285,7 +303,7 @@ def _pettingzoo(target: str, keywords: dict):
                      hint="name the module with its version: pettingzoo.butterfly.pistonball_v6")
 
 
-def in_parallel(env):
+def in_parallel(env: Any) -> ParallelEnv:
     """An AEC environment as a parallel one. UsageError where agents must take turns."""
     from pettingzoo.utils.conversions import aec_to_parallel
 
@@ -295,4 +313,5 @@ def in_parallel(env):
                          expected="an environment in which all agents act simultaneously",
                          hint="turns are not supported yet; its metadata says is_parallelizable "
                               "= False")
-    return aec_to_parallel(env)
+    parallel: ParallelEnv = aec_to_parallel(env)
+    return parallel

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+
+from .interfaces import Value
 
 MASK = "action_mask"        # of an observation that is a Dict, or of infos
 
 
-def flat_mask(mask, size: int) -> np.ndarray:
+def flat_mask(mask: Value, size: int) -> NDArray[np.bool_]:
     """(size,) of 0 and 1: an array, or a sequence of arrays, one for each head.
 
     Raises ValueError for one of another size.
@@ -16,7 +19,7 @@ def flat_mask(mask, size: int) -> np.ndarray:
     return _allowed(np.ravel(np.asarray(mask)), size)
 
 
-def flat_masks(masks, rows: int, size: int) -> np.ndarray:
+def flat_masks(masks: Value, rows: int, size: int) -> NDArray[np.bool_]:
     """(rows, size) of 0 and 1, of a batch: an array with a row for each copy, or a tuple of them,
     one for each head. In an array of objects, as Gymnasium keeps lists, None allows everything.
 
@@ -29,7 +32,8 @@ def flat_masks(masks, rows: int, size: int) -> np.ndarray:
     return _allowed(np.concatenate([np.reshape(each, (rows, -1)) for each in heads], 1), size)
 
 
-def _allowed(flat: np.ndarray, size: int) -> np.ndarray:
+def _allowed(flat: NDArray[np.generic], size: int) -> NDArray[np.bool_]:
     if flat.shape[-1] != size:
         raise ValueError(f"action_mask has {flat.shape[-1]} entries, the action space has {size}")
-    return flat != 0
+    allowed: NDArray[np.bool_] = flat != 0
+    return allowed

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from ...base.errors import PufferError, RunError
 from . import shared_rows, worker_processes
+from .env_worker import Message
 from .games.base import Part
-from .shared_rows import DEAD, FINE, LATE, REPLACED, SILENT, Block
+from .lanes import AskedLanes
+from .shared_rows import CALL, DEAD, FINE, LATE, REPLACED, SILENT, PoolBlock
 from .worker_processes import DOING, Process, raised
 
 LOOK = 0.1              # seconds between two looks at the processes
@@ -34,17 +34,17 @@ class Monitor:
 
     processes       one a lane, the current ones
     parts           the lanes' shares, in their order
+    lanes           as they are asked and waited for
     limits          seconds after which a step, and the making of a copy, count as hung
     tell            called with one line for each process that was replaced
     errors          lane -> why its replacement failed
     """
 
-    def __init__(self, block: Block, parts: list[Part], limits: tuple[float, float],
-                 tell: Callable[[str], None]):
-        self.block, self.parts, self.tell = block, parts, tell
+    def __init__(self, block: PoolBlock, parts: list[Part], lanes: AskedLanes,
+                 limits: tuple[float, float], tell: Callable[[str], None]):
+        self.block, self.parts, self.lanes, self.tell = block, parts, lanes, tell
         self.step_timeout, self.start_timeout = limits
-        self.words = [row.view(np.int32) for row in block.lanes]
-        self.notes = [row.view(np.int64) for row in block.lanes]
+        self.words, self.notes = block.words, block.notes
         self.processes: list[Process] = []
         self.errors: dict[int, BaseException] = {}
         self.replaces = True
@@ -71,10 +71,9 @@ class Monitor:
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
-    def renew(self, ask: Callable[[int], None]) -> None:
+    def renew(self) -> None:
         """Recreate the copies of all lanes from their current parts.
 
-        ask     tells a lane that a message waits for it
         Raises what open() raises; the processes are not replaced meanwhile.
         """
         self.replaces = False
@@ -84,11 +83,30 @@ class Monitor:
             self.block.clear()
             for part in self.parts:
                 self.processes[part.lane].send(("anew", part))
-                ask(part.lane)
+                self.lanes.send(CALL, part.lane)
             for part in self.parts:
                 self._wait_until_made(part, self.processes[part.lane])
         finally:
             self.replaces = True
+        self.lanes.receive()
+
+    def call(self, lane: int, message: Message, timeout: float) -> Message:
+        """A worker's answer to a message. Raises RunError where it dies or does not answer."""
+        process = self.settled(lane)
+        process.send(message)
+        self.lanes.send(CALL, lane)
+        problem, found = "", ()
+        try:
+            found = process.answer(timeout)
+        except EOFError:
+            problem = f"the worker process ended: {process.cause}"
+        except TimeoutError:
+            problem = f"the environment did not return for {timeout:g} seconds"
+            self.words[lane][shared_rows.STATE] = LATE
+        self.lanes.receive(lane)
+        if problem:
+            raise RunError(problem)
+        return found
 
     def _wait_until_made(self, part: Part, process: Process) -> None:
         notes = self.notes[part.lane]
@@ -115,7 +133,7 @@ class Monitor:
     # -- looking
 
     def state(self, lane: int) -> int:
-        return int(self.words[lane][shared_rows.STATE])
+        return self.block.state(lane)
 
     def settled(self, lane: int) -> Process:
         """A lane's process, once no other one is being started in its place."""

@@ -5,24 +5,26 @@ import gymnasium
 import numpy as np
 
 from .games.batch import LARGEST, frame_of, of_row, reset_with
+from .interfaces import ManyEnvs, Value
 from .makers import Maker
 
 
-class OneCopy(gymnasium.Env):
+class OneCopy(gymnasium.Env[Value, Value]):
     """What a batch of one copy does, with the interface of one.
 
     maker   makes it, and makes it anew where a seed is taken only then
     many    the batch
     """
 
-    def __init__(self, maker: Maker, many):
+    def __init__(self, maker: Maker, many: ManyEnvs):
         self.maker, self.many = maker, many
         self.observation_space = many.single_observation_space
         self.action_space = many.single_action_space
         self.metadata = dict(getattr(many, "metadata", None) or {})
         self.render_mode = getattr(many, "render_mode", None)
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None
+              ) -> tuple[Value, dict[str, Value]]:
         super().reset(seed=seed)
         if seed is None:
             obs, infos = self.many.reset()
@@ -34,7 +36,7 @@ class OneCopy(gymnasium.Env):
             obs, infos = reset_with(self.many, [seed & LARGEST])
         return copied(of_row(obs, 0)), first(infos)
 
-    def step(self, action):
+    def step(self, action: Value) -> tuple[Value, float, bool, bool, dict[str, Value]]:
         obs, rewards, terminated, truncated, infos = self.many.step(np.asarray([action]))
         over = bool(terminated[0] or truncated[0])
         if over and isinstance(infos, dict) and infos.get("final_obs") is not None:
@@ -42,14 +44,14 @@ class OneCopy(gymnasium.Env):
         return (copied(of_row(obs, 0)), float(rewards[0]), bool(terminated[0]), bool(truncated[0]),
                 first(infos))
 
-    def render(self):
+    def render(self) -> Value:
         return frame_of(self.maker, self.many, 0)
 
-    def close(self):
+    def close(self) -> None:
         self.many.close()
 
 
-def copied(ob):
+def copied(ob: Value) -> Value:
     """A copy of an observation, with its own arrays."""
     if isinstance(ob, dict):
         return {key: copied(part) for key, part in ob.items()}
@@ -58,7 +60,7 @@ def copied(ob):
     return np.array(ob)
 
 
-def first(infos) -> dict:
+def first(infos: Value) -> dict[str, Value]:
     """The first copy's part of what vectors tell: an array a key, and another that says whose."""
     if not isinstance(infos, dict):
         return {}

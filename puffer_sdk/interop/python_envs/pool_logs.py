@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from . import shared_rows
 from .games.base import Part, names_of
-from .shared_rows import Block
+from .shared_rows import PoolBlock
 
 
-def collect(block: Block, parts: Sequence[Part], first: int, count: int) -> dict[str, float]:
+def collect(block: PoolBlock, parts: Sequence[Part], first: int, count: int) -> dict[str, float]:
     """Means over the episodes of these environments since the last call, and their number `n`;
     then cleared. {} where none has ended."""
     rows = block.log[first:first + count]

@@ -13,12 +13,14 @@ import sysconfig
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...base.errors import UsageError
 from ...env.library import Description
 from . import layouts, space_rows
+from .interfaces import AnyEnv, ManyEnvs, ParallelEnv, SingleEnv, Value, info_of
 from .makers import in_parallel
 from .masks import MASK, flat_mask, flat_masks
 from .space_rows import Actions, Observations
@@ -93,7 +95,7 @@ class Facts:
                            log_names=("episode_return", "episode_length"),
                            layout=self.observations)
 
-    def to_dict(self, name: str) -> dict:
+    def to_dict(self, name: str) -> dict[str, object]:
         """As written to a run's spec.json."""
         return {"name": name, "kind": self.kind, "obs_dtype": self.observations.dtype.name,
                 "obs_size": self.observations.size, "act_sizes": list(self.actions.sizes),
@@ -102,13 +104,13 @@ class Facts:
                 "has_mask": self.masked, "packages": self.packages}
 
 
-def probe(env) -> Facts:
+def probe(env: Any) -> Facts:
     """The Facts of an environment that was made. It is reset once.
 
     Raises UsageError where it is no environment, or a space cannot be rows.
     """
     if is_parallel(env):
-        return _probe_parallel(env)
+        return _probe_parallel(as_parallel(env))
     missing = [name for name in ("reset", "step", "observation_space", "action_space")
                if not hasattr(env, name)]
     if missing:
@@ -126,8 +128,8 @@ def probe(env) -> Facts:
         in_ob, mask = _mask_of_many(env) if actions.mask_size else (False, None)
         if mask is not None:
             flat_masks(mask, env.num_envs, actions.mask_size)
-        return Facts(BATCH, observations, actions, masked=mask is not None, mask_key=in_ob,
-                     packages=versions(env), files=own_files(), **drawing_of(env))
+        return _with_origin(Facts(BATCH, observations, actions, masked=mask is not None,
+                                  mask_key=in_ob), env)
     observations = space_rows.observations_of(env.observation_space)
     actions = space_rows.actions_of(env.action_space)
     ob, info = start(env, 0)
@@ -136,11 +138,11 @@ def probe(env) -> Facts:
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
     if masked:
         flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
-    return Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
-                 limit=peel(env)[1], **drawing_of(env), packages=versions(env), files=own_files())
+    return _with_origin(Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
+                              limit=peel(env)[1]), env)
 
 
-def _mask_of_many(env) -> tuple[bool, object]:
+def _mask_of_many(env: ManyEnvs) -> tuple[bool, Value]:
     """(whether masks are in its observations, those of its first step or None)."""
     obs, infos = env.reset()
     in_ob = isinstance(obs, dict) and MASK in obs
@@ -148,7 +150,7 @@ def _mask_of_many(env) -> tuple[bool, object]:
     return in_ob, told.get(MASK)
 
 
-def start(env, seed: int | None):
+def start(env: AnyEnv, seed: int | None) -> tuple[Value, dict[Any, Value]]:
     """env.reset(seed=seed), which must answer with an observation and a dict."""
     try:
         found = env.reset(seed=seed)
@@ -166,12 +168,12 @@ def start(env, seed: int | None):
     return found
 
 
-def old_interface(env) -> str:
+def old_interface(env: object) -> str:
     return ("an environment of the old Gym is wrapped with Shimmy: "
             "shimmy.GymV21CompatibilityV0(env=env)")
 
 
-def check(plan: Observations, ob, when: str) -> None:
+def check(plan: Observations, ob: Value, when: str) -> None:
     """UsageError where an observation does not fit its space."""
     problem = plan.explain(ob)
     if problem:
@@ -180,22 +182,22 @@ def check(plan: Observations, ob, when: str) -> None:
                               "gymnasium.utils.env_checker.check_env reports details")
 
 
-def is_many(env) -> bool:
+def is_many(env: object) -> bool:
     """Whether it steps copies by itself, as a gymnasium.vector.VectorEnv does."""
     return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
 
 
-def is_parallel(env) -> bool:
+def is_parallel(env: object) -> bool:
     return hasattr(env, "possible_agents") or hasattr(env, "agent_iter")
 
 
-def as_parallel(env):
+def as_parallel(env: Any) -> ParallelEnv:
     """A PettingZoo environment in which all agents act at once."""
-    return in_parallel(env) if hasattr(env, "agent_iter") else env
+    parallel: ParallelEnv = in_parallel(env) if hasattr(env, "agent_iter") else env
+    return parallel
 
 
-def _probe_parallel(env) -> Facts:
-    env = as_parallel(env)
+def _probe_parallel(env: ParallelEnv) -> Facts:
     agents = tuple(str(agent) for agent in env.possible_agents)
     if not agents:
         raise UsageError("the environment has no possible_agents",
@@ -204,7 +206,7 @@ def _probe_parallel(env) -> Facts:
     for agent in env.possible_agents:
         plans.append((space_rows.observations_of(env.observation_space(agent)),
                       space_rows.actions_of(env.action_space(agent))))
-    (observations, actions), different = plans[0], None
+    (observations, actions), different = plans[0], ""
     for agent, (other, deeds) in zip(agents, plans):
         if (space_rows.describe(other.leaves), deeds.sizes) != (
                 space_rows.describe(observations.leaves), actions.sizes):
@@ -217,14 +219,14 @@ def _probe_parallel(env) -> Facts:
     for agent, ob in obs.items():
         check(observations, ob, f"reset, of {agent}")
     first = next(iter(obs), None)
-    ob, info = obs.get(first), (infos or {}).get(first, {})
+    ob, info = obs.get(first), info_of(infos, first)
     in_ob = isinstance(ob, dict) and MASK in ob
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
-    return Facts(PARALLEL, observations, actions, agents=agents, masked=masked, mask_key=in_ob,
-                 **drawing_of(env), packages=versions(env), files=own_files())
+    return _with_origin(Facts(PARALLEL, observations, actions, agents=agents, masked=masked,
+                              mask_key=in_ob), env)
 
 
-def peel(env) -> tuple[object, int]:
+def peel(env: Any) -> tuple[SingleEnv, int]:
     """(the environment without the stock wrappers that only check, the steps of a TimeLimit or 0).
 
     The lane counts steps itself; what was taken off costs a microsecond or two each step.
@@ -242,16 +244,17 @@ def peel(env) -> tuple[object, int]:
             return inner, limit
 
 
-def drawing_of(env) -> dict:
-    """modes and fps, of its metadata."""
+def _with_origin(facts: Facts, env: AnyEnv) -> Facts:
+    """With what its metadata say of drawing, its packages and its files."""
     metadata = getattr(env, "metadata", None) or {}
     modes = metadata.get("render_modes", metadata.get("render.modes", ())) or ()
     fps = metadata.get("render_fps") or 0
-    return {"modes": tuple(str(mode) for mode in modes),
-            "fps": float(fps) if isinstance(fps, (int, float)) else 0.0}
+    return replace(facts, modes=tuple(str(mode) for mode in modes),
+                   fps=float(fps) if isinstance(fps, (int, float)) else 0.0,
+                   packages=versions(env), files=own_files())
 
 
-def versions(env) -> dict[str, str]:
+def versions(env: object) -> dict[str, str]:
     """Of the packages that are loaded now, and of the one that the environment comes from."""
     found = {"numpy": np.__version__}
     inner = getattr(env, "unwrapped", env)
@@ -270,9 +273,10 @@ def own_files() -> tuple[str, ...]:
     """Files of the modules that are loaded now and belong to no installed package: what a user
     may change without a new version."""
     places = sysconfig.get_paths()
-    installed = {os.path.realpath(path) for path in (
+    installed = {os.path.realpath(path) for path in [
         *(places[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        *site.getsitepackages(), site.getusersitepackages(), Path(__file__).resolve().parents[1])}
+        *site.getsitepackages(), site.getusersitepackages(),
+        str(Path(__file__).resolve().parents[1])]}
     found = []
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)

@@ -19,15 +19,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base.errors import UsageError
 from ...env import abi
+from . import trees
+from .interfaces import Value
 from .masks import MASK
+from .trees import Tree
 
+if TYPE_CHECKING:
+    from gymnasium import Space
+
+Path: TypeAlias = "tuple[str | int, ...]"
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 REFUSED = {
     "Graph": "a graph has no fixed number of nodes",
@@ -52,12 +60,12 @@ class Leaf:
     low, high   of a Box: bounds of all its numbers; None where it has none
     """
 
-    path: tuple
+    path: Path
     kind: str
     first: int
     count: int
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     widths: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
     low: float | None = None
@@ -73,6 +81,14 @@ class Leaf:
 
 
 @dataclass(frozen=True)
+class BoxOfActions(Leaf):
+    """lows, highs: the bounds of each number, (count,)"""
+
+    lows: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    highs: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True)
 class Observations:
     """How observations of a space become rows.
 
@@ -82,10 +98,10 @@ class Observations:
     """
 
     size: int
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     leaves: tuple[Leaf, ...]
-    tree: Any               # the leaves' numbers, nested as the space is
-    raw = False
+    tree: Tree
+    raw: ClassVar[bool] = False
 
     @property
     def box(self) -> Leaf | None:
@@ -94,7 +110,7 @@ class Observations:
         leaf = self.leaves[0]
         return leaf if not leaf.path and leaf.kind in ("Box", "MultiBinary") else None
 
-    def writer(self, row: np.ndarray) -> Callable[[Any], None]:
+    def writer(self, row: NDArray[Any]) -> Callable[[Value], None]:
         """A function that writes an observation into this row, (D,), which must stay there."""
         names: dict[str, Any] = {}
         lines = []
@@ -119,11 +135,9 @@ class Observations:
                 lines += [f"i = {at} - s{number}",
                           f"if (i < 0).any() or (i >= w{number}).any(): raise IndexError({number})",
                           f"v{number}[o{number} + i.ravel()] = 1"]
-        source = "def write(ob):\n " + "\n ".join(lines)
-        exec(source, names)
-        return names["write"]
+        return generated("write(ob)", lines, names)
 
-    def write_all(self, rows: np.ndarray, obs) -> None:
+    def write_all(self, rows: NDArray[Any], obs: Value) -> None:
         """Write a batch of observations, nested as the space is with a first axis for the rows.
 
         Raises ValueError for an id outside its space, LookupError for a part that is missing.
@@ -143,45 +157,45 @@ class Observations:
             view[...] = 0
             np.put_along_axis(view, ids + np.cumsum((0, *leaf.widths[:-1])), 1, 1)
 
-    def unflatten(self, rows):
+    def unflatten(self, rows: Value) -> Value:
         """Rows (..., D) as the space nests them, for NumPy arrays and torch tensors: views.
 
         (..., *shape) for a leaf that is a Box or MultiBinary, (..., numbers) for one-hot ids; all
         in the rows' type. In raw rows every leaf has its own type and shape, ids as well.
         """
-        return nest(self.tree, lambda number: self.part(rows, self.leaves[number]))
+        return trees.nest(self.tree, lambda number: self.part(rows, self.leaves[number]))
 
-    def part(self, rows, leaf: Leaf):
+    def part(self, rows: Value, leaf: Leaf) -> Value:
         """One leaf of unflatten()."""
         part = rows[..., leaf.first:leaf.first + leaf.count]
         if leaf.kind in ("Box", "MultiBinary"):
             return part.reshape((*rows.shape[:-1], *leaf.shape))
         return part
 
-    def example(self, count: int) -> np.ndarray:
+    def example(self, count: int) -> NDArray[Any]:
         """(count, D) rows of observations that lie in the space, always the same ones."""
         rng, rows = np.random.default_rng(0), np.zeros((count, self.size), self.dtype)
 
-        def values(number: int) -> np.ndarray:
+        def values(number: int) -> NDArray[Any]:
             leaf = self.leaves[number]
             shape = (count, *leaf.shape)
             if leaf.kind == "Box":
-                low, high = (0, 1) if leaf.low is None else (leaf.low, leaf.high)
+                low, high = bounds_of(leaf) or (0.0, 1.0)
                 return (low + rng.random(shape) * (high - low)).astype(leaf.dtype)
             if leaf.kind == "MultiBinary":
                 return rng.integers(0, 2, shape)
-            return (rng.random((count, len(leaf.widths))) * leaf.widths).astype(np.int64).reshape(
-                shape) + np.array(leaf.starts).reshape(leaf.shape)
-        self.write_all(rows, nest(self.tree, values))
+            ids = (rng.random((count, len(leaf.widths))) * leaf.widths).astype(np.int64)
+            return (ids + np.array(leaf.starts, np.int64)).reshape(shape)
+        self.write_all(rows, trees.nest(self.tree, values))
         return rows
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         """For JSON; layouts.from_dict() takes it."""
         return {"size": self.size, "dtype": self.dtype.name, "raw": self.raw,
                 "leaves": [{**asdict(leaf), "dtype": leaf.dtype.str} for leaf in self.leaves],
-                "tree": _pairs(self.tree)}
+                "tree": trees.to_json(self.tree)}
 
-    def explain(self, ob) -> str | None:
+    def explain(self, ob: Value) -> str | None:
         """What is wrong with an observation that cannot be written; None if nothing is."""
         for leaf in self.leaves:
             value, name = ob, leaf.name or "the observation"
@@ -216,14 +230,14 @@ class Actions:
 
     sizes: tuple[int, ...]
     leaves: tuple[Leaf, ...]
-    tree: Any
+    tree: Tree
 
     @property
     def mask_size(self) -> int:
         """Bytes of an action mask; 0 where a head is continuous."""
         return 0 if 1 in self.sizes else sum(self.sizes)
 
-    def reader(self) -> Callable[[np.ndarray], list]:
+    def reader(self) -> Callable[[NDArray[np.float32]], list[Value]]:
         """A function from rows (n, K) float32 to n actions of the space."""
         names: dict[str, Any] = {"np": np}
         lines, column = [], 0
@@ -235,17 +249,17 @@ class Actions:
                 shift = f" + {leaf.starts[0]}" if leaf.starts[0] else ""
                 # NumPy's integers, as Discrete.sample() returns: contains() takes ints more slowly
                 lines.append(f"a{number} = list({part}[:, 0].astype(np.int64){shift})")
-            elif leaf.kind == "Box":
-                names |= {f"l{number}": leaf.low, f"h{number}": leaf.high}
-                bounded = np.isfinite(leaf.low) & np.isfinite(leaf.high)
+            elif isinstance(leaf, BoxOfActions):
+                names |= {f"l{number}": leaf.lows, f"h{number}": leaf.highs}
+                bounded = np.isfinite(leaf.lows) & np.isfinite(leaf.highs)
                 text = f"{part}.astype(np.float64)"
                 if bounded.all():
                     text = (f"l{number} + (np.clip({text}, -1, 1) + 1) * 0.5 * "
                             f"(h{number} - l{number})")
                 elif bounded.any():
                     names[f"b{number}"] = bounded
-                    names[f"l{number}"] = np.where(bounded, leaf.low, 0)
-                    names[f"h{number}"] = np.where(bounded, leaf.high, 0)
+                    names[f"l{number}"] = np.where(bounded, leaf.lows, 0)
+                    names[f"h{number}"] = np.where(bounded, leaf.highs, 0)
                     text = (f"np.where(b{number}, l{number} + (np.clip({text}, -1, 1) + 1) * 0.5"
                             f" * (h{number} - l{number}), {text})")
                 if leaf.dtype.kind != "f":
@@ -258,7 +272,7 @@ class Actions:
                 lines.append(f"a{number} = list(({part}.astype(np.int64) + s{number})"
                              f".astype(d{number}).reshape(-1, *{leaf.shape!r}))")
 
-        def expression(node) -> str:
+        def expression(node: Tree) -> str:
             if isinstance(node, dict):
                 return "{" + ", ".join(f"{key!r}: {expression(child)}"
                                        for key, child in node.items()) + "}"
@@ -267,11 +281,22 @@ class Actions:
             return f"a{node}[i]"
         whole = "a0" if self.tree == 0 else \
             f"[{expression(self.tree)} for i in range(len(rows))]"
-        exec("def read(rows):\n " + "\n ".join([*lines, f"return {whole}"]), names)
-        return names["read"]
+        return generated("read(rows)", [*lines, f"return {whole}"], names)
 
 
-def observations_of(space) -> Observations:
+def bounds_of(leaf: Leaf) -> tuple[float, float] | None:
+    """Of all numbers of a Box; None where one of them has none."""
+    return None if leaf.low is None or leaf.high is None else (leaf.low, leaf.high)
+
+
+def generated(signature: str, lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
+    """The function with these lines, which may use these names."""
+    exec(f"def {signature}:\n " + "\n ".join(lines), names)
+    function: Callable[..., Any] = names[signature.partition("(")[0]]
+    return function
+
+
+def observations_of(space: Space[Any]) -> Observations:
     """The plan of an observation space. UsageError for a space that has no fixed row.
 
     A Dict with a key `action_mask` is planned without it.
@@ -287,7 +312,7 @@ def observations_of(space) -> Observations:
     return Observations(size, np.dtype(np.uint8 if small else np.float32), tuple(leaves), tree)
 
 
-def actions_of(space) -> Actions:
+def actions_of(space: Space[Any]) -> Actions:
     """The plan of an action space. UsageError for a space that no heads can stand for."""
     leaves: list[Leaf] = []
     tree = _walk(space, (), leaves, "action")
@@ -308,23 +333,7 @@ def actions_of(space) -> Actions:
     return Actions(sizes, tuple(leaves), tree)
 
 
-def nest(tree, leaf: Callable[[int], Any]):
-    """A tree with something in place of each leaf's number."""
-    if isinstance(tree, dict):
-        return {key: nest(child, leaf) for key, child in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(nest(child, leaf) for child in tree)
-    return leaf(tree)
-
-
-def _pairs(tree):
-    """A tree for JSON, which knows neither tuples nor keys that are numbers."""
-    if isinstance(tree, dict):
-        return {"dict": [[key, _pairs(child)] for key, child in tree.items()]}
-    return {"tuple": [_pairs(child) for child in tree]} if isinstance(tree, tuple) else tree
-
-
-def _walk(space, path: tuple, leaves: list[Leaf], what: str):
+def _walk(space: Space[Any], path: Path, leaves: list[Leaf], what: str) -> Tree:
     """The tree below a space; adds its leaves. what: "observation" or "action"."""
     import gymnasium.spaces as known
 
@@ -340,18 +349,20 @@ def _walk(space, path: tuple, leaves: list[Leaf], what: str):
     return len(leaves) - 1
 
 
-def _leaf(space, kind: str, path: tuple, first: int, what: str) -> Leaf:
+def _leaf(space: Space[Any], kind: str, path: Path, first: int, what: str) -> Leaf:
     import gymnasium.spaces as known
 
     acts = what == "action"
     if isinstance(space, known.Box):
-        count = math.prod(space.shape)
-        low, high = (np.asarray(each, np.float64).reshape(-1) for each in (space.low, space.high))
-        if not acts:
-            bounded = count and np.isfinite(low).all() and np.isfinite(high).all()
-            low, high = (float(low.min()), float(high.max())) if bounded else (None, None)
-        return Leaf(path, "Box", first, count, tuple(space.shape), np.dtype(space.dtype),
-                    low=low, high=high)
+        count, shape, dtype = math.prod(space.shape), tuple(space.shape), np.dtype(space.dtype)
+        lows, highs = (np.asarray(each, np.float64).reshape(-1)
+                       for each in (space.low, space.high))
+        if acts:
+            return BoxOfActions(path, "Box", first, count, shape, dtype, lows=lows, highs=highs)
+        if count and np.isfinite(lows).all() and np.isfinite(highs).all():
+            return Leaf(path, "Box", first, count, shape, dtype, low=float(lows.min()),
+                        high=float(highs.max()))
+        return Leaf(path, "Box", first, count, shape, dtype)
     if isinstance(space, known.Discrete):
         return Leaf(path, "Discrete", first, int(space.n), (), np.dtype(np.int64),
                     widths=(int(space.n),), starts=(int(space.start),))

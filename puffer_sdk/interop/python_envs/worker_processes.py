@@ -17,11 +17,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from multiprocessing.connection import Connection
+from typing import Any
 
 from ...base import errors
 from ...base.errors import PufferError, RunError
 from ...base.processes import python
-from .env_worker import Failure, send_file
+from .env_worker import Failure, Message, send_file
 
 # one core a worker: libraries that bring threads of their own would take those of the others
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
@@ -54,14 +55,14 @@ class Process:
             theirs.close()
         self.channel = Connection(ours.detach())
 
-    def send(self, message: tuple, fd: int | None = None) -> None:
+    def send(self, message: Message, fd: int | None = None) -> None:
         """Where the process is dead, the answer says so."""
         with contextlib.suppress(OSError, BrokenPipeError):
             self.channel.send(message)
             if fd is not None:
                 send_file(self.channel, fd)
 
-    def answer(self, timeout: float, pulse: Callable[[], int] = lambda: 0) -> tuple:
+    def answer(self, timeout: float, pulse: Callable[[], int] = lambda: 0) -> Any:
         """The answer to a message.
 
         pulse   a number that changes while the process makes progress
@@ -121,22 +122,30 @@ def start(answering: str = "") -> Process:
     return _starter().submit(Process, answering).result()
 
 
+class EnvRaised(RunError):
+    """What an environment's code raised in its worker.
+
+    original    the exception itself; None where it cannot leave its process
+    trace       the worker's traceback
+    """
+
+    original: BaseException | None = None
+    trace = ""
+
+
 def raised(failure: Failure, place: str | None) -> BaseException:
-    """What a worker raised: a PufferError as itself, anything else as a RunError whose `original`
-    is the exception, or None where it cannot leave its process.
+    """What a worker raised: a PufferError as itself, anything else as an EnvRaised.
 
     place   "env 3, seed 17, step 20"; None: no environment was at work
     """
     if failure.parts is not None:
-        parts = dict(failure.parts)
-        parts["where"] = parts["where"] or place
-        error = getattr(errors, failure.kind, RunError)(**parts)
-        return error if isinstance(error, PufferError) else RunError(failure.text)
+        kind: Callable[..., object] = getattr(errors, failure.kind, RunError)
+        found: object = kind(**{**failure.parts, "where": failure.parts["where"] or place})
+        return found if isinstance(found, PufferError) else RunError(failure.text)
     doing = DOING.get(failure.phase, "")
-    error = RunError(f"the environment raised {failure.kind} {doing}".rstrip()
-                     + (f": {failure.text}" if failure.text else ""),
-                     where=place, detail=shortened(failure.trace))
-    error.original = None
+    error = EnvRaised(f"the environment raised {failure.kind} {doing}".rstrip()
+                      + (f": {failure.text}" if failure.text else ""),
+                      where=place, detail=shortened(failure.trace))
     if failure.pickled is not None:
         with contextlib.suppress(Exception):
             error.original = pickle.loads(failure.pickled)
@@ -160,9 +169,9 @@ class WorkerTraceback(Exception):
 def as_itself(error: BaseException) -> BaseException:
     """An exception of an environment as the caller of wrap() sees it: itself, with the worker's
     traceback as its cause."""
-    original = getattr(error, "original", None)
-    if original is None:
+    if not isinstance(error, EnvRaised) or error.original is None:
         return error
+    original = error.original
     original.__cause__ = WorkerTraceback(error.trace)
     if hasattr(original, "add_note") and error.where:
         original.add_note(f"raised in {error.where}")

@@ -7,12 +7,14 @@ from ...base.errors import UsageError
 from ...base.number_limits import whole_number
 from . import makers
 from .games.base import AUTORESET, SAME_STEP
+from .interfaces import AnyEnv
 from .pool import PoolLibrary, facts_here, find_facts
 from .pool_vec import MOST_WORKERS, PoolVec
+from .worker_processes import Process, as_itself
 
 
-def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto", seed: int = 0,
-         keywords: Mapping[str, object] | None = None, autoreset: str = SAME_STEP,
+def wrap(env: str | Callable[..., AnyEnv], num_envs: int = 1, *, workers: int | str = "auto",
+         seed: int = 0, keywords: Mapping[str, object] | None = None, autoreset: str = SAME_STEP,
          max_restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0,
          raw: bool = False, reward_scale: float = 1.0) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
@@ -37,8 +39,9 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
                     one's own has them: unflatten() gives each part in its own type
     reward_scale    factor of rewards; the log is of the environment's own
 
-    What an environment raises is raised by reset() and step(), with the worker's traceback as its
-    cause. Raises UsageError where the name leads nowhere, or a space cannot be rows of fixed
+    Returns a PoolVec of N = num_envs x agents rows; it has not been reset. What an environment
+    raises is raised by reset() and step(), with the worker's traceback as its cause. Raises
+    UsageError where the name leads nowhere, or a space cannot be rows of fixed
     length; RunError where a worker died or hangs.
     """
     whole_number("num_envs", num_envs, 1, 2**24)
@@ -51,27 +54,25 @@ def wrap(env: str | Callable, num_envs: int = 1, *, workers: int | str = "auto",
     if isinstance(env, str):
         maker = makers.read_name(env, keywords)
     elif callable(env):
-        maker = makers.of_function(env, keywords) if workers else makers.Here(env, keywords)
+        maker = makers.of_function(env, keywords) if workers else makers.Here.of(env, keywords)
     else:
         raise UsageError("this is neither a name nor a callable", actual=repr(env),
                          expected="'gymnasium:ID', or a function that returns an environment",
                          hint="pass the function that creates it, not the environment: copies are "
                               "created in worker processes")
-    idle = []
+    idle: list[Process] = []
     if workers:
-        from .worker_processes import as_itself
         try:
             facts, process = find_facts(maker, start_timeout)
         except Exception as error:
             shown = as_itself(error)
             raise shown from shown.__cause__
-        idle = [process]
+        idle.append(process)
     else:
         facts = facts_here(maker)
     library = PoolLibrary(maker, facts.in_bytes(raw), workers=workers, autoreset=autoreset,
                           max_restarts=max_restarts, step_timeout=step_timeout,
-                          start_timeout=start_timeout,
-                          reward_scale=reward_scale,
+                          start_timeout=start_timeout, reward_scale=reward_scale,
                           as_itself=True, idle=idle)
     try:
         return PoolVec(library, total_agents=num_envs * facts.rows, seed=seed)

@@ -182,7 +182,8 @@ class Renderer:
         return self._screen.render(self.vec, env)
 
     def fps(self) -> float | None:
-        return self._screen.asked_fps
+        fps: float | None = self._screen.asked_fps
+        return fps
 
 
 def answering() -> Callable[[Connection, tuple[Any, ...]], None]:

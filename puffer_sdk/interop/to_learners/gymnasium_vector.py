@@ -200,9 +200,10 @@ class PufferVector(VectorEnv[Observation, object, NDArray[Any]]):
 
     # -- drawing
 
-    def render(self) -> tuple[NDArray[np.uint8] | None, ...] | None:
-        """A frame (H, W, 3) uint8 of each copy; None for "human", which draws the first. Raises
-        UsageError before reset()."""
+    def render(  # type: ignore[override]  # Gymnasium knows no copy that draws nothing
+            self) -> tuple[NDArray[np.uint8] | None, ...] | None:
+        """A frame (H, W, 3) uint8 of each copy, or None where it draws nothing; None for "human",
+        which draws the first. Raises UsageError before reset()."""
         vec = drawn(self.vec)
         if vec is None:
             return None

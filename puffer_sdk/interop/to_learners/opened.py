@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -122,16 +122,17 @@ class Episode:
     def __init__(self, vec: Copies):
         self.vec, self.last = vec, vec.observations.copy()
 
-    def finals(self, rows: NDArray[np.intp]) -> NDArray[np.generic]:
+    def finals(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         """(n, D): what these rows (n,), whose episodes the last step ended, saw last: copies.
 
         Where the library keeps no final observation, the one before the last step stands for it.
         """
         vec = self.vec
         if vec.has_final is None or vec.final_observations is None:
-            return self.last[rows].copy()
-        return np.where(vec.has_final[rows, None] != 0, vec.final_observations[rows],
-                        self.last[rows])
+            return np.take(self.last, rows, 0)
+        kept: NDArray[np.bool_] = vec.has_final[rows, None] != 0
+        found: NDArray[Any] = np.where(kept, vec.final_observations[rows], self.last[rows])
+        return found
 
     def logged(self) -> dict[str, object]:
         """What the copy has logged of the episode that ended, by the names of its log."""

@@ -129,7 +129,8 @@ class PufferSB3(VecEnv):
             raise UsageError("there is no action mask yet", expected="reset() first")
         if self.vec.action_mask is None:
             raise UsageError("this environment has no action mask", where=self.opened.name)
-        return self.vec.action_mask != 0
+        legal: NDArray[np.bool_] = self.vec.action_mask != 0
+        return legal
 
     # -- what Stable-Baselines3 asks of every VecEnv
 

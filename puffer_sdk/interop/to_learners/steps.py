@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...env import abi
+from ...env.abi import CObject
 from ...env.helper import Helper
 from ...env.vec import VecEnv
 
@@ -37,7 +38,8 @@ class Steps:
     def __init__(self, vec: Copies, agents: int, *, threads: int = 1, reuse: bool = False):
         self.vec, self.agents, self.reuse = vec, agents, reuse
         self.last = vec.observations if reuse else vec.observations.copy()
-        rows, about, c = vec.num_agents, vec.description, STEPS.ffi
+        c: CObject = STEPS.ffi
+        rows, about = vec.num_agents, vec.description
         self.names = [*about.log_names]
         # for the way that most callers take
         self._quick = vec if isinstance(vec, VecEnv) and threads == 1 \
@@ -56,13 +58,14 @@ class Steps:
 
     def _point(self) -> None:
         """Where the vec's arrays are now."""
-        c, vec, about = STEPS.ffi, self.vec, self.vec.description
+        c: CObject = STEPS.ffi
+        vec, about = self.vec, self.vec.description
 
-        def at(kind: str, array: NDArray[Any] | None) -> object:
+        def at(kind: str, array: NDArray[Any] | None) -> CObject:
             return c.NULL if array is None else c.cast(kind, array.ctypes.data)
         self._seen = vec.rewards
         self._arrays = [getattr(vec, name) for name in ARRAYS]      # pointers do not keep them
-        self._c: Any = c.new("Steps*", {
+        self._c = c.new("Steps*", {
             "rows": vec.num_agents, "heads": len(about.act_sizes), "agents": self.agents,
             "copies": vec.num_envs, "num_logs": len(self.names),
             "row_bytes": about.obs_size * about.obs_dtype.itemsize,

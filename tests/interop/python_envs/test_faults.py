@@ -109,7 +109,7 @@ def test_a_seed_that_is_not_known_any_more_is_not_named(tmp_path):
 def test_a_reset_that_hangs_has_the_longer_limit():
     with puffer_sdk.wrap(f"{GAMES}:Stuck", 2, workers=1, step_timeout=0.1) as envs:
         envs.library.start_timeout = 0.6        # not before: a busy machine starts slowly
-        envs._lanes.reset_limit = 600_000_000
+        envs._monitor.lanes.c.reset_limit = 600_000_000
         with pytest.raises(RunError, match="did not return for 0.6 seconds in reset") as raised:
             envs.reset()
     assert "start_timeout" in raised.value.hint

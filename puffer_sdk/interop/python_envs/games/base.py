@@ -12,23 +12,28 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Generic, NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.errors import PufferError
 from .. import shared_rows
+from ..interfaces import AnyEnv, Value
 from ..makers import Maker
 from ..masks import MASK, flat_mask
 from ..probe_env import Facts
-from ..shared_rows import Block, Sizes
+from ..shared_rows import PoolBlock, Sizes, cells
 
 SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"
 AUTORESET = (SAME_STEP, NEXT_STEP, DISABLED)
 INIT, RESET, STEP, CLOSE, RENDER = 1, 2, 3, 4, 5        # phases of puffer_abi.h
 NUMBERS = (bool, int, float, np.number, np.bool_)       # of infos, which are logged
+UNFIT = (ValueError, IndexError, TypeError, KeyError)   # what an observation may raise if written
+EnvKind = TypeVar("EnvKind", bound=AnyEnv)
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class EnvError(Exception):
         self.env, self.phase, self.cause = env, phase, cause
 
 
-class Lane:
+class Lane(Generic[EnvKind]):
     """What all kinds share: the rows, the log, and the notes for whoever watches.
 
     envs    the environments, as made
@@ -72,7 +77,7 @@ class Lane:
     anew    restarts of each
     """
 
-    def __init__(self, part: Part, block: Block):
+    def __init__(self, part: Part, block: PoolBlock):
         facts = part.facts
         self.part, self.facts, self.count = part, facts, len(part.seeds)
         first, rows = part.first * facts.rows, self.count * facts.rows
@@ -83,17 +88,14 @@ class Lane:
         self.terminals, self.truncations = block.terminals[mine], block.truncations[mine]
         self.has_final = block.has_final[mine]
         self.masks = block.action_mask[mine] if facts.mask_size else None
-        self.alive = block.alive[mine] if facts.has_alive else None
+        self.alive = block.alive[mine]      # empty where rows always have an agent
         self.log = block.log[part.first:part.first + self.count]
         self.names_bytes = block.names[part.lane]
         self.extras = {name: place for place, name in enumerate(names_of(self.names_bytes))}
-        # memoryviews: a number is written there in a third of the time that an array takes
-        at = block.lanes[part.lane]
-        self.notes, self.words = memoryview(at.view(np.int64)), memoryview(at.view(np.int32))
+        self.notes, self.words = cells(block.notes[part.lane]), cells(block.words[part.lane])
         self.place = block.at_work[part.lane]
-        self.marks = tuple(memoryview(array) for array in (
-            self.terminals, self.truncations, self.has_final))
-        self.logs = [memoryview(row) for row in self.log]
+        self.marks = cells(self.terminals), cells(self.truncations), cells(self.has_final)
+        self.logs = [cells(row) for row in self.log]
         self.read = facts.actions.reader()
         self.write = [facts.observations.writer(row) for row in self.observations]
         self.save = [facts.observations.writer(row) for row in self.finals]
@@ -105,7 +107,7 @@ class Lane:
         seed = self.seeds[0] if self.seeds else 0
         random.seed(seed)
         np.random.seed(seed)
-        self.envs = []
+        self.envs: list[EnvKind] = []
         self.words[shared_rows.PHASE] = INIT
         try:
             for number in range(self.count):
@@ -121,16 +123,16 @@ class Lane:
     @property
     def here(self) -> int:
         """The environment that is at work now."""
-        return self.place[0] - self.part.first
+        return int(self.place[0]) - self.part.first
 
     def seed_of(self, number: int) -> int:
         return shared_rows.seed_after(self.part.seeds[number], int(self.anew[number]))
 
     # -- what the kinds differ in
 
-    def make(self, number: int):
+    def make(self, number: int) -> EnvKind:
         """One environment, made and ready to be reset."""
-        return self.part.maker()
+        raise NotImplementedError
 
     def reset_env(self, number: int, seed: int | None) -> None:
         """Begin an episode there, and write its rows."""
@@ -172,7 +174,7 @@ class Lane:
         for row in self.rows:
             self.returns[row], self.lengths[row] = 0.0, 0
 
-    def _run(self, phase: int, work) -> None:
+    def _run(self, phase: int, work: Callable[[], None]) -> None:
         self.words[shared_rows.PHASE] = phase
         try:
             work()
@@ -183,12 +185,15 @@ class Lane:
         finally:
             self.words[shared_rows.PHASE] = 0
 
-    def render(self, number: int):
+    def render(self, number: int) -> Value:
         """What an environment's render() returns, or None."""
         self.note(number)
-        found: list = []
-        self._run(RENDER, lambda: found.append(self.envs[number].render()))
+        found: list[Value] = []
+        self._run(RENDER, lambda: found.append(self.frame(number)))
         return found[0]
+
+    def frame(self, number: int) -> Value:
+        return self.envs[number].render()
 
     def close(self) -> None:
         """Close the environments. What they raise is of no interest any more."""
@@ -215,7 +220,7 @@ class Lane:
         self.rewards[:] = 0
         self.dirty = False
 
-    def end(self, row: int, ob, terminated: bool) -> None:
+    def end(self, row: int, ob: Value, terminated: bool) -> None:
         """An episode of this row is over; ob is what it saw last."""
         terminals, truncations, has_final = self.marks
         self.dirty = True
@@ -223,32 +228,32 @@ class Lane:
         self.save_checked(row, ob)
         has_final[row] = 1
 
-    def save_checked(self, row: int, ob) -> None:
+    def save_checked(self, row: int, ob: Value) -> None:
         try:
             self.save[row](ob)
-        except (ValueError, IndexError, TypeError, KeyError) as error:
+        except UNFIT as error:
             self.blame(ob, error)
 
-    def write_checked(self, row: int, ob) -> None:
+    def write_checked(self, row: int, ob: Value) -> None:
         try:
             self.write[row](ob)
-        except (ValueError, IndexError, TypeError, KeyError) as error:
+        except UNFIT as error:
             self.blame(ob, error)
 
-    def blame(self, ob, error: Exception) -> None:
+    def blame(self, ob: Value, error: Exception) -> NoReturn:
         """Say what is wrong with an observation that could not be written."""
         problem = self.facts.observations.explain(ob)
         raise ValueError(f"an observation does not fit the space: {problem}" if problem
                          else str(error)) from error
 
-    def write_mask(self, row: int, ob, info) -> None:
+    def write_mask(self, row: int, ob: Value, info: Mapping[str, Value]) -> None:
+        """What is legal in a row; nothing where the environment has no masks."""
+        if self.masks is None:
+            return
         mask = ob.get(MASK) if self.facts.mask_key else info.get(MASK)
-        if mask is None:
-            self.masks[row] = 1
-        else:
-            self.masks[row] = flat_mask(mask, self.masks.shape[1])
+        self.masks[row] = 1 if mask is None else flat_mask(mask, self.facts.mask_size)
 
-    def record(self, number: int, row: int, info) -> None:
+    def record(self, number: int, row: int, info: Mapping[str, Value]) -> None:
         """Log the episode that has ended in this row."""
         log = self.logs[number]
         log[shared_rows.LOG_COUNT] += 1
@@ -290,10 +295,11 @@ class Lane:
         return True
 
 
-def names_of(raw) -> list[str]:
+def names_of(raw: NDArray[np.uint8]) -> list[str]:
     """What a lane's row of `names` holds: the names that its environments add to the log."""
     size = int(raw[:4].view(np.int32)[0])
-    return json.loads(raw[4:4 + size].tobytes()) if size else []
+    names: list[str] = json.loads(raw[4:4 + size].tobytes()) if size else []
+    return names
 
 
 def seed_parts(seeds: Sequence[int], lanes: int) -> list[tuple[int, tuple[int, ...]]]:

@@ -1,20 +1,24 @@
 """Environments that step all their copies by their own code: gymnasium.vector, EnvPool, ALE."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.errors import UsageError
 from .. import shared_rows
+from ..interfaces import ManyEnvs, Value
 from ..makers import ENVPOOL, Maker
 from ..masks import MASK, flat_masks
-from ..shared_rows import PULSE, Block
-from .base import NUMBERS, RENDER, Lane, Part
+from ..shared_rows import PULSE, PoolBlock
+from .base import NUMBERS, Lane, Part
 
 LARGEST = 2**31 - 1     # of a seed: C++ takes an int
 PLACES = ("env_id",)    # of infos: which copy it is, and nothing about its episode
 
 
-class BatchLane(Lane):
+class BatchLane(Lane[ManyEnvs]):
     """One gymnasium.vector.VectorEnv that steps all environments of this lane by itself.
 
     Where it resets only in the step after an ending, nobody lives in that step: the row's agent is
@@ -22,13 +26,13 @@ class BatchLane(Lane):
     is asked to at once.
     """
 
-    def __init__(self, part: Part, block: Block):
+    def __init__(self, part: Part, block: PoolBlock):
         super().__init__(part, block)
-        self.returns, self.lengths = np.zeros(self.count), np.zeros(self.count)
+        self.earned, self.ages = np.zeros(self.count), np.zeros(self.count)
         mode = (getattr(self.envs[0], "metadata", None) or {}).get("autoreset_mode")
         self.never_resets = str(getattr(mode, "value", mode)).lower() == "disabled"
 
-    def make(self, number: int):
+    def make(self, number: int) -> ManyEnvs:
         if number:
             return self.envs[0]
         env = self.part.maker.batch(self.count, self.small_seeds())
@@ -44,8 +48,11 @@ class BatchLane(Lane):
                 if begins else self.envs[0].reset()
             self.facts.observations.write_all(self.observations, obs)
             self.alive[:] = 1
-            if self.masks is not None:
-                self._write_masks(obs, infos, slice(None))
+            self._write_masks(obs, infos, slice(None))
+
+    def _reset_all(self) -> None:
+        super()._reset_all()
+        self.earned[:] = self.ages[:] = 0
 
     def small_seeds(self) -> list[int]:
         return [int(seed) & LARGEST for seed in self.seeds]
@@ -66,17 +73,17 @@ class BatchLane(Lane):
         terminated, truncated = np.asarray(terminated, bool), np.asarray(truncated, bool)
         over = (terminated | truncated) & lived
         self.rewards[:] = earned = np.where(lived, rewards, 0.0)
-        self.returns += earned
-        self.lengths += lived
+        self.earned += earned
+        self.ages += lived
         plan.write_all(self.observations, obs)
         self.alive[:] = 1
         infos = infos if isinstance(infos, dict) else {}
-        if self.masks is not None:
-            self._write_masks(obs, infos, slice(None))
+        self._write_masks(obs, infos, slice(None))
         if over.any():
             self._end(over, terminated, infos)
 
-    def _end(self, over, terminated, infos: dict) -> None:
+    def _end(self, over: NDArray[np.bool_], terminated: NDArray[np.bool_],
+             infos: dict[str, Any]) -> None:
         """Episodes of these rows are over; what is written there may be the next one's already."""
         self.dirty = True
         self.terminals[over], self.truncations[over] = 1, ~terminated[over]
@@ -91,15 +98,16 @@ class BatchLane(Lane):
         if self.never_resets:
             obs, infos = self.envs[0].reset(options={"reset_mask": over})
             self.facts.observations.write_all(self.observations, obs)
-            if self.masks is not None:
-                self._write_masks(obs, infos, over)
+            self._write_masks(obs, infos, over)
         elif finals is None:                # it resets in the next step
             self.alive[over] = 0
             if self.masks is not None:
                 self.masks[over] = 1        # nothing may be legal after the end
 
-    def _write_masks(self, obs, infos, rows) -> None:
-        """The masks of these rows. A copy that gives none may do everything."""
+    def _write_masks(self, obs: Value, infos: Value, rows: slice | NDArray[np.bool_]) -> None:
+        """The masks of these rows, if there are any. A copy that gives none may do everything."""
+        if self.masks is None:
+            return
         masks, flags = (obs[MASK], None) if self.facts.mask_key else \
             (infos.get(MASK), infos.get(f"_{MASK}")) if isinstance(infos, dict) else (None, None)
         if masks is None:
@@ -110,26 +118,24 @@ class BatchLane(Lane):
             found |= ~np.asarray(flags, bool)[:, None]
         self.masks[rows] = found[rows]
 
-    def _record_all(self, over, infos) -> None:
+    def _record_all(self, over: NDArray[np.bool_], infos: Value) -> None:
         """record() for all these rows: numbers of infos are arrays, one entry a copy."""
         self.log[over, shared_rows.LOG_COUNT] += 1
-        self.log[over, shared_rows.LOG_RETURN] += self.returns[over]
-        self.log[over, shared_rows.LOG_LENGTH] += self.lengths[over]
-        self.returns[over] = self.lengths[over] = 0
+        self.log[over, shared_rows.LOG_RETURN] += self.earned[over]
+        self.log[over, shared_rows.LOG_LENGTH] += self.ages[over]
+        self.earned[over] = self.ages[over] = 0
         for name, values in numbers_of(infos).items():
             flags = infos.get(f"_{name}")
             rows = np.flatnonzero(over if flags is None else over & np.asarray(flags, bool))
             if values.dtype == object:      # what is no number in every copy
-                rows = [row for row in rows if isinstance(values[row], NUMBERS)]
+                rows = rows[[isinstance(value, NUMBERS) for value in values[rows]]]
             column = self.column_of(name) if len(rows) else 0
             if column:
                 self.log[rows, column] += 1
                 self.log[rows, column + 1] += values[rows].astype(np.float64)
 
-    def render(self, number: int):
-        found: list = []
-        self._run(RENDER, lambda: found.append(frame_of(self.part.maker, self.envs[0], number)))
-        return found[0]
+    def frame(self, number: int) -> Value:
+        return frame_of(self.part.maker, self.envs[0], number)
 
     def restart_all(self, error: Exception) -> bool:
         """restart() of all copies: one object steps them."""
@@ -148,7 +154,7 @@ class BatchLane(Lane):
         super().close()
 
 
-def numbers_of(infos) -> dict:
+def numbers_of(infos: Value) -> dict[str, NDArray[Any]]:
     """What a vector's infos hold for each copy that may be numbers: {name: (copies,)}.
 
     `_NAME` says which copies gave NAME, where it is there.
@@ -161,13 +167,13 @@ def numbers_of(infos) -> dict:
             and not (name[:1] == "_" and name[1:] in infos)}
 
 
-def frame_of(maker: Maker, env, number: int):
+def frame_of(maker: Maker, env: Any, number: int) -> Value:
     """The rendered image of one of its copies, or None. EnvPool renders that one, others all."""
     frames = env.render(number) if maker.kind == ENVPOOL else env.render()
     return None if frames is None else frames[0 if maker.kind == ENVPOOL else number]
 
 
-def reset_with(env, seeds: list[int]):
+def reset_with(env: ManyEnvs, seeds: list[int]) -> Value:
     """Gymnasium takes a list of seeds, ALE an array, others a single one."""
     from gymnasium.error import Error
 
@@ -179,7 +185,7 @@ def reset_with(env, seeds: list[int]):
     raise problem
 
 
-def of_row(obs, row: int):
+def of_row(obs: Value, row: int) -> Value:
     """One environment's part of a batch of observations."""
     if isinstance(obs, dict):
         return {key: of_row(part, row) for key, part in obs.items()}

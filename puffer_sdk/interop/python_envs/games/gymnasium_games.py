@@ -1,15 +1,19 @@
 """Environments of Gymnasium's interface, one agent each: rows of actions -> rows."""
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from ....base.errors import UsageError
 from .. import probe_env
-from ..shared_rows import PULSE, Block
-from .base import NEXT_STEP, SAME_STEP, Lane, Part
+from ..interfaces import SingleEnv, Value
+from ..shared_rows import PULSE, PoolBlock, cells
+from .base import NEXT_STEP, SAME_STEP, UNFIT, Lane, Part
 
 NEVER = 1 << 60
 
 
-class SingleLane(Lane):
+class SingleLane(Lane[SingleEnv]):
     """Environments of Gymnasium's interface, one agent each.
 
     tick        steps of this lane so far
@@ -19,19 +23,18 @@ class SingleLane(Lane):
     ended       rows whose endings stand in the shared memory
     """
 
-    def __init__(self, part: Part, block: Block):
+    def __init__(self, part: Part, block: PoolBlock):
         self.limits: list[int] = []
         self.tick, self.soonest = 0, 0
-        self.starts, self.ended = [0] * len(part.seeds), []
+        self.starts, self.ended = [0] * len(part.seeds), list[int]()
         super().__init__(part, block)
         self.steps = [env.step for env in self.envs]
-        self.earned = memoryview(self.rewards)
+        self.earned = cells(self.rewards)
         # a Box is written in the loop below; for any other space there are functions
-        leaf, self.boxes = part.facts.observations.box, None
-        if leaf:
-            self.boxes = [row.reshape(leaf.shape) for row in self.observations]
+        leaf = part.facts.observations.box
+        self.boxes = [row.reshape(leaf.shape) for row in self.observations] if leaf else None
 
-    def make(self, number: int):
+    def make(self, number: int) -> SingleEnv:
         env = self.part.maker()
         inner, limit = probe_env.peel(env)
         if hasattr(inner, "action_space"):
@@ -43,8 +46,7 @@ class SingleLane(Lane):
         ob, info = probe_env.start(self.envs[number], seed)
         self.starts[number] = self.tick
         self.write_checked(number, ob)
-        if self.masks is not None:
-            self.write_mask(number, ob, info)
+        self.write_mask(number, ob, info)
 
     def cut_all(self) -> None:
         super().cut_all()
@@ -58,11 +60,11 @@ class SingleLane(Lane):
             self._clear_ended()
         self.tick = tick = self.tick + 1
         late, box = tick >= self.soonest, self.boxes is not None
+        rows: Sequence[Any] = self.boxes or self.write
         place, earned, returns, waiting = self.place, self.earned, self.returns, self.waiting
         masked, first = self.masks is not None, self.part.first
         self.notes[PULSE] += 1
-        for number, (step, action, row) in enumerate(zip(self.steps, actions,
-                                                         self.boxes or self.write)):
+        for number, (step, action, row) in enumerate(zip(self.steps, actions, rows)):
             place[0] = first + number
             if waiting and number in waiting:
                 self._step_waiting(number)
@@ -84,7 +86,7 @@ class SingleLane(Lane):
                     row[...] = ob
                 else:
                     row(ob)
-            except (ValueError, IndexError, TypeError, KeyError) as error:
+            except UNFIT as error:
                 self.blame(ob, error)
             if masked:
                 self.write_mask(number, ob, info)
@@ -97,7 +99,8 @@ class SingleLane(Lane):
             terminals[row] = truncations[row] = has_final[row] = 0
         self.ended.clear()
 
-    def _over(self, number: int, ob, info, terminated: bool) -> tuple:
+    def _over(self, number: int, ob: Value, info: Mapping[str, Value], terminated: bool
+              ) -> tuple[Value, Mapping[str, Value]]:
         """An episode is over. (what its row shows now, the info that belongs to it)"""
         self.ended.append(number)
         self.end(number, ob, terminated)
@@ -119,7 +122,7 @@ class SingleLane(Lane):
         self.reset_env(number, None)
         self.earned[number] = 0.0
 
-    def _failed(self, number: int, error: Exception, found) -> None:
+    def _failed(self, number: int, error: Exception, found: object) -> None:
         """After an exception of a step: the environment is made anew, or the exception goes on."""
         if not self.restart(number, error):
             if isinstance(error, (ValueError, TypeError)) and "unpack" in str(error):
@@ -132,8 +135,8 @@ class SingleLane(Lane):
         self.earned[number] = self.returns[number] = 0.0
         self.reset_env(number, self.seeds[number])
 
-    def _not_five(self, found) -> UsageError:
-        size = len(found) if hasattr(found, "__len__") else None
+    def _not_five(self, found: object) -> UsageError:
+        size = len(found) if isinstance(found, Sequence) else None
         return UsageError("step() does not return five values", actual=f"{size} values",
                           expected="observation, reward, terminated, truncated, info",
                           hint=probe_env.old_interface(self.envs[self.here]) if size == 4 else None)

@@ -1,20 +1,24 @@
 """Environments of PettingZoo: a variable number of agents, each with its own row."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ....base.errors import UsageError
 from .. import probe_env
-from ..shared_rows import Block
+from ..interfaces import ParallelEnv, Value, info_of
+from ..shared_rows import PoolBlock
 from .base import NEXT_STEP, SAME_STEP, Lane, Part
 
 
-class ParallelLane(Lane):
+class ParallelLane(Lane[ParallelEnv]):
     """Environments of PettingZoo: a variable number of agents, each with its own row."""
 
-    def __init__(self, part: Part, block: Block):
-        self.agents: list[list] = []
+    def __init__(self, part: Part, block: PoolBlock):
+        self.agents: list[list[Any]] = []
         super().__init__(part, block)
 
-    def make(self, number: int):
+    def make(self, number: int) -> ParallelEnv:
         env = probe_env.as_parallel(self.part.maker())
         self.agents[number:number + 1] = [list(env.possible_agents)]
         return env
@@ -29,9 +33,11 @@ class ParallelLane(Lane):
         for row, agent in enumerate(self.agents[number], self.row_of(number)):
             self.alive[row] = agent in living
             if agent in living:
-                self.write_checked(row, obs[agent])
-                if self.masks is not None:
-                    self.write_mask(row, obs[agent], (infos or {}).get(agent, {}))
+                self._write(row, obs[agent], info_of(infos, agent))
+
+    def _write(self, row: int, ob: Value, info: Mapping[str, Value]) -> None:
+        self.write_checked(row, ob)
+        self.write_mask(row, ob, info)
 
     def step_all(self) -> None:
         actions = self.read(self.actions)
@@ -47,7 +53,7 @@ class ParallelLane(Lane):
                 raise UsageError(f"env {self.part.first + number} has ended and was not reset",
                                  hint="autoreset is disabled: call reset()")
 
-    def _step_one(self, number: int, actions) -> None:
+    def _step_one(self, number: int, actions: list[Value]) -> None:
         env, first = self.envs[number], self.row_of(number)
         rows = {agent: first + place for place, agent in enumerate(self.agents[number])}
         before = [agent for agent in self.agents[number] if self.alive[rows[agent]]]
@@ -64,7 +70,7 @@ class ParallelLane(Lane):
             return
         after = set(env.agents)
         for agent in before:
-            row, info = rows[agent], infos.get(agent, {}) or {}
+            row, info = rows[agent], info_of(infos, agent)
             self.rewards[row] = reward = rewards.get(agent, 0.0)
             self.returns[row] += reward
             self.lengths[row] += 1
@@ -87,6 +93,4 @@ class ParallelLane(Lane):
             if agent in before and not self.alive[row]:
                 continue                # it ended; an env may still list it for a step
             self.alive[row] = 1
-            self.write_checked(row, obs[agent])
-            if self.masks is not None:
-                self.write_mask(row, obs[agent], infos.get(agent, {}) or {})
+            self._write(row, obs[agent], info_of(infos, agent))

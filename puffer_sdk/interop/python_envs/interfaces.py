@@ -1,0 +1,54 @@
+"""What we call of other people's environments: no more of their interfaces than this."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+# An observation, an action or an info, nested as a space says: whoever made it knows its type
+Value: TypeAlias = Any
+
+
+class AnyEnv(Protocol):
+    """What all kinds have."""
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Value: ...
+    def step(self, action: Value, /) -> Value: ...
+    def render(self) -> Value: ...
+    def close(self) -> object: ...
+
+
+class SingleEnv(AnyEnv, Protocol):
+    """A gymnasium.Env."""
+
+    @property
+    def observation_space(self) -> Any: ...
+    @property
+    def action_space(self) -> Any: ...
+
+
+class ManyEnvs(AnyEnv, Protocol):
+    """A gymnasium.vector.VectorEnv."""
+
+    @property
+    def num_envs(self) -> int: ...
+    @property
+    def single_observation_space(self) -> Any: ...
+    @property
+    def single_action_space(self) -> Any: ...
+
+
+class ParallelEnv(AnyEnv, Protocol):
+    """A pettingzoo.ParallelEnv."""
+
+    agents: list[Any]
+
+    @property
+    def possible_agents(self) -> list[Any]: ...
+    def observation_space(self, agent: Any, /) -> Any: ...
+    def action_space(self, agent: Any, /) -> Any: ...
+
+
+def info_of(infos: object, agent: object) -> Mapping[str, Value]:
+    """One agent's part of infos; {} where there is none."""
+    found = infos.get(agent) if isinstance(infos, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
