@@ -82,8 +82,8 @@ class PufferError(Exception):
 
 
 def brief(text: Text, longest: int = 1000, shown: int = 100, rest: int | None = None) -> Text:
-    """A text that echoes no value of megabytes: of a word, of what stands between quotes or else of
-    the whole that is longer than `longest`, the beginning is shown. Anything but a text stays.
+    """Cuts a text that is longer than `longest`: its long words, its long quotations, or else the
+    whole, each to its beginning. Anything but a text stays as it is.
 
     shown   characters of a word and of a quotation
     rest    of the whole, where it is still too long [shown]

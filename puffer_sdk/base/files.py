@@ -2,8 +2,8 @@
 
 A path that a user typed is resolved once, where it comes in (`typed`; paths.py does it for the
 environment's folder, --runs-dir and the cache). From then on no link is followed: each call here
-opens the folders of its path one by one, and refuses a link among them. Nothing that came with an
-environment, a run or a sweep can so lead out of its folder.
+opens the folders of its path one by one, and refuses a link among them. So nothing that came with
+an environment, a run or a sweep leads out of its folder.
 
 Files are written under a temporary name in the same folder and renamed when they are complete: a
 reader sees the old file or the new one, and a failure leaves the old one.

@@ -107,7 +107,7 @@ def call(target: str, request: Mapping[str, object], *, what: str, where: object
 
 
 def _read(pid: int, out: IO[bytes]) -> tuple[bytes, str | None]:
-    """All that a process wrote; and why it is not waited for any longer, if so."""
+    """What a process wrote; and why reading stopped before its end, if it did."""
     said, seen, since = bytearray(), -1.0, time.monotonic()
     while len(said) < LARGEST:
         if select.select([out], [], [], 1.0)[0]:

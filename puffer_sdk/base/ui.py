@@ -1,7 +1,7 @@
 """The only printer. stdout carries only results; progress, warnings and errors go to stderr.
 
-No escape codes reach a pipe, NO_COLOR or TERM=dumb. A reader that goes away, of stdout or of
-stderr, ends nothing: what is printed from then on goes nowhere.
+No escape codes reach a pipe, NO_COLOR or TERM=dumb. When the reader of stdout or
+stderr goes away, the command goes on, and what it prints there is discarded.
 
 Names, tags and texts come from files that others wrote: `visible` shows their control characters,
 and everything that is printed goes through it.

@@ -1,7 +1,7 @@
 """A variable number of agents.  a VecEnv after reset or step -> active agents, ended episodes
 
-What stands in a row without an agent means nothing, but for the reward and the ending of the step
-in which its agent died.
+A row without an agent has no meaning, except for the reward and the ending of the step in which
+its agent died.
 """
 from __future__ import annotations
 

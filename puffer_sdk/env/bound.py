@@ -1,4 +1,4 @@
-"""What a hand-written binding says, held against the contract.  binding.c -> problems, remarks
+"""What a hand-written binding says, checked against the contract.  binding.c -> problems, remarks
 
 As PufferLib 4.0 includes it: vecenv.h calls what the binding defines, and OBS_TENSOR_T says what
 observations are, whatever the struct calls them.

@@ -1,4 +1,4 @@
-"""What the contract asks of an environment's C, as tables and rules. reader.py holds C against it.
+"""What the contract asks of an environment's C, as tables and rules. reader.py checks C against it.
 
 An env that masks its actions has a field, which its c_reset and c_step write:
 

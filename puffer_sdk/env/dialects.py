@@ -110,8 +110,7 @@ def follows(problem: PufferError) -> bool:
 def layer_flags(folder: Path) -> list[str]:
     """What makes puffernet.h define PufferLib's other networks, where a demo calls them, as
     PufferLib 3 or 4 has them; functions of these names that the author wrote stay the author's."""
-    texts = [hide(paths.text(path))
-             for path in paths.c_files(folder)]
+    texts = [hide(paths.text(path)) for path in paths.c_files(folder)]
     called = {found[0] for text in texts for found in LAYERS.finditer(text)}
     own = {found[0] for text in texts for found in LAYERS.finditer(text)
            if re.match(r"[^;{]*\)\s*\{", text[found.end():])}

@@ -85,8 +85,8 @@ def look(functions: Mapping[str, Cursor], struct: str) -> FinalObs | str:
 
 
 def _line_of_definition(cursor: Cursor) -> int | str:
-    """Where `c_reset(...)` stands, which must be on one line that no other file of the author's
-    uses for it."""
+    """The line of c_reset's definition: it is whole there, and no other file of the author's
+    names c_reset on a line of this number."""
     place = cursor.location
     try:
         lines = paths.text(place.file.name).splitlines()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -47,10 +48,9 @@ class Helper:
     @cached_property
     def library(self) -> abi.CObject:
         """The library, opened."""
-        try:
+        with suppress(OSError):         # intact, and yet of another system: a shared cache, say
             return self.ffi.dlopen(os.fspath(self.build()))
-        except OSError:                 # intact, and yet of another system: a shared cache, say
-            path = self.build(fresh=True)
+        path = self.build(fresh=True)
         try:
             return self.ffi.dlopen(os.fspath(path))
         except OSError as error:

@@ -33,6 +33,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
@@ -40,6 +41,7 @@ from ..base import paths
 from ..base.spec import Enumerator, Spec
 
 Enum = tuple[Enumerator, ...]
+Numbers = Callable[[str], int | None]       # a size in a comment -> its value
 
 _ENUM = re.compile(r"\benum\b[^;{]*\{[^}]*\b(?:OBS|ACT|HEAD)_\w")
 _TOTAL = re.compile(r"(?:OBS|ACT|HEAD)_(?:SIZE|COUNT|NUM|N|LEN|LENGTH|TOTAL|END|DIM)")
@@ -144,10 +146,9 @@ def read(spec: Spec, obs_size: int | None, act_sizes: Sequence[int] = (),
     obs_size    None: as the source tells by itself, from macros, enumerators and settings; the
                 result is None if that does not suffice
     """
-    texts = {path: paths.text(path)
-             for path in paths.c_files(spec.folder)}
+    texts = {path: paths.text(path) for path in paths.c_files(spec.folder)}
     enums = _enums(spec, texts)
-    numbers = _Numbers(texts, enums, settings or {})
+    numbers = _numbers(texts, enums, settings or {})
     if obs_size is None:
         obs_size = spec.obs_count or numbers(spec.obs_size or "")
         if obs_size is None:
@@ -203,7 +204,7 @@ def parse_bounds(comment: str) -> tuple[float, float] | None:
     return None
 
 
-def parse_shape(comment: str, numbers: Callable[[str], int | None]) -> Declared:
+def parse_shape(comment: str, numbers: Numbers) -> Declared:
     """The kind, shape, ids and mask that a comment declares, as fields of a ObsField.
 
     numbers     a text of _SIZE -> its value, or None
@@ -254,24 +255,17 @@ def _calculate(text: str, known: Mapping[str, int]) -> int | None:
     return None
 
 
-class _Numbers:
+def _numbers(texts: Mapping[Path, str], enums: Sequence[Enum],
+             settings: Mapping[str, float]) -> Numbers:
     """What the sizes in comments stand for: macros, enumerators and settings."""
-
-    def __init__(self, texts: Mapping[Path, str], enums: Sequence[Enum],
-                 settings: Mapping[str, float]):
-        self.known = {name: int(value) for name, value in settings.items()
-                      if float(value).is_integer()}
-        self.known |= {c[0]: c[1] for enum in enums for c in enum}
-        macros = re.findall(r"^\s*#\s*define\s+(\w+)[ \t]+([^\n/]+)", "\n".join(texts.values()),
-                            re.M)
-        for _ in range(3):                      # macros that stand on others
-            for name, text in macros:
-                value = _calculate(text, self.known)
-                if value is not None:
-                    self.known.setdefault(name, value)
-
-    def __call__(self, text: str) -> int | None:
-        return _calculate(text, self.known)
+    known = {name: int(value) for name, value in settings.items() if float(value).is_integer()}
+    known |= {c[0]: c[1] for enum in enums for c in enum}
+    macros = re.findall(r"^\s*#\s*define\s+(\w+)[ \t]+([^\n/]+)", "\n".join(texts.values()), re.M)
+    for _ in range(3):                          # macros that stand on others
+        for name, text in macros:
+            if (value := _calculate(text, known)) is not None:
+                known.setdefault(name, value)
+    return partial(_calculate, known=known)
 
 
 # -- C ---------------------------------------------------------------------------------------
@@ -295,7 +289,7 @@ def _full(enums: Sequence[Enum], prefix: str, count: int) -> tuple[str, ...]:
 
 
 def _parts(enums: Sequence[Enum], texts: Mapping[Path, str], spec: Spec, obs_size: int,
-           numbers: _Numbers) -> tuple[ObsField, ...]:
+           numbers: Numbers) -> tuple[ObsField, ...]:
     found: list[ObsField] = []
     for enum in enums:
         if not any(name.startswith("OBS_") for name, *_ in enum):
@@ -310,7 +304,7 @@ def _parts(enums: Sequence[Enum], texts: Mapping[Path, str], spec: Spec, obs_siz
 
 
 def _lay_out(enum: Enum, texts: Mapping[Path, str], obs_size: int,
-             numbers: _Numbers) -> list[ObsField]:
+             numbers: Numbers) -> list[ObsField]:
     ours = [c for c in enum if c[0].startswith("OBS_") and 0 <= c[1] < obs_size
             and not _TOTAL.fullmatch(c[0])]
     starts = sorted({c[1] for c in enum if 0 <= c[1] <= obs_size} | {obs_size})
@@ -331,7 +325,7 @@ def _lay_out(enum: Enum, texts: Mapping[Path, str], obs_size: int,
 
 
 def _whole(spec: Spec, texts: Mapping[Path, str], obs_size: int,
-           numbers: _Numbers) -> ObsField | None:
+           numbers: Numbers) -> ObsField | None:
     """What the comment above or after OBS_SIZE says of a row without names; None: nothing."""
     file, line = spec.macro_lines.get("OBS_SIZE", ("", 0))
     lines = texts.get(spec.folder / file, "").splitlines() if file else []

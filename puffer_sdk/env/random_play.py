@@ -1,9 +1,9 @@
 """How large rewards and observations are.  random play -> a factor of rewards, one for each number
 
 The trainers learn best from numbers of about 1: their optimiser takes steps of one size, whatever
-the loss, and a network that sees numbers of 100 is certain of what it knows nothing about. So
-random play from a fixed seed decides what rewards and observations are multiplied by. Both are
-found once, before a run, and stand in the run's config.ini.
+the loss, and a network that sees numbers of 100 begins with extreme outputs. So random
+play from a fixed seed decides what rewards and observations are multiplied by. Both are found
+once, before a run, and stand in the run's config.ini.
 """
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def play(vec: VecEnv, gamma: float = 1.0) -> Played:
 def choose_obs_scale(squares: NDArray[np.float64], read_row: Callable[[], ObsSpec | None]
                      ) -> tuple[str, str]:
     """The value of [train] obs_scale, and the reason. A factor for each part of the row that is
-    described, and one for all the rest: whether a number that random play never saw move belongs
-    to a picture, nobody knows.
+    described, and one for all the rest, since a number that never changed in random play may
+    belong to a picture.
 
     squares     (D,) as Played has them
     read_row    the row's description; it is read only if numbers are large

@@ -90,13 +90,10 @@ class _Plan:
 
     def shown(self) -> list[str]:
         """The command for a shell in the environment's folder."""
-        removed = [word for name, value in self.env.items() if value is None
-                   for word in ("-u", name)]
-        given = [f"{name}={value}" for name, value in self.env.items() if value is not None]
         folder = str(self.spec.folder)
         words = [word.replace(f"{folder}/", "") if word != f"-I{folder}" else "-I."
                  for word in [*self.command, "-o", str(self.product)]]
-        return [*(["env", *removed] if removed else []), *given, *words]
+        return compilers.with_variables(words, self.env)
 
 
 def build_programs(env: paths.Env | None = None,

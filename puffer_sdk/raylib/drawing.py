@@ -79,30 +79,20 @@ def _serve(platform: str, kind: str, verbose: bool, on_progress: Progress | None
         raise UsageError(f"there is no raylib for '{platform}'",
                          expected=", ".join(PLATFORMS), actual=platform)
     report = on_progress or (lambda what, done, total: None)
-    why = _why_not_compiled() if platform == "desktop" else None
-    if why is None:
-        try:
-            source = find_source(on_progress=report, verbose=verbose,
-                                 fetch=platform != "desktop" or not fetch.was_refused())
-        except BuildError as error:                 # no source; a desktop has the wheel
-            if platform != "desktop":
-                raise
-            why = error
-    if why is not None:
+    desktop = platform == "desktop"
+    try:
+        if desktop:
+            check_desktop_headers()
+        source = find_source(on_progress=report, verbose=verbose,
+                             fetch=not desktop or not fetch.was_refused())
+    except BuildError as why:                       # of X11, say; a desktop has the wheel
+        if not desktop:
+            raise
         return _serve_wheel(kind, why, verbose)
     recipe = recipe_for(platform, kind)
     library = _build(source, recipe, verbose, report)
     return Served(platform, fetch.version_of(source), origin_of(source),
                   headers_of(source), library, (str(library), *recipe.links))
-
-
-def _why_not_compiled() -> BuildError | None:
-    """What the desktop's raylib needs and this machine lacks: headers of X11 and OpenGL."""
-    try:
-        check_desktop_headers()
-    except BuildError as error:
-        return error
-    return None
 
 
 def _serve_wheel(kind: str, why: BuildError, verbose: bool) -> Served:
@@ -236,7 +226,7 @@ def _archiver(recipe: Recipe) -> str:
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """One process at a time, where the file system can say so; a lock that was left is no bar."""
+    """One process at a time, where the file system has locks; a leftover file does not block."""
     with files.open(lock, "wb") as file:
         with suppress(ImportError, OSError):
             import fcntl

@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Archive:
-    """One place that raylib's source can be had from."""
+    """A place to fetch raylib's source from."""
 
     name: str               # as messages call it
     url: str
@@ -132,7 +132,7 @@ def _mac(folder: Path, source: Path) -> str:
 
 
 def _keep(archive_file: IO[bytes], folder: Path, shown: str) -> Path:
-    """Extracts src/ of an archive into folder/src, in one stroke; another process may win."""
+    """Extracts src/ of an archive into folder/src, atomically; another process may be first."""
     with files.private(".raylib-", inside=folder.parent) as scratch:
         whole = scratch / "whole"
         _extract(archive_file, whole / "src", shown)
@@ -284,18 +284,10 @@ def _apt_lists() -> Iterator[str]:
 
 def _deb822(text: str) -> Iterator[tuple[str, str, list[str]]]:
     """(address, suites, components) of each paragraph of a .sources file."""
-    for paragraph in re.split(r"\n\s*\n", text):
-        fields: dict[str, str] = {}
-        name = ""
-        for line in paragraph.splitlines():
-            if line.startswith("#"):
-                continue
-            if line[:1] in " \t":                               # a field goes on
-                fields[name] = fields.get(name, "") + " " + line.strip()
-            else:
-                name, _, value = line.partition(":")
-                name = name.strip().lower()
-                fields[name] = value.strip()
+    from email import message_from_string  # its format is that of mail headers
+
+    for paragraph in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
+        fields = message_from_string(paragraph.strip())
         if fields.get("enabled", "yes").lower() in ("no", "false", "0", "off"):
             continue
         for address in fields.get("uris", "").split():

@@ -158,7 +158,8 @@ def write_files(wheel: Wheel, folder: Path) -> None:
 
     Each file appears whole or not at all; processes that race write the same bytes.
     """
-    texts = (raylib_h(wheel), rlgl_h(wheel), _raymath_text(), _null_text(wheel))
+    texts = (raylib_h(wheel), rlgl_h(wheel), _raymath_text(), null.text(
+        str(wheel), {name: wheel.read(f"{name}.modified") for name in ("raylib.h", "rlgl.h")}))
     with files.refused("cannot write raylib's headers", where=folder,
                        hint="free some space, or point PUFFER_CACHE at another disk"):
         for name, text in zip(_FILES, texts, strict=True):
@@ -309,11 +310,6 @@ def _unreadable(wheel: Wheel, name: str, what: str) -> BuildError:
 
 
 # ---- the null library ------------------------------------------------------------------------
-
-def _null_text(wheel: Wheel) -> str:
-    return null.text(str(wheel), {name: wheel.read(f"{name}.modified")
-                                  for name in ("raylib.h", "rlgl.h")})
-
 
 def null_source() -> Path:
     """raylib_null.c, in the folder of `headers`. Compile it with -I of that folder."""

@@ -196,7 +196,7 @@ def run_compilers(commands: Sequence[Sequence[Word]], *, source: Path, what: str
             while waiting and len(running) < (cores or 1):
                 number, words = waiting.pop(0)
                 if verbose:
-                    ui.say(_shown(words, env))
+                    ui.say(shlex.join(with_variables(words, env)))
                 running.append(_Running(number, words, env, timeout, reads))
             over = running.pop(_first_over(running))
             try:
@@ -211,12 +211,12 @@ def run_compilers(commands: Sequence[Sequence[Word]], *, source: Path, what: str
     return [said[number] for number in sorted(said)]
 
 
-def _shown(words: Sequence[str], env: Mapping[str, str | None] | None) -> str:
+def with_variables(words: Sequence[str], env: Mapping[str, str | None] | None) -> list[str]:
     """The command as a user could type it."""
     changes = (env or {}).items()
     drop = [word for name, value in changes if value is None for word in ("-u", name)]
     give = [f"{name}={value}" for name, value in changes if value is not None]
-    return shlex.join([*(["env", *drop, *give] if changes else []), *words])
+    return [*(["env", *drop, *give] if changes else []), *words]
 
 
 class _Running:
@@ -330,7 +330,7 @@ def _refusal(command: _Running, text: str, source: Path, what: str) -> PufferErr
 def compile_to(target: Path, command: Sequence[Word], *, source: Path, what: str,
                verbose: bool = False, timeout: float = TIMEOUT,
                env: Mapping[str, str | None] | None = None) -> str:
-    """`command -o target`, in one stroke: target is the finished file or what it was before.
+    """`command -o target`, atomically: target is the finished file or what it was before.
 
     Returns the compiler's text. Raises BuildError as run_compiler does, and if what was made is no
     machine code; RunError when the folder cannot be written.

@@ -1,7 +1,7 @@
 """What CUDA finds on this machine.  PATH, wheels, a driver -> Nvcc, cuBLASLt's file, Driver
 
-Nothing here raises because something lacks: what lacks is None, or a sentence. The driver is asked
-in a process of its own, for a broken one may end whoever asks it.
+Nothing here raises for what is missing: that is None, or a sentence. A process of its own asks the
+driver, because a broken driver may end the process that asks.
 """
 from __future__ import annotations
 

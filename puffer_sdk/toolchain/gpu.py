@@ -30,7 +30,7 @@ ON_CPU = "--train.device cpu"            # options that train on the CPU instead
 
 @dataclass(frozen=True)
 class Readiness:
-    """What a GPU's trainer needs, as far as it was looked for: the first that lacks ends it."""
+    """What training on a GPU needs. The search ends at the first thing that is missing."""
 
     problem: str | None = None          # a sentence without a full stop
     hint: str | None = None

@@ -1,8 +1,8 @@
 """How trying this machine's GPU ended, kept for the next run.  Readiness <-> Outcome
 
 A success and a failure both hold until what they depend on changes: the driver, the GPUs, nvcc,
-cuBLASLt, the host's compiler, the C library, this version. Whoever tries a GPU is in
-training/native/gpu_trial.py; here is only what was found.
+cuBLASLt, the host's compiler, the C library, this version. training/native/gpu_trial.py tries the
+GPU; this file only keeps the result.
 """
 from __future__ import annotations
 
