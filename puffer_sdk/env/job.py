@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ..base import paths
 from ..settings.values import Config
@@ -70,7 +70,7 @@ class EnvJob:
     config: Config
 
     @classmethod
-    def of(cls, built: Build, config: Config, **more: Any) -> Self:
+    def of(cls, built: Build, config: Config, **more: object) -> Self:
         """The job for a built environment; more: what a subclass adds."""
         return cls(opener=CompiledEnv.of(built), config=config, **more)
 

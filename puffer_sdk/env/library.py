@@ -58,7 +58,9 @@ class EnvLibrary(Protocol):
     armed: bool                 # Link.watches(arm=...)
 
     @property
-    def folder(self) -> Path | None: ...
+    def folder(self) -> Path | None: ...        # of a compiled environment
+    @property
+    def path(self) -> Path | None: ...          # of the library that it was compiled into
     @property
     def api(self) -> CObject: ...
     def describe(self, env_settings: Mapping[str, float] | None = None) -> Description: ...

@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..base.errors import UsageError
 from .library import Description, Obs
@@ -82,14 +82,15 @@ class Actions:
         self.tuple = isinstance(self.space, spaces.Tuple)
         self._ids = int(self.sizes[0]) if len(self.sizes) == 1 and self.sizes[0] > 1 else 0
 
-    def write(self, actions: Any, rows: NDArray[np.float32]) -> None:
+    def write(self, actions: ArrayLike | Sequence[ArrayLike], rows: NDArray[np.float32]) -> None:
         """A batch of actions into rows (n, K) float32.
 
         Raises UsageError for another shape, an id that no head has, or a number that is not finite:
         C code would index an array with it.
         """
         if self.tuple:
-            actions = np.stack([np.asarray(head, np.float64).reshape(-1) for head in actions], 1)
+            heads = actions if isinstance(actions, Sequence) else np.asarray(actions)
+            actions = np.stack([np.asarray(head, np.float64).reshape(-1) for head in heads], 1)
         values = np.asarray(actions)
         if values.size != rows.size or len(values) != len(rows):
             raise UsageError("actions have the wrong shape", actual=values.shape,
