@@ -1,8 +1,8 @@
 """Whether training and eval measure the same.  one policy, played by both -> a mean of each
 
-With a learning rate of 0 the policy that trains is the policy that eval plays, and both draw their
-actions: what the environment logs must have the same means. Where it has not, the environment
-itself tells another story to each, or one of the two counts wrongly.
+With a learning rate of 0, training and eval play the same policy, and both draw their actions: the
+means of the environment's log must be equal. If they differ, the environment behaves differently in
+each, or one of them counts wrongly.
 
     for measure in compare("my_env"):
         measure.name, measure.training, measure.eval, measure.agrees

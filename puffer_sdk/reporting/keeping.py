@@ -6,9 +6,9 @@
 
 in build/report/ of an environment in C, in runs/NAME/.report/ of one in Python.
 
-An entry is written when its stage is done, after its files, each whole or not at all. KEY covers
-everything that the stage depends on, so a wrong entry is never read; the MAC of base/trust.py says
-that a command of this user wrote it, so what came with a clone is measured anew.
+An entry is written when its stage is done, after its files, atomically. KEY covers everything that
+the stage depends on, so a stale entry is never read. The MAC of base/trust.py proves that a command
+of this user wrote it: entries that came with a clone are measured again.
 """
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
     done["evaluation"] = _evaluation(subject, keeper, chosen, model)
     for name, played in (("random", None), ("trained", model)):
         done[f"picture-{name}"] = _picture(subject, keeper, name, played, chosen, verbose)
-    for name, stage in subject.stages.items():
-        done[name] = STAGES[stage](subject, keeper, chosen, model, verbose)
+    for name in subject.stages:
+        done[name] = STAGES[name](subject, keeper, chosen, model, verbose)
     facts = {name: entry.facts for name, entry in done.items()}
     seen = facts["determinism"].pop("statistics", None)
     if seen:                                # check has none of Python
@@ -286,46 +286,31 @@ def _show_rates(bar: ui.Progress, kind: str, payload: Payload) -> None:
         bar.update("rates", payload["done"], payload["total"])
 
 
-def _rates_beside_squared(subject: Subject, keeper: Keeper, chosen: Entry | None,
-                          model: Path | None, verbose: bool) -> Entry:
-    """Compared with Squared, made from the template and trained with its own settings."""
+def _rates(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
+           verbose: bool) -> Entry:
+    """Steps per second: in C, beside Squared, made from the template with its own settings."""
     from ..projects import scaffold
     from ..training import backends
 
     def work() -> Result:
         own = subject.job()
         own = replace(own, config=backends.require(own.config, verbose=verbose))
+        vec, squared = subject.config.vec, None
+        facts: Facts = {"agents": vec.total_agents}
         with files.private("puffer-report-") as home, ui.Progress() as bar:
-            folder = scaffold.new("squared", template="squared", output_dir=home).folder
-            beside = config.resolve(folder, {"vec.num_threads": subject.config.vec.num_threads})
-            beside = backends.require(beside, verbose=verbose)
-            job = measuring.RatesJob(own, EnvJob.of(building.build(folder), beside),
-                                     measuring.ROUNDS)
-            found = subject.run("rates", job, partial(_show_rates, bar))
-        return {"threads": subject.config.vec.num_threads,
-                "agents": subject.config.vec.total_agents,
-                "squared_agents": beside.vec.total_agents}, found
+            if subject.source.in_c:
+                folder = scaffold.new("squared", template="squared", output_dir=home).folder
+                beside = config.resolve(folder, {"vec.num_threads": vec.num_threads})
+                beside = backends.require(beside, verbose=verbose)
+                squared = EnvJob.of(building.build(folder), beside)
+                facts |= {"threads": vec.num_threads, "squared_agents": beside.vec.total_agents}
+            else:
+                facts["workers"] = vec.num_workers
+            found = subject.run("rates", measuring.RatesJob(own, squared, measuring.ROUNDS),
+                                partial(_show_rates, bar))
+        return facts, found
 
-    return keeper.stage("rates", "speed beside Squared",
-                        [subject.key, subject.values("env", "vec", "policy", "train")],
-                        lambda entry: attempt(subject, work, usage=True))
-
-
-def _rates_alone(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | None,
-                 verbose: bool) -> Entry:
-    """Steps per second of what no environment in C is a measure of."""
-    from ..training import backends
-
-    def work() -> Result:
-        own = subject.job()
-        own = replace(own, config=backends.require(own.config, verbose=verbose))
-        job = measuring.RatesJob(own, None, measuring.ROUNDS)
-        with ui.Progress() as bar:
-            found = subject.run("rates", job, partial(_show_rates, bar))
-        return {"workers": subject.config.vec.num_workers,
-                "agents": subject.config.vec.total_agents}, found
-
-    return keeper.stage("rates", "speed",
+    return keeper.stage("rates", "speed beside Squared" if subject.source.in_c else "speed",
                         [subject.key, subject.values("env", "vec", "policy", "train")],
                         lambda entry: attempt(subject, work, usage=True))
 
@@ -381,8 +366,7 @@ def _page(subject: Subject, keeper: Keeper, chosen: Entry | None, model: Path | 
                         lambda entry: attempt(subject, work))
 
 
-STAGES = {"rates beside Squared": _rates_beside_squared, "rates": _rates_alone,
-          "profile": _profile, "web": _page}
+STAGES = {"rates": _rates, "profile": _profile, "web": _page}
 
 
 def _zipped(path: Path) -> int:

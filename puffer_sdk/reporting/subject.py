@@ -45,7 +45,7 @@ class Subject:
     patience    seconds that a step may take
     built_as    changes with what was built or probed
     about       what the page says of it, besides what the running environment tells
-    stages      besides those that every environment has: key of the data -> name in stages.STAGES
+    stages      besides those that every environment has: names in stages.STAGES
     envs, ticks     of the play that is compared with itself, at most
     deals       threads, or worker processes, of each time; spread: what envs are dealt over
     parts       of an observation, where check does not look at them
@@ -66,7 +66,7 @@ class Subject:
     patience: float
     built_as: str | None
     about: Facts
-    stages: Mapping[str, str]
+    stages: tuple[str, ...]
     envs: int
     ticks: int
     deals: tuple[int, ...]
@@ -168,8 +168,7 @@ def _open_compiled(source: CompiledSource, ini: Path | None, settings: dict[str,
         hash_files(folder), home=folder, made=made, kept=made / "report",
         cwd=paths.working_dir(folder), patience=resolved.vec.step_timeout,
         built_as=built.library.name if built else None, about=about,
-        stages={"rates": "rates beside Squared", "web": "web"},
-        envs=32, ticks=256, deals=(1, 1, 2), spread="threads")
+        stages=("rates", "web"), envs=32, ticks=256, deals=(1, 1, 2), spread="threads")
 
 
 def _open_python(source: PythonSource, ini: Path | None, settings: dict[str, object],
@@ -195,7 +194,7 @@ def _open_python(source: PythonSource, ini: Path | None, settings: dict[str, obj
         kept=made / ".report",              # a folder that `runs` does not look into
         cwd=Path.cwd(), patience=prepared.patience if prepared else 0.0,
         built_as=spec.hash() if spec else None, about=about, parts=parts,
-        stages={"rates": "rates", "profile": "profile"},
+        stages=("rates", "profile"),
         envs=8, ticks=128,                  # a step may take many milliseconds
         deals=(1, 1, 1) if by_itself else (1, 1, 2), spread="" if by_itself else "worker processes")
 

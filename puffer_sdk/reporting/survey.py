@@ -3,10 +3,9 @@
     result = survey("../PufferLib", output="ocean")
     result.passed           only where every part of every row passed
 
-For each environment: build it, step it at random, check it, record it; if asked, compile all of its
-programs, train on it, and compare eval with training. A part that fails does not keep the others of
-its row, or other rows, from being tried. The environments' own build/ folders are written to;
-nothing else of the checkout is.
+For each environment: build it, step it at random, check it, record it; with options, compile all of
+its programs, train on it, and compare eval with training. A part that fails does not stop the other
+parts or rows. Of the checkout, only the environments' build/ folders are written.
 """
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ LATE = {"recording": "recording failed", "drawing": "drawing was not tested",
 
 @dataclass
 class Row:
-    """What one environment did. None: it did not get so far."""
+    """What one environment did. None: an earlier part failed."""
 
     name: str
     folder: str                                 # relative to the checkout

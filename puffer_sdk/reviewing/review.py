@@ -3,9 +3,9 @@
     review("their_env")                     check, in a sandbox
     review("0001-new-env.patch")            applied to a copy of this checkout, then the same
 
-reviewed_copy.py copies what is reviewed. sandbox.py runs puffer-sdk on the copy, isolated from this
-machine. resource_meter.py limits it, and inside.py is what runs there. The output comes from where
-the untrusted code ran: it is read with care, and shown without control characters.
+reviewed_copy.py makes a copy. sandbox.py runs puffer-sdk on it, isolated from this machine;
+resource_meter.py limits it; inside.py runs there. The output comes from where untrusted code ran:
+it is validated, and shown without control characters.
 """
 from __future__ import annotations
 

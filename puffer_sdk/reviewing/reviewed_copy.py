@@ -101,7 +101,7 @@ def _folders(root: Path, depth: int) -> Iterable[Path]:
 
 
 def copy_files(root: Path, names: Iterable[str], target: Path, limit: int) -> None:
-    """Plain files, readable for all. A link is left out: what it leads to is nobody's business.
+    """Plain files, readable for all. Links are skipped: they may lead anywhere.
 
     Raises UsageError where they are more than `limit` bytes or MAX_FILES.
     """

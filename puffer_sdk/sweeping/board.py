@@ -1,5 +1,5 @@
-"""The progress of a sweep.  the store, tick by tick -> a live table, or in a file and a pipe a
-line for what is new"""
+"""The progress of a sweep.  the store, tick by tick -> a live table; a line a change without a
+terminal"""
 from __future__ import annotations
 
 import time
@@ -10,7 +10,7 @@ from ..base import ui
 from .results import counts, result_of
 from .store import DONE, FAILED, RUNNING, WAITING, Stored
 from .sweep_plan import Plan
-from .sweep_worker import is_searched, least_cost
+from .sweep_worker import is_searched, least_cost, measured_front
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -23,7 +23,7 @@ ROWS = 8                # trials of the front and running ones that are shown, e
 
 
 class Board:
-    """Draws to stderr while the context lasts. Call it with the sweep at work, often."""
+    """Draws to stderr within its `with` block. Call it often with the running sweep."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock = clock
@@ -43,7 +43,7 @@ class Board:
             self.live.stop()
 
     def __call__(self, sweep: Supervisor, last: bool = False) -> None:
-        """last: there is no next time, so that what is new is said now."""
+        """last: no later call follows, so changes are printed now."""
         now = self.clock()
         if not last and now - self.drawn < (REDRAW_EVERY if self.live else PLAIN_EVERY):
             return
@@ -90,7 +90,7 @@ class Board:
                              else "left", no_wrap=True, header_style="dim",
                              min_width=max(6, len(name)))
         table.add_column("why", ratio=1, header_style="dim", overflow="fold")
-        for trial in edge(plan, trials)[-ROWS:]:
+        for trial in measured_front(plan, trials)[-ROWS:]:
             table.add_row(str(trial.number), "front", f"{trial.score:.4g}", f"{trial.cost:.3g}",
                           trial.facts.get("reason", ""))
         for trial in [each for each in trials if each.state == RUNNING][:ROWS]:
@@ -105,23 +105,13 @@ class Board:
                      f"of {plan.env}"), title_align="left", width=min(ui.console(True).width, 110))
 
 
-def edge(plan: Plan, trials: list[Stored]) -> list[Stored]:
-    """The front of the scores as they were measured: quick, for every redraw."""
-    sign, highest, found = -1.0 if plan.minimize else 1.0, -float("inf"), []
-    for trial in sorted((each for each in trials if each.state == DONE), key=lambda t: t.cost):
-        if sign * trial.final_score > highest:
-            highest = sign * trial.final_score
-            found.append(trial)
-    return found
-
-
 def leader(plan: Plan, trials: list[Stored]) -> Stored | None:
     """The highest measured score, or the cheapest way to the goal."""
     if plan.to_goal:
         least = least_cost(trials)
         return next((each for each in trials if each.state == DONE and each.cost == least
                      and each.facts.get("reached")), None)
-    found = edge(plan, trials)
+    found = measured_front(plan, trials)
     return found[-1] if found else None
 
 

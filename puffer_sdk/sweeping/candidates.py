@@ -11,8 +11,8 @@ SIZES = (0.02, 0.08, 0.2)       # how far a setting is moved, as shares of its r
 
 
 def spread(space: Space, seed: int, number: int) -> Floats:
-    """[d]: the next point of an additive recurrence in d dimensions, shifted by the seed. It keeps
-    away from the corners, where trainings are the dearest, and those that learn nothing."""
+    """[d]: the next point of an additive recurrence in d dimensions, shifted by the seed. It avoids
+    the corners, where trainings cost most or learn nothing."""
     d = len(space)
     ratio = 2.0
     for _ in range(60):             # the root of x^(d + 1) = x + 1
@@ -45,7 +45,7 @@ def near(space: Space, rng: np.random.Generator, centres: Floats, count: int) ->
 
 
 def distinct(points: Floats) -> Floats:
-    """[n, d] -> [m, d]: each point once. They are told apart by a weighed sum, which is far faster
-    than row by row."""
+    """[n, d] -> [m, d]: without duplicates, which a weighted sum finds far faster than a comparison
+    of rows."""
     weights = np.sqrt(np.arange(2.0, 2 + points.shape[1]))
     return points[np.unique(points @ weights, return_index=True)[1]]

@@ -1,10 +1,10 @@
 """Modelled compute.  settings, steps -> CPU seconds that training takes on a quiet core
 
-`cost = compute` counts a trial by what it does, not by what a clock says: a busy machine does not
-change a search, and machines may differ. An agent step costs the environment's time; the network's
-in the rollout; as often as the replay ratio says, its time in learning; and of each minibatch the
-fixed cost of a gradient step, Muon's above all. How much each of them takes is measured once,
-where the sweep begins, in short trainings of settings from its space.
+`cost = compute` counts a trial's work, not its time: a busy machine does not change a search, and
+machines may differ. An agent step costs the time of the environment, of the network in the rollout
+and, multiplied by the replay ratio, in learning; each minibatch adds the fixed cost of a gradient
+step, mostly Muon's. The weight of each is measured once, at the start of the sweep, in short
+trainings of settings from its space.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDS = 20_000         # of the fit
 
 
 def parts(config: Config) -> Floats:
-    """float64 [10]: how much of each kind of work one agent step makes, in no unit yet."""
+    """float64 [10]: the amount of each kind of work of one agent step, before weighting."""
     width, layers = config.policy.hidden_size, config.policy.num_layers
     train = config.train
     replay, updates = train.replay_ratio, train.replay_ratio / train.minibatch_size

@@ -1,7 +1,6 @@
-"""The best score that each cost has bought.  log costs, scores -> a staircase, and gains
+"""The best score at each cost.  log costs, scores -> a staircase, and gains
 
-What counts is the area below the staircase, in score times log cost, above a floor. A trial gains
-what it adds to that area.
+A trial gains the area that it adds below the staircase: score times log cost, above a floor.
 """
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ SHARES = SHARES / SHARES.sum()
 
 
 class Front:
-    """The staircase of trials: levels[i] was bought for edges[i - 1], and levels[0], the floor,
-    for nothing.
+    """The staircase of trials: levels[i] is reached at log cost edges[i - 1]; levels[0] is the
+    floor.
 
     costs       [n]: their log costs
     scores      [n]: their scores, the better higher
@@ -38,7 +37,7 @@ class Front:
         self.end = max(costs.max() + BEYOND * np.ptp(costs), reach)
 
     def level(self, cost: Floats) -> Floats:
-        """[m]: the best score that was bought at log costs [m] or cheaper."""
+        """[m]: the best score at log costs [m] or less."""
         return self.levels[np.searchsorted(self.edges, cost, side="right")]
 
     def gain(self, drawn: Floats, cost: Floats, deviation: Floats) -> Floats:
@@ -60,8 +59,8 @@ def at_nodes(mean: Floats, deviation: Floats, function: Callable[[Floats], Float
 
 
 def hidden(costs: Floats, scores: Floats, means: Floats) -> Floats:
-    """[n]: the area that is lost by each result, as it is better than its mean and so hides
-    settings whose means are better: what is recommended is the front of results.
+    """[n]: the area that each result loses because it is better than its mean: the front of
+    results is recommended, so a lucky one hides settings with better means.
 
     costs       [n]: log costs
     scores      [n]: mean results of different settings

@@ -2,9 +2,9 @@
 
     0 ............ search ............ | contenders | verdict | files ...... plan.seconds
 
-What comes after the search is reserved from the start: a share of the seconds, less where the
-trials so far show that less will do. When the seconds are over, the sweep ends with what it has.
-Durations are those of a clock that nobody sets: time.monotonic, unless a test gives another one.
+Time after the search is reserved from the start: a share of the seconds, or less if the trials so
+far were short. When the seconds are over, the sweep ends with the results it has. Durations are
+those of time.monotonic; a test gives another clock.
 """
 from __future__ import annotations
 

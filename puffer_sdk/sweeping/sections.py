@@ -14,7 +14,7 @@ from ..interop.python_envs.env_source import CompiledSource, PythonSource, Pytho
 from ..settings import inifile, key_hints, table
 from ..settings.texts import show
 from ..settings.values import Config
-from .space import DISTRIBUTIONS, Row, Space
+from .space import Row, dimension
 
 
 def read_inis(source: CompiledSource | PythonSource, resolved: Config, spec: Spec | PythonSpec,
@@ -132,17 +132,12 @@ def _row(name: str, texts: Mapping[str, str], place: str,
             row[word] = text.replace("_", "")
     if "choices" in row:
         row.setdefault("distribution", "choice")
-    if row.get("distribution") not in DISTRIBUTIONS:
-        named = row.get("distribution", "nothing")
-        raise UsageError(f"[sweep.{name}] has an unknown distribution", where=place,
-                         expected="one of " + ", ".join(DISTRIBUTIONS), actual=f"'{named}'",
-                         hint=did_you_mean(named, DISTRIBUTIONS))
+    try:
+        dimension(name, row)
+    except UsageError as error:
+        error.where = place
+        raise
     if row["distribution"] != "choice":
-        try:
-            Space({name: row})
-        except UsageError as error:
-            error.where = place
-            raise
         whole = key is not None and key.type in ("int", "bool")
         for word in ("min", "max"):
             row[word] = round(float(row[word])) if whole else float(row[word])

@@ -1,7 +1,7 @@
-"""Which trials are worth their end.  a curve so far, whole runs -> stop, or go on
+"""Which trials to stop early.  a curve so far, whole runs -> stop, or go on
 
-A trial is compared with whole runs at the same share of their own schedules, never at the same
-number of steps: a learning rate that anneals over the run makes those incomparable.
+A trial is compared with whole runs at the same share of their schedules, not at the same number of
+steps: learning rates anneal over a run.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GAIN = 0.9              # the quantile of the gains that whole runs still made f
 
 def is_hopeless(eighth: int, score: float, cost: float, trials: list[Stored],
                 minimize: bool = False) -> bool:
-    """Whether even a good rest of the run would end below what the same cost has bought.
+    """Whether even a good rest of the run would end below the best score at the same cost.
 
     eighth      how many eighths of its steps the trial has done
     score, cost so far

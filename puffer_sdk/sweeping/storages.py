@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Lock:
-    """A lock on the journal that dies with its holder: a POSIX lock on a file beside it, which
-    the kernel lets go of, and a server of NFS 4 as well. Optuna's own waits 30 s for a dead one.
+    """A POSIX lock on a file beside the journal. The kernel, or a server of NFS 4, releases it when
+    its holder dies; Optuna's own lock waits 30 s for a dead holder.
 
-    Whoever gets it first cuts off half a line that a killed writer left.
+    acquire() also cuts off an incomplete line that a killed writer left.
     """
 
     def __init__(self, journal: str):
@@ -83,8 +83,8 @@ def connect(address: str) -> BaseStorage:
 
 
 def _damaged(journal: str, error: Exception) -> Damaged:
-    """What is wrong with a journal that Optuna cannot read: its first line that is no JSON, or
-    what a record lacks. A record that is left out would give all later trials other numbers."""
+    """Why Optuna cannot read a journal: its first line that is not JSON, or what a record lacks.
+    The journal is refused as a whole: skipping a record would renumber all later trials."""
     found = Damaged("the sweep's journal is damaged", where=journal, expected="a sweep's records",
                     actual=f"{type(error).__name__}: {error}")
     try:
@@ -97,8 +97,8 @@ def _damaged(journal: str, error: Exception) -> Damaged:
 
 
 class Guarded:
-    """A storage whose calls raise RunError where the disk is full or the database is gone. What
-    they raise about trials and studies, they raise as before."""
+    """A storage whose calls raise RunError where the disk is full or the database is gone. Errors
+    about trials and studies pass unchanged."""
 
     def __init__(self, storage: BaseStorage, address: str):
         self.inner, self.address = storage, address

@@ -1,7 +1,7 @@
-"""One worker of a sweep.  a store -> trials taken, trained and told, one after another
+"""One worker of a sweep.  a store -> trials taken, trained and stored, one after another
 
-Every worker, of the machine that began the sweep or of another one, runs this loop: it takes a
-trial that waits, or asks the sampler for a new one; trains it; stores the result.
+Every worker, on any machine, runs this loop: take a waiting trial or ask the sampler for a new one,
+train it, store the result.
 """
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def least_cost(trials: list[Stored]) -> float:
 
 
 def censored(cost: float, missing: float, trials: list[Stored]) -> float:
-    """What a run counts for that has not reached the goal for `cost`: at least twice what any run
-    has needed to reach it, or has cost at all while none has, and the more the farther away from
-    the goal it ended. A run that ends early and learns nothing must not look fast.
+    """The score of a run that has not reached the goal for `cost`: at least twice the cost of any
+    run that reached it (of any run while none has), and more the farther from the goal it ended.
+    A run that ends early and learns nothing must not look fast.
 
     missing     the share of the way to the goal that is left, 0 to 1
     """
@@ -207,6 +207,17 @@ def front(plan: Plan, trials: list[Stored]) -> list[Stored]:
     return [trial for trial in edge if not plan.to_goal or trial.facts["reached"]]
 
 
+def measured_front(plan: Plan, trials: list[Stored]) -> list[Stored]:
+    """The front of the scores as they were measured: quick, for every redraw."""
+    sign, highest = -1.0 if plan.minimize else 1.0, -math.inf
+    found: list[Stored] = []
+    for trial in sorted((each for each in trials if each.state == DONE), key=lambda t: t.cost):
+        if sign * trial.final_score > highest:
+            highest = sign * trial.final_score
+            found.append(trial)
+    return found
+
+
 def best(plan: Plan, trials: list[Stored]) -> Stored:
     """The finished trial that the model believes best. Raises UsageError if none has finished."""
     searched = [trial for trial in trials if "verdict" not in trial.facts]
@@ -229,14 +240,10 @@ def keep_checkpoints(trials: list[Stored], plan: Plan, home: Path) -> None:
     that judge stay, and so do those that they judge."""
     if plan.keep == "all":
         return
-    done = sorted((trial for trial in trials if trial.state == DONE and is_searched(trial)),
-                  key=lambda t: t.cost)
-    highest, sign = -np.inf, -1.0 if plan.minimize else 1.0
-    kept = {trial.number for trial in sorted(done, key=lambda t: -sign * t.final_score)[:TOP]}
-    for trial in done:
-        if sign * trial.final_score > highest:
-            kept.add(trial.number)
-            highest = sign * trial.final_score
+    done = [trial for trial in trials if trial.state == DONE and is_searched(trial)]
+    sign = -1.0 if plan.minimize else 1.0
+    top = sorted(done, key=lambda trial: -sign * trial.final_score)[:TOP]
+    kept = {trial.number for trial in (*top, *measured_front(plan, done))}
     for trial in trials:
         if "verdict" in trial.facts:
             kept.add(trial.number)

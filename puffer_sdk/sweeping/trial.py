@@ -1,8 +1,8 @@
 """One trial: a run of its own, in a warm child.  settings -> score, cost and the run's folder
 
-Score and cost come from the same run. The cost is what the training itself took, from its first
-step on: CPU seconds of all its threads and processes, wall seconds, or modelled ones. A trial that
-crashes, hangs or diverges says why, and costs nobody but itself.
+Score and cost come from the same run. The cost is that of the training from its first step on: CPU
+seconds of all its threads and processes, wall seconds, or modelled ones. A trial that crashes,
+hangs or diverges records why, and affects no other trial.
 """
 from __future__ import annotations
 
@@ -65,8 +65,7 @@ class Outcome:
 
 
 class Bench:
-    """The environment, built or probed once, and the warm process that trains on it, trial after
-    trial."""
+    """The environment, built or probed once, and the warm process that trains each trial."""
 
     def __init__(self, source: CompiledSource | PythonSource, plan: Plan, home: Path, *,
                  wanted: dict[str, bool] | None = None, tag: str = "", group: str = ""):

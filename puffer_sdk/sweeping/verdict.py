@@ -1,8 +1,8 @@
 """Is the best better?  best and default, again on new seeds at equal compute -> a sentence
 
-The score with which a trial won is too good: it is the highest of many noisy ones. So best and
-default run again, both on seeds that no trial had. The default gets as many steps as the best's
-cost pays for, and its learning rate anneals over those.
+The winning score is biased: it is the highest of many noisy ones. So best and default run again on
+unseen seeds. The default runs as many steps as fit into the best's cost; its learning rate anneals
+over those.
 """
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Verdict:
 
 def contenders(plan: Plan, trials: list[Stored], count: int = 3, times: int = 2
                ) -> list[Facts]:
-    """What to run again on new seeds before one is called the best: facts of new trials, where
-    an earlier command has not added them."""
+    """Settings to repeat on new seeds before one is called the best: facts of new trials, unless an
+    earlier command has added them."""
     left = [trial for trial in trials if trial.state == DONE]
     again = [trial.settings for trial in trials if "repeats" in trial.facts]
     found: list[Facts] = []

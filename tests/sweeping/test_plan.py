@@ -101,7 +101,7 @@ def test_a_start_outside_the_bounds_takes_the_nearest_inside(pong):
     ("[sweep.train.gamma]\ndistribution = logit_normal\nmin = 0.99\nmax = 0.9\n",
      "crossed", "min <= max"),
     ("[sweep.train.gamma]\ndistribution = normal\nmin = 0\nmax = 1\n",
-     "has an unknown distribution", "uniform"),
+     "there is no such distribution", "uniform"),
     ("[sweep.train.gama]\ndistribution = uniform\nmin = 0\nmax = 1\n",
      "no setting 'train.gama'", "SECTION.KEY"),
     ("[sweep.train.gamma]\ndistribution = uniform\nmin = 0\nmax = 2\n",

@@ -1,5 +1,6 @@
 "use strict";
-// The card of a trial: its result, its settings as an ini, and a button that copies them.
+// The card of a trial: its result, its settings as an ini, and a button that copies them. And where
+// the pointer is in a chart.
 const card = document.getElementById("card");
 
 function iniOf(settings) {
@@ -12,6 +13,10 @@ function iniOf(settings) {
         sections.get(section).push(`${name.slice(dot + 1)} = ${value}`);
     }
     return [...sections].map(([name, lines]) => `[${name}]\n${lines.join("\n")}\n`).join("\n");
+}
+
+function placeIn(svg, event) {
+    return new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
 }
 
 async function copyText(text) {

@@ -109,10 +109,6 @@ function draw() {
     byId("kept").textContent = `${drawn.length} of ${data.rows.length} trials`;
 }
 
-function at(event) {
-    return new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-}
-
 function valuesAt(point) {
     return [view[0] + (point.x - LEFT) / (WIDTH - LEFT - RIGHT) * (view[1] - view[0]),
             view[2] + (HEIGHT - BOTTOM - point.y) / (HEIGHT - TOP - BOTTOM) * (view[3] - view[2])];
@@ -120,7 +116,7 @@ function valuesAt(point) {
 
 svg.addEventListener("wheel", event => {
     event.preventDefault();
-    const [x, y] = valuesAt(at(event)), by = event.deltaY < 0 ? 0.8 : 1.25;
+    const [x, y] = valuesAt(placeIn(svg, event)), by = event.deltaY < 0 ? 0.8 : 1.25;
     view = [x + (view[0] - x) * by, x + (view[1] - x) * by, y + (view[2] - y) * by, y + (view[3] - y) * by];
     draw();
 }, {passive: false});
@@ -128,13 +124,13 @@ svg.addEventListener("dblclick", () => { view = null; draw(); });
 
 let start = null, box = null;
 svg.addEventListener("pointerdown", event => {
-    start = at(event);
+    start = placeIn(svg, event);
     box = add("rect", {class: "box", x: start.x, y: start.y, width: 0, height: 0});
     svg.setPointerCapture(event.pointerId);
 });
 svg.addEventListener("pointermove", event => {
     if (!start) return;
-    const now = at(event);
+    const now = placeIn(svg, event);
     box.setAttribute("x", Math.min(start.x, now.x));
     box.setAttribute("y", Math.min(start.y, now.y));
     box.setAttribute("width", Math.abs(now.x - start.x));
@@ -142,7 +138,7 @@ svg.addEventListener("pointermove", event => {
 });
 svg.addEventListener("pointerup", event => {
     if (!start) return;
-    const [from, to] = [start, at(event)];
+    const [from, to] = [start, placeIn(svg, event)];
     start = null;
     box.remove();
     if (Math.abs(to.x - from.x) > 6 && Math.abs(to.y - from.y) > 6) {

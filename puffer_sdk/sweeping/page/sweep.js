@@ -15,8 +15,7 @@ function open(number) {
 }
 
 function nearest(svg, event) {
-    const point = new DOMPoint(event.clientX, event.clientY)
-        .matrixTransform(svg.getScreenCTM().inverse());
+    const point = placeIn(svg, event);
     let found = null, least = 12 * 12;
     for (const path of svg.querySelectorAll(".dots")) {
         for (const [number, x, y] of dotsOf(path)) {
@@ -100,8 +99,7 @@ if (parallel) {
     for (const group of parallel.querySelectorAll(".axis")) {
         const grip = group.querySelector(".grip");
         let start = null;
-        const height = event => new DOMPoint(event.clientX, event.clientY)
-            .matrixTransform(parallel.getScreenCTM().inverse()).y;
+        const height = event => placeIn(parallel, event).y;
         grip.addEventListener("pointerdown", event => {
             start = height(event);
             grip.setPointerCapture(event.pointerId);
