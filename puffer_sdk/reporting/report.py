@@ -1,4 +1,4 @@
-"""Everything that a reviewer asks of an environment.  ENV -> report.html, .md, .json
+"""A report for reviewers of an environment.  ENV -> report.html, .md, .json
 
     done = report("my_env")
     done.html, done.markdown    the page; the summary for a pull request

@@ -28,8 +28,8 @@ class SweepResult:
     trials      all of them, by number
     front       those that no cheaper one beats, the cheapest first
     unjudged    why there is no verdict; "" where there is one
-    untried     what was not tried because it takes long, or ""
-    began       seconds since 1970, in sweeps of earlier versions what trials' ends count from
+    untried     longer runs that the space allows and no trial tried, or ""
+    began       seconds since 1970: in sweeps of earlier versions, the zero of trials' ends
     """
 
     folder: Path

@@ -156,7 +156,7 @@ class Store:
         return [trial for trial in found if not trial.facts.get("surplus")]
 
     def drop(self, trial: Stored) -> None:
-        """Take back a trial of this process: others had begun as many as there may be."""
+        """Remove a trial of this process: other workers have started the last ones allowed."""
         self.end(trial, FAILED, surplus=True)
 
     def add(self, settings: Settings | None, state: str = WAITING, **facts: object) -> Stored:
@@ -211,8 +211,8 @@ class Store:
                 if trial.state == RUNNING and not self.is_held(trial) and self.put_back(trial)]
 
     def is_held(self, trial: Stored) -> bool:
-        """Whether the worker of a running trial is alive: on this machine its process tells, on
-        another its signs of life, for as long as this process has been looking."""
+        """Whether the worker of a running trial is alive: by its process on this machine, by its
+        signs of life on another, since this process began to look."""
         held = trial.facts.get("holder")
         if held and held.get("host") == socket.gethostname():
             return is_alive(held.get("pid"), held.get("pid_started"))

@@ -1,7 +1,7 @@
 """The process that a user started.  a sweep that has begun -> workers, phases, the end
 
-It starts the workers (sweep_worker.py) and others in their place when they die, adds the trials
-that judge, ends what is over time, and draws the table.
+It starts the workers (sweep_worker.py), replaces dead ones, adds the trials of the verdict, ends
+the sweep on time, and draws the table.
 """
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ COST_UNITS = {"cpu": "CPU seconds", "wall": "wall seconds", "compute": "modelled
 SHORT = {"lr": "train.learning_rate", "steps": "train.total_timesteps",
          "lambda": "train.gae_lambda", "entropy": "train.ent_coef", "agents": "vec.total_agents",
          "width": "policy.hidden_size", "layers": "policy.num_layers"}
-# what is searched where nobody says: distribution, and bounds; AROUND: as factors of the value
-# that the environment's settings have
+# the default space: distribution and bounds; AROUND: bounds are factors of the environment's value
 AROUND = "around"
 DEFAULT = {
     "train.total_timesteps": ("log_normal", AROUND, 1 / 16, 1.5),
@@ -54,7 +53,7 @@ DEFAULT = {
 }
 
 
-# what random play says of a Python environment where a sweep begins: it holds in every trial
+# measured by random play of a Python environment at the start of a sweep, for all trials
 MEASURED = ("vec.reward_scale", "train.obs_scale")
 
 

@@ -1,4 +1,4 @@
-"""What the models of a sweep say.  trials -> slices through the best, importance of settings"""
+"""What the models of a sweep predict.  trials -> slices through the best, importance of settings"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -46,12 +46,12 @@ class Models:
         return [each.value(share) for share in shares], mean, deviation
 
     def importance(self, top: bool = False) -> list[tuple[float, float]]:
-        """Of each setting: the share of the variance of score and of log cost that it makes on
-        its own, as the models have it. top: among the best quarter of trials."""
+        """Of each setting alone: its share of the variance of score and of log cost in the models.
+        top: among the best quarter of trials."""
         rng = np.random.default_rng(0)
         best = np.argsort(-self.scores)[:max(LEAST, len(self.scores) // 4)]
         bases = rng.random((BASES * 4, len(self.space)))
-        if top:     # each setting on its own: what several make together is nobody's
+        if top:     # each setting alone: effects of several together count for none
             bases = np.column_stack([self.points[rng.choice(best, len(bases)), side]
                                      for side in range(len(self.space))])
         found = []
