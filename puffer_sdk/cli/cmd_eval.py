@@ -120,7 +120,7 @@ def command(env: str | None, settings: dict[str, str], model: str | None, baseli
 
 
 def read_shot(recording: Mapping[str, Any]) -> Options | None:
-    """The Options that the options ask for, checked; None if nothing is to be recorded."""
+    """The recording's Options; None without a recording. Raises UsageError."""
     recording = dict(recording)
     old = recording.pop("old_episodes")
     if old is not None and recording["episodes"] is not None:
@@ -144,7 +144,7 @@ def read_shot(recording: Mapping[str, Any]) -> Options | None:
 
 
 def _without_a_recording(name: str, value: object, renamed: bool) -> UsageError:
-    """An option of the recording alone, which may be meant for the evaluation."""
+    """For an option of recordings that may be meant for the evaluation."""
     files = "--gif out.gif, --mp4 out.mp4 or --frames DIR"
     option = f"--{name.replace('_', '-')}"
     if name == "episodes":

@@ -52,7 +52,7 @@ def command(name: str | None, template: str, output_dir: str, force: bool, dry_r
 
 
 def ask_name() -> str:
-    """The only question, asked only at a terminal."""
+    """Ask for the name. Raises UsageError without a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the environment needs a name", hint="puffer-sdk new my_env")
     return click.prompt("name of the environment", default="my_env", err=True)

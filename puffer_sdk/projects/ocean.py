@@ -163,6 +163,8 @@ def export_ocean(env: str | os.PathLike[str] | None = None, output: str | Path |
     output    a new or empty folder; the default is NAME_ocean
     model     the policy to include: "best" (the default) or "latest" of the newest run, a run's
               number or folder, or a checkpoint file
+    Raises UsageError for a refused folder or model, BuildError if the export does not play like
+    ENV, RunError if it cannot be written.
     """
     folder = paths.find_env(env)
     target = files.typed(output) if output else Path.cwd() / f"{folder.name}_ocean"

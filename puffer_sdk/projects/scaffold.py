@@ -81,7 +81,8 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
 # -- templates -----------------------------------------------------------------------
 
 def find_template(template: str | os.PathLike[str]) -> str:
-    """The folder of a template of ours; a path or URL for cookiecutter stays as it is."""
+    """The folder of a template of ours; a path or URL for cookiecutter stays as it is. Raises
+    UsageError for anything else."""
     text = os.fspath(template)
     if text in TEMPLATES:
         return str(paths.data_dir("templates") / text)
@@ -99,8 +100,8 @@ def find_template(template: str | os.PathLike[str]) -> str:
 
 
 def package() -> str:
-    """What pip installs to get this puffer-sdk: the repository that it was installed from, if that
-    is known and open to all; else its name."""
+    """What pip installs to get this puffer-sdk: the public repository that it was installed from,
+    if known; else its name."""
     try:
         text = distribution("puffer-sdk").read_text("direct_url.json")
     except PackageNotFoundError:
@@ -125,7 +126,8 @@ def is_ours(source: str) -> bool:
 def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch: Path) -> Path:
     """Run cookiecutter without questions, and without files in the user's home.
 
-    Returns the folder that it made in staging. Clones and replays go to scratch.
+    Returns the folder that it made in staging. Clones and replays go to scratch. Raises UsageError
+    for a template that cannot be used, RunError if one of its hooks fails.
     """
     from cookiecutter.exceptions import FailedHookException
     from cookiecutter.main import cookiecutter
@@ -145,7 +147,7 @@ def render(source: str, name: str, staging: Path, *, accept_hooks: bool, scratch
         raise RunError("a hook of the template failed", where=source, detail=str(error)) from error
     except UsageError:
         raise
-    except Exception as error:          # whatever a foreign template can provoke
+    except Exception as error:          # anything that a third-party template can cause
         if is_ours(source) or (isinstance(error, OSError)
                                and not isinstance(error, RequestException)):
             raise
@@ -284,7 +286,7 @@ def _refuse_links(template: Path) -> None:
 # -- files ---------------------------------------------------------------------------
 
 def refuse_existing(folder: Path, force: bool) -> None:
-    """Nothing is overwritten without force, and only a folder with it."""
+    """Raise UsageError for an existing folder without force, and for anything but a folder."""
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
@@ -335,7 +337,8 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 
 def move(rendered: Path, folder: Path, files: tuple[str, ...], staging: Path) -> None:
-    """Move the rendered project into place: in one step, or file by file if the folder exists."""
+    """Move the rendered project into place: in one step, or file by file if the folder exists.
+    Raises UsageError if a folder is in place of a file."""
     if not folder.exists():
         try:
             disk.rename(rendered, folder)
