@@ -105,16 +105,12 @@ def _tell(parts: list[Part], freed: int, dry_run: bool) -> None:
                    + ", ".join(what))
         for path in part.kept:
             link = ", a link" if path.is_symlink() else ""
-            ui.out(f"kept  {_unfollowed(path)} (not created by puffer-sdk{link})")
+            shown = os.path.join(paths.shown(path.parent), path.name)    # a link, not its target
+            ui.out(f"kept  {shown} (not created by puffer-sdk{link})")
     if not any(part.goes or part.runs for part in parts):
         ui.out("nothing to delete")
     elif len(parts) > 1:
         ui.out(f"{'would free' if dry_run else 'freed'}  {size(freed)}")
-
-
-def _unfollowed(path: Path) -> str:
-    """Like paths.shown, but names a link instead of its target."""
-    return os.path.join(paths.shown(path.parent), path.name)
 
 
 def size(count: int) -> str:

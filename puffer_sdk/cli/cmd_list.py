@@ -110,11 +110,6 @@ def _relative(folder: Path) -> str:
     return str(folder) if shown.startswith("..") else shown
 
 
-def _place(row: _Row) -> str:
-    """The place, for the table: a name is enough for what comes with the package."""
-    return "bundled" if Path(row.where).parent == paths.data_dir("examples") else row.where
-
-
 def _obs(obs: str) -> str:
     """The observation, for the table: long expressions become a word."""
     size, dtype = obs.rsplit(" ", 1)
@@ -134,7 +129,9 @@ def _print(rows: list[_Row]) -> None:
     for row in rows:
         best = row.best
         shown = f"{best['metric']} {best['value']:.3g} (run {best['run']})" if best else "-"
-        cells = [row.name, _place(row), "-" if row.agents is None else str(row.agents)]
+        bundled = Path(row.where).parent == paths.data_dir("examples")
+        cells = [row.name, "bundled" if bundled else row.where,
+                 "-" if row.agents is None else str(row.agents)]
         cells += [_obs(row.obs), row.actions or "-"] if row.obs else ["does not build", "-"]
         table.add_row(*(ui.visible(cell, line=True) for cell in (*cells, shown)))
     ui.out_renderable(table)

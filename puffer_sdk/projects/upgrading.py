@@ -72,7 +72,7 @@ def upgrade(env: str | os.PathLike[str] | None = None) -> Upgraded:
         raise UsageError("the environment has no header", where=folder, expected=its_header)
     new = dict(texts)
     known = None
-    if _is_python(texts["binding.c"]):
+    if re.search(r"\bPyObject\b|#\s*include\s*<Python\.h>", texts["binding.c"]):
         known = python_env.read(folder / f"{name}.py", _given(_old_ini(folder) or ""))
         _complete(known, {file: texts[file] for file in (f"{name}.c", its_header)
                           if file in texts}, texts["binding.c"], done)
@@ -130,10 +130,6 @@ def _old_ini(folder: Path) -> str | None:
         return None
 
 
-def _is_python(text: str) -> bool:
-    return re.search(r"\bPyObject\b|#\s*include\s*<Python\.h>", text) is not None
-
-
 def struct_name(text: str) -> str | None:
     """What a binding defines as Env."""
     found = re.search(r"#\s*define\s+Env\s+(?:struct\s+)?(\w+)", text)
@@ -170,13 +166,13 @@ def _write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str]) -
 
 
 def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> str:
-    tensor = re.search(r"(?m)^\s*#\s*define\s+OBS_TYPE\s+(.+?)\s*(?://.*)?$", text)
+    tensor = re.search(r"(?m)^(\s*)#\s*define\s+OBS_TYPE\s+(.+?)\s*(?://.*)?$", text)
     if tensor and "OBS_TENSOR_T" not in text:
-        kind = EARLY_TYPES.get(tensor[1].lower())
+        kind = EARLY_TYPES.get(tensor[2].lower())
         if kind:
-            text = text.replace(tensor[0], _line(tensor[0], f"#define OBS_TENSOR_T {kind}"))
+            text = text.replace(tensor[0], f"{tensor[1]}#define OBS_TENSOR_T {kind}")
         else:
-            done.notes.append(f"OBS_TYPE {tensor[1]}: observations are floats, bytes or ints in "
+            done.notes.append(f"OBS_TYPE {tensor[2]}: observations are floats, bytes or ints in "
                               "4.0; change the field, and define OBS_TENSOR_T")
     text = re.sub(r"(?m)^[ \t]*#\s*define\s+ACT_TYPE\b.*\n", "", text)
     text = re.sub(r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "vecenv.h"', text)
@@ -207,11 +203,6 @@ def _with_tensor(text: str, header: str) -> str:
     if include is None or kind is None or re.search(r"\bOBS_(?:TENSOR_T|TYPE)\b", text):
         return text
     return f"{text[:include.start()]}#define OBS_TENSOR_T {kind}\n{text[include.start():]}"
-
-
-def _line(old: str, new: str) -> str:
-    """new, with the blanks before old."""
-    return old[:len(old) - len(old.lstrip())] + new
 
 
 def _body(text: str, function: str) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ A key is *used*, an *alias* of another, *former* (of earlier versions: read as i
 from __future__ import annotations
 
 import keyword
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..base.errors import nearest
@@ -360,14 +360,9 @@ class Key:
                 and (self.below is None or value < self.below))
 
 
-def _rows(section: str, cls: type[Any]) -> list[Key]:
-    return [Key(section, item.name.rstrip("_"), str(item.type),
-                None if item.default is MISSING else item.default, **item.metadata)
-            for item in fields(cls)]
-
-
-KEYS: dict[str, Key] = {key.full: key for section, cls in SECTIONS.items()
-                        for key in _rows(section, cls)}
+KEYS: dict[str, Key] = {key.full: key for key in (
+    Key(section, item.name.rstrip("_"), str(item.type), getattr(cls, item.name), **item.metadata)
+    for section, cls in SECTIONS.items() for item in fields(cls))}
 
 
 def used_keys(section: str | None = None) -> list[Key]:
