@@ -45,7 +45,7 @@ class CField:
 
 @dataclass(frozen=True)
 class Remark:
-    """What our own dialect refuses, and a hand-written binding decides for itself."""
+    """A departure from our own dialect that a hand-written binding may decide for itself."""
 
     code: str               # "PUF104"
     message: str

@@ -158,7 +158,7 @@ class Child:
                              "a window shows it: puffer-sdk play")
 
     def _raised(self, payload: Payload) -> PufferError:
-        """What the target raised, with what the env printed where that says why."""
+        """The error that the target raised, with the env's last prints where they explain it."""
         error: PufferError = getattr(errors, payload["kind"])(**payload["parts"])
         error.quiet, error.told = payload["quiet"], True
         if isinstance(error, errors.NotWhole):

@@ -34,7 +34,7 @@ REQUIRED = {                        # field -> types that will do, and how to wr
     "num_agents": (("int",), "int num_agents;"),
     "rng": (("unsigned int",), "unsigned int rng;"),
 }
-# what is made of a header's numbers before anything is played: rows, tables, columns of logs
+# limits of a header's numbers, by which rows, tables and columns of logs are allocated
 MOST_OBSERVED = 1 << 24             # OBS_SIZE
 MOST_HEADS = 128                    # PUFFER_MAX_HEADS
 MOST_ACTIONS = 1 << 20              # ACT_SIZES, all heads together

@@ -1,4 +1,4 @@
-"""So many copies of an environment, whatever their sizes.  an opened library, a number -> VecEnv"""
+"""Copies of an environment, of equal or unequal sizes.  an opened library, a number -> VecEnv"""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """PufferLib's other interfaces, by their signs.  an author's files -> what they are written for
 
-An environment that we can read is never refused for a sign: only where it has problems does this
-say, before all others, what it is and, where that is known, which lines to change.
+A sign alone never refuses an environment that we can read. Where it has problems, the first of them
+says what it is written for and, if known, which lines to change.
 """
 from __future__ import annotations
 

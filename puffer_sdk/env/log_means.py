@@ -1,4 +1,4 @@
-"""What the episodes of a VecEnv's copies were like.  the logs that C keeps -> means, by name"""
+"""Statistics of the episodes of a VecEnv's copies.  the logs that C keeps -> means, by name"""
 from __future__ import annotations
 
 from typing import Any

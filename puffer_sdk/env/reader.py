@@ -82,7 +82,7 @@ class Reader(Bound):
         return found[:20]
 
     def place_behind(self, diag: Diagnostic) -> str | None:
-        """The author's line that our vecenv.h stumbles over."""
+        """The author's line that an error in our vecenv.h refers to."""
         for note in diag.children:
             file = note.location.file
             if file and file.name != self.main and (
@@ -330,7 +330,7 @@ class Reader(Bound):
                          hint="remove NUM_ATNS: it is computed")
 
     def check_lines(self) -> None:
-        """Whoever counts lines makes a table of them."""
+        """Refuses #line numbers for which a table of lines would fill the memory."""
         ours = [path for path in map(Path, self.files()) if self.folder in path.resolve().parents]
         for path in filter(Path.is_file, ours):
             for number, line in enumerate(paths.text(path).splitlines(), 1):

@@ -49,7 +49,7 @@ class Source:
 
     def warnings(self) -> list[Remark]:
         """What clang warns of in the author's files: PUF117. Nothing where it refuses what the C
-        compiler takes: what it took these lines for is not what they are."""
+        compiler takes: it has misread these lines."""
         if any(diag.severity >= diag.Error for diag in self.unit.diagnostics):
             return []
         return [Remark("PUF117", diag.spelling, self.relative(file.name)

@@ -1,4 +1,4 @@
-"""What an environment's rows are called elsewhere.  Description, ObsSpec -> Gymnasium's spaces
+"""An environment's rows and actions for Gymnasium.  Description, ObsSpec -> Gymnasium's spaces
 
 An observation is one row: a Box with the bounds that the header declares for each element, in the
 shape of an image or a grid where the header describes the whole row as one. As a Dict it has a key

@@ -1,8 +1,8 @@
 """A warm process that forks children.  modules to import -> children that start in milliseconds
 
 A child of child_process.py starts Python and imports what its target needs: about a second. A Warm
-process has imported all of it and copies itself for each child. The copy is as far from its sisters
-as any child: env code that crashes, leaks or changes its globals harms nobody after it.
+process has imported all of it and copies itself for each child. Copies are as separate as any
+children: env code that crashes, leaks or changes its globals does not affect later ones.
 
     warm = Warm(["puffer_sdk.training.train_worker"])
     child = Child(target, job, warm=warm)           # one at a time
