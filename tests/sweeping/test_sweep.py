@@ -120,7 +120,7 @@ def test_a_fault_costs_its_trial_alone(toy, monkeypatch, fault, told):
     assert failed and all(told in trial.facts["error"] for trial in failed)
     assert {trial.settings["env.fault"] for trial in failed} == {FAULTS[fault]}
     assert sum(trial.state == DONE for trial in found.trials) + len(failed) == 6
-    assert all(trial.cost is None for trial in failed)
+    assert all(trial.facts.get("cost") is None for trial in failed)
 
 
 @long_only
