@@ -178,6 +178,7 @@ WRITTEN = [                             # by the env itself
           "            env->final_observations[i] = 7 + env->observations[i];\n")]
 
 
+@long_only
 @pytest.mark.parametrize("changes, function", some_or_all(
     [(LOOKED_AT, "look"), (WRITTEN, None)], 0),
                          ids=some_or_all(["looked at", "written"], 0))
@@ -202,6 +203,7 @@ WRITES = ("    env->tick++;\n", "    env->tick++;\n"
           "    env->alive[env->tick % 2] = env->tick + env->rng & 2;\n")
 
 
+@long_only
 @pytest.mark.parametrize("changes, most", some_or_all([
     ([ROOM, COUNTED], "max_agents = 2"), ([SAID, WRITES], "num_agents = 2")], 0),
     ids=some_or_all(["counted", "written"], 0))

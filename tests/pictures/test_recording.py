@@ -285,6 +285,7 @@ def test_a_notebook_shows_the_recording(drawing, tmp_path):
     assert made._repr_html_().endswith("frames")
 
 
+@long_only
 def test_beside_shows_each_as_it_is_alone(drawing, trained, tmp_path):
     shots = {}
     for name, options in (("both", {"beside": "random"}), ("trained", {}),
@@ -521,6 +522,7 @@ def test_options_of_a_recording_need_one(drawing, cli):
     assert done.returncode == 2 and "--grid requires a recording" in done.stderr
 
 
+@long_only
 def test_what_ocean_envs_do(tmp_path):
     """A hand-written binding, a Client made in c_render, a texture, exit on ESC."""
     folder = tmp_path / "mole"

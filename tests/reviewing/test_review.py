@@ -263,6 +263,7 @@ def test_a_sandbox_that_does_not_work_is_not_trusted(squared, tmp_path):
     assert "unshare does not work here" in err
 
 
+@long_only
 def test_no_sandbox_says_what_it_does(probe, tmp_path):
     folder = probe()
     out, err = cli(folder, "--no-sandbox", "--format", "json", cwd=tmp_path)

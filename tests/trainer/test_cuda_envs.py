@@ -107,7 +107,7 @@ def check(told, want):
 
 # ---- the same run --------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", some_or_all(GAMES, 0, 1, 4))
 def test_a_run_is_the_one_that_the_cpus_envs_make(game, make, wanted, mode):
     """Observations, masks, rewards and endings of each tick, weights, metrics and logs."""
     want = wanted(game)

@@ -120,6 +120,7 @@ def test_the_road_of_a_gymnasium_environment(here, cli):
     assert spec["obs_size"] == 4 and spec["act_sizes"] == [2] and "gymnasium" in spec["packages"]
 
 
+@long_only
 @pytest.mark.parametrize(("name", "folder", "length"), some_or_all([
     ("pettingzoo:pettingzoo.classic.rps_v2", "pettingzoo/pettingzoo.classic.rps_v2", 15),
     ("games:short", "games/short", 2)], 0),
