@@ -23,6 +23,7 @@ from .pages import Page
 
 if TYPE_CHECKING:
     from ..env.obs_spec import ObsSpec
+    from ..interop.python_envs.python_spec import PythonSpec
 
 Sizes = Mapping[str, tuple[object, object]]     # key -> value, our default
 
@@ -43,7 +44,7 @@ def command(env: str | None, settings: dict[str, str], ini: Path | None, explain
     """
     source = env_source.find(env, ini)
     files = [*source.own_inis(), *source.over]
-    spec: Spec | env_source.PythonSpec | None = None
+    spec: Spec | PythonSpec | None = None
     if isinstance(source, env_source.CompiledSource):
         spec = _spec(source.folder)
         config = source.resolve(settings, spec)
@@ -51,9 +52,8 @@ def command(env: str | None, settings: dict[str, str], ini: Path | None, explain
         found = obs_spec.read(spec, None, spec.act_widths or (), config.env) if spec else None
     else:
         prepared = source.prepare(settings)
-        config, sizes, found = prepared.config, {}, None
-        if isinstance(prepared.spec, env_source.PythonSpec):
-            spec, found = prepared.spec, prepared.spec.row()
+        spec, config, sizes = prepared.spec, prepared.config, {}
+        found = prepared.spec.row()
     if format_ == "json":
         ui.out(json.dumps(_document(source, files, config, sizes, found, spec), indent=2))
     else:
@@ -80,7 +80,7 @@ def _spec(folder: Path) -> Spec | None:
 
 def _document(source: env_source.CompiledSource | env_source.PythonSource,
               files: Sequence[Path], config: Config, sizes: Sizes, row: ObsSpec | None,
-              spec: Spec | env_source.PythonSpec | None) -> dict[str, object]:
+              spec: Spec | PythonSpec | None) -> dict[str, object]:
     rows = {}
     for full, value in config.items():
         key = KEYS.get(full)
@@ -140,7 +140,7 @@ def _print_sizes(config: Config, sizes: Sizes) -> None:
                                        for full, (_, ours) in sizes.items()), style="dim")
 
 
-def _print_row(spec: Spec | env_source.PythonSpec, row: ObsSpec) -> None:
+def _print_row(spec: Spec | PythonSpec, row: ObsSpec) -> None:
     """An agent's observations and actions, with the author's names."""
     kind = OBS_UNITS[spec.obs_dtype]
     ui.out("\nobservation", style="bold")

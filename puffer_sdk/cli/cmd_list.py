@@ -6,7 +6,6 @@ import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,7 +15,7 @@ from ..base.spec import Spec
 from ..env import header, job
 from ..settings import inifile
 from ..settings.config import find_ini
-from ..training.run_comparison import best_score
+from ..training.run_comparison import Best, best_score
 from ..training.runs import list_runs
 from .options import format_option, runs_dir_option
 from .pages import Page
@@ -60,7 +59,7 @@ class _Row:
     obs: str | None
     actions: str | None
     runs: int
-    best: dict[str, Any] | None
+    best: Best | None
     problem: str | None
 
 
