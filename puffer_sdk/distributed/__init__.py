@@ -2,12 +2,12 @@
 
 In reading order:
 
-    rank       who this process is: what torchrun, srun or mpirun says in the environment
+    rank       which rank this process is, from the variables of torchrun, srun or mpirun
     dividing   settings of the whole run -> those of one rank
     meeting    processes find each other, after a restart too
     group      sums, bytes from and to all ranks, over torch.distributed
     cores      processes of one machine, each on cores of its own
-    failing    which rank died, hangs or said why it ended
+    failing    which rank failed, died or hangs, and why
     agreeing   versions, settings and sources of all ranks are the same
     launching  --train.processes: torchrun's agent, started here
 """

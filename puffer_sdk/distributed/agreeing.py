@@ -1,7 +1,7 @@
 """Ranks that cannot share a run are refused before its first step.  facts of all -> one Config
 
-A rank with another version, other settings or another environment would compute something else,
-and all would follow it. What differs is named, with the ranks.
+A rank with another version, other settings or another environment would compute something else
+and change the weights of all. The error names what differs, and the ranks.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..base import paths, ui
 from ..base.errors import UsageError
 from ..settings.values import Config
 
-# each rank's own affair: results do not depend on them
+# may differ between ranks: results do not depend on them
 OWN = ("vec.num_threads", "vec.num_workers", "train.processes")
 MEASURED = ("vec.reward_scale", "train.obs_scale")      # by random play: the first rank's count
 SOURCES = (".h", ".c", ".cc", ".cpp", ".inc", ".py")
@@ -28,7 +28,7 @@ class RankFacts(TypedDict):
 
     settings    those that all must share
     given       of the command line: with a run to resume only rank 0 has the others
-    config      all of them; None: they are everybody's own already
+    config      all of them; None: every rank has them
     """
 
     version: str
@@ -63,7 +63,7 @@ def facts_of(config: Config, *, spec_hash: str, folder: Path | None, given: Mapp
 
 
 def agree(shared: Sequence[RankFacts], hosts: Sequence[str], own: Config) -> Config:
-    """The settings that all ranks train with: those of rank 0, which are everybody's.
+    """The settings that all ranks train with: those of rank 0.
 
     Raises UsageError where the ranks differ.
     """
@@ -78,7 +78,7 @@ def agree(shared: Sequence[RankFacts], hosts: Sequence[str], own: Config) -> Con
     if problems:
         raise UsageError("the processes of this run have different versions or settings",
                          detail="\n".join(ui.first(problems, SHOWN)),
-                         hint="the same version, environment and settings on every machine")
+                         hint="use the same version, environment and settings on every machine")
     if first["config"] is None:
         return own
     theirs = Config.from_dict(first["config"])

@@ -1,7 +1,7 @@
 """Each process of a machine on cores of its own.  cores of all -> this one's part
 
-Without that, the kernel moves processes that wait for each other a thousand times a second from
-core to core, and puts two on one. MPI and Slurm bind processes in the same way.
+Otherwise the kernel moves processes that wait for each other from core to core, a thousand times a
+second, and puts two on one core. MPI and Slurm bind processes in the same way.
 """
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Which rank failed, and why.  a broken exchange -> one error that names rank, host and cause
 
 Each rank has a pulse: a number in the group's store that a thread raises twice a second. A rank
-that ends by an error writes that there first. So when an exchange breaks, the others can tell who
-said why, and who fell silent: it was killed, hangs, or its network is cut.
+that ends with an error first writes it there. So when an exchange breaks, the others know which
+rank failed and why, or whose pulse stopped: it was killed, hangs, or its network is cut.
 
-On each machine the first rank that fails says so, and the others end in silence: one error is
-shown, not one for every process.
+On each machine only the first rank that fails prints its error: one error is shown, not one for
+every process.
 """
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ STORE_SECONDS = 5.0     # that the store may take to answer
 
 
 class Elsewhere(RunError):
-    """An exchange broke, and this is why. stopped: another rank was told to end (Ctrl-C), and
-    could not wait for the end of an epoch"""
+    """Why an exchange broke. stopped: another rank had to end (Ctrl-C) before its epoch did"""
 
     stopped = False
 
@@ -34,7 +33,7 @@ class Failures:
     """The pulse of this rank, and a look at those of the others."""
 
     def __init__(self, place: Place, seconds: float, meeting: str):
-        """seconds: how long an exchange waits. meeting: what stands in the store under its name"""
+        """seconds: how long an exchange waits. meeting: the prefix of keys in the store"""
         from torch._C._distributed_c10d import PrefixStore, TCPStore
 
         self.place, self.seconds = place, seconds
@@ -46,7 +45,7 @@ class Failures:
         self._closed, self._lock = threading.Event(), threading.Lock()
 
     def begin(self) -> None:
-        """From now on the pulse beats."""
+        """Start the pulse."""
         self._beat(0)
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -67,8 +66,8 @@ class Failures:
     # -- this rank fails
 
     def tell(self, error: PufferError) -> PufferError:
-        """Say why this rank ends. Returns what to raise: quiet where another of this machine has
-        said it already."""
+        """Report why this rank ends. Returns what to raise: quiet where another rank of this
+        machine has failed before."""
         if isinstance(error, Elsewhere):
             error = RunError(error.message, where=error.where, hint=error.hint)
         else:
@@ -83,14 +82,14 @@ class Failures:
         self._write(f"rank {self.place.rank} on {self.place.host} was told to end", stopped=True)
 
     def _write(self, message: str, stopped: bool = False) -> None:
-        """What the others find; the first one to write is right: what fails later follows."""
+        """Report it to the others, unless a rank has reported before: what fails later follows."""
         with contextlib.suppress(RuntimeError), self._lock:
             if not self._store.check(["verdict"]):
                 self._store.set("verdict", json.dumps([message, stopped]))
 
     def _leave(self) -> None:
-        """Without torchrun's agent the store is rank 0's, and ends with it: the others come first,
-        if they come at all."""
+        """Without torchrun's agent the store is rank 0's and ends with it: rank 0 waits for the
+        others to leave."""
         if self.place.group_id:
             return
         deadline = time.monotonic() + SILENCE
@@ -125,7 +124,7 @@ class Failures:
         return error
 
     def _judge(self, waited: float) -> str:
-        """Who fell silent, unless somebody says before that who it was."""
+        """Whose pulse stopped, unless a rank reports its failure first."""
         hung = waited > 0.9 * self.seconds
         first, deadline = self._look(), time.monotonic() + SILENCE
         while time.monotonic() < deadline:
@@ -135,11 +134,11 @@ class Failures:
         silent = [rank for rank, pulse in enumerate(self._look())
                   if pulse == first[rank] and rank != self.place.rank]
         if not silent:
-            message = f"all ranks live, and an exchange took more than {self.seconds:g} s" \
+            message = f"all ranks are alive, but an exchange took more than {self.seconds:g} s" \
                 if hung else "the connection between two ranks broke"
         else:
             cause = f"hangs, or its network is cut: no answer for {waited:.0f} s" if hung else \
-                "ended without a word: it was killed, or its machine or network is gone"
+                "ended without an error: it was killed, or its machine or network is gone"
             message = " and ".join(f"rank {rank} on {self._host(rank)}" for rank in silent) \
                 + f" {cause}"
         self._write(message)
@@ -152,7 +151,7 @@ class Failures:
             return [self._store.get(key) if self._store.check([key]) else b"" for key in keys]
 
     def _verdict(self) -> tuple[str, bool] | None:
-        """What somebody wrote: the message, and whether a rank was told to end."""
+        """What a rank reported: the message, and whether it was told to end."""
         with self._lock:
             if not self._store.check(["verdict"]):
                 return None

@@ -39,7 +39,7 @@ Facts = TypeVar("Facts", bound=Mapping[str, object])    # that a rank tells the 
 
 
 class Alone:
-    """A process on its own: what a group of one does."""
+    """A group of one process."""
 
     rank, size = 0, 1
     hosts: tuple[str, ...] = ()
@@ -64,11 +64,11 @@ class Alone:
         """Wait for all ranks."""
 
     def fail(self, error: PufferError) -> PufferError:
-        """What to raise in place of an error that ends this rank, and so all others."""
+        """What to raise in place of an error that ends this rank, and thereby all others."""
         return error
 
     def stopping(self) -> None:
-        """This rank leaves now, in the middle of an epoch: it was told to."""
+        """This rank was told to end, in the middle of an epoch."""
 
     def close(self) -> None:
         """Leave the group."""
@@ -238,8 +238,8 @@ def join(place: Place | None, seconds: float, *, cuda: bool = False) -> Alone:
     except RuntimeError as error:
         raise RunError("the processes of this run could not connect",
                        where=f"rank {place.rank} of {place.size}, {place.host}",
-                       detail=str(error), hint="does each machine reach "
-                       f"{place.address}:{place.port}, and the others?") from None
+                       detail=str(error), hint="check that each machine reaches "
+                       f"{place.address}:{place.port} and the other machines") from None
     return Group(failures=failures)
 
 

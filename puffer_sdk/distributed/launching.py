@@ -1,7 +1,7 @@
 """--train.processes N: several processes of one command on this machine.  words -> exit status
 
-torchrun's own agent starts them and watches over them: what `torchrun --standalone` does, without
-a process of its own and without its report of a failure, which our processes have said already.
+torchrun's own agent starts and watches them, as `torchrun --standalone` does, but within this
+process and without its report of a failure, which our processes have printed already.
 """
 from __future__ import annotations
 

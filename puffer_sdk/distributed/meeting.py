@@ -1,10 +1,9 @@
 """Processes find each other in a store that outlives them.  store, Place -> a name for this meeting
 
-torchrun's store stays the same when it starts the processes again, a new machine may join with a
-count of restarts of its own, and what dead processes wrote there still stands. So each process
-says hello with a number that nobody else has, and rank 0 names those that meet. Only a process
-that finds its own number there, and says so, is one of them. What they write later stands under
-the name of the meeting.
+torchrun's store stays the same when it starts the processes again, a new machine may join with
+its own count of restarts, and keys of dead processes remain. So each process writes a unique
+number, and rank 0 lists those that meet. Only a process that finds its own number in the list, and
+confirms it, takes part. Later keys have the name of the meeting as their prefix.
 """
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def meet(store: Store, place: Place, seconds: float) -> str:
                    expected=f"{place.size} processes at {place.address}:{place.port} within "
                             f"{seconds:g} s",
                    actual=f"none of rank {', '.join(map(str, missing))}",
-                   hint="do their machines reach that address and port?")
+                   hint="check that their machines reach that address and port")
 
 
 def _read(store: Store, key: str) -> str:

@@ -86,7 +86,7 @@ def test_sums_and_bytes_of_processes(size):
 
 
 @pytest.mark.parametrize("how, message, quiet", [
-    ("os._exit(3)", "rank 1 on {host} ended without a word: it was killed, or its machine or "
+    ("os._exit(3)", "rank 1 on {host} ended without an error: it was killed, or its machine or "
                     "network is gone", False),
     ("group.fail(RunError('the sky fell')); os._exit(4)",
      "rank 1 on {host}: the sky fell", True)])

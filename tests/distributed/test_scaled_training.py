@@ -179,7 +179,7 @@ def test_a_killed_rank_ends_the_run_with_one_error_that_names_it(faulty, launch,
     assert process.returncode == 4 and "Traceback" not in err
     errors = [line for line in err.splitlines() if line.startswith("error")]
     assert len(errors) == 1 and re.search(
-        r"rank 1 on \S+ ended without a word: it was killed", errors[0]), err
+        r"rank 1 on \S+ ended without an error: it was killed", errors[0]), err
     assert "the last good checkpoint is" in err
     assert run.status == "failed" and run.checkpoints()
 

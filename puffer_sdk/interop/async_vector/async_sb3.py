@@ -34,7 +34,7 @@ class SB3Vector(VecEnv):
     workers         processes; "auto": one per core. Results do not depend on it
     shared_memory, copy, max_concurrency, start_timeout     as Vector has them
 
-    In place of SubprocVecEnv, and of DummyVecEnv where nobody asks for `envs`, which live
+    Replaces SubprocVecEnv, and DummyVecEnv for programs that do not use `envs`, which live
     elsewhere: make_vec_env(name, 64, vec_env_cls=SB3Vector). What an environment raises is raised
     here as itself. Raises what Vector raises.
     """

@@ -51,7 +51,7 @@ class Failure:
     text        str() of it
     trace       the worker's traceback
     pickled     the exception itself, if that can be
-    env         index over all lanes; -1: none was at work
+    env         index over all lanes; -1: none was running
     phase       STEP, ...; 0: none
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-# An observation, an action or an info, nested as a space says: whoever made it knows its type
+# An observation, an action or an info, nested as its space is: only the environment knows its type
 Value: TypeAlias = Any
 
 

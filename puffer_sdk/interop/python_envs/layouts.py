@@ -1,9 +1,9 @@
-"""What a network of one's own learns about its rows.  Observations -> raw rows, JSON and back
+"""What a custom network knows about its rows.  Observations -> raw rows, JSON and back
 
-Such a network ([policy] torch_class) may unflatten() a row into what the environment gave. Where
-the leaves of the space differ in type, its rows are bytes, each leaf in its own type: at a multiple
-of its item size, as is the row's end, so that a part of a row can be looked at as what it is. Ids
-stay numbers, as the environment gives them.
+Such a network ([policy] torch_class) may unflatten() a row into the environment's observation.
+Where the leaves of the space differ in type, its rows are bytes, each leaf in its own type, at a
+multiple of its item size, as is the row's end: a part of a row is a view in its own type. Ids stay
+numbers.
 """
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
     LATE, set by who waits      -> REPLACED, or SILENT; FINE where it has answered after all
     REPLACED                    -> FINE once another process has made the lane's copies anew
 
-The trainer's threads wait for lanes in C and hold nothing that this one needs. So it may take its
-time: they wait until a lane is FINE and has answered, or DEAD or SILENT for good.
+The trainer's threads wait for lanes in C and hold nothing that this thread needs: they wait until a
+lane is FINE and has answered, or DEAD or SILENT for good.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOK = 0.1              # seconds between two looks at the processes
 
 
 class Closing(Exception):
-    """The vec is being closed: nobody waits for a replacement any more."""
+    """The vec is being closed: replacements are given up."""
 
 
 class Monitor:
@@ -177,7 +177,7 @@ class Monitor:
             if not self._left(part):
                 break
             self.block.restarts_of(part)[:] += 1
-            self.notes[lane][shared_rows.PULSE] += 1     # whoever watches sees that things go on
+            self.notes[lane][shared_rows.PULSE] += 1     # a watching parent sees progress
             try:
                 self.processes[lane] = process = worker_processes.start()
                 process.send(("open", replace(part, cut=True)), self.block.fd)

@@ -61,7 +61,7 @@ def copied(ob: Value) -> Value:
 
 
 def first(infos: Value) -> dict[str, Value]:
-    """The first copy's part of what vectors tell: an array a key, and another that says whose."""
+    """The first copy's part of a vector's infos: {key: (copies,)}, with a mask under _key."""
     if not isinstance(infos, dict):
         return {}
     return {key: value[0] for key, value in infos.items()

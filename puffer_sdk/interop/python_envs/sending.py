@@ -1,4 +1,4 @@
-"""Steps of some environments while others are at work.  ids -> a step begun; the first to be done
+"""Steps of some environments while others are stepping.  ids -> a step begun; the first ones done
 
 For PoolVec: a worker steps all its environments together, so ids are those of whole workers.
 """
@@ -30,8 +30,8 @@ class Sending(VecEnv):
     def send(self, ids: ArrayLike | None = None) -> None:
         """Begin a step of these environments with what `actions` holds; recv() waits for them.
 
-        ids     environments, as recv() returned them: whole workers. None: all that are not at work
-        Raises UsageError for a part of a worker's environments, and for those at work.
+        ids     environments, as recv() returned them: whole workers. None: all that do not step
+        Raises UsageError for a part of a worker's environments, or for those stepping.
         """
         self._check_open()
         lanes = self._lanes_of(ids)

@@ -69,7 +69,7 @@ class OwnLane:
             self.lane = None
 
     def _run(self, phase: int, work: Callable[[], None], watch: CObject) -> None:
-        """watch: a PufferWatch*: whoever watches sees when a call does not return, or ends the
+        """watch: a PufferWatch*, which shows a parent a call that does not return or that ends the
         process"""
         part = self.part
         if self.failed or part is None:
@@ -91,9 +91,8 @@ class OwnLane:
                 watch.pulse += 1
 
     def _show_in(self, watch: CObject) -> None:
-        """Have the lane write which environment is at work into a watch that a parent reads: that
-        is still there when a crash has ended this process. Of copies that one object steps, nobody
-        knows."""
+        """Have the lane write which environment is running into a watch that a parent reads, also
+        after a crash of this process. Of copies that one object steps, it is unknown."""
         if not self.watched or self._shown_in == watch or self.part is None \
                 or self.part.facts.kind == BATCH:
             return

@@ -84,7 +84,7 @@ class Block:
     """The lanes' counters in shared memory, and arrays that a subclass declares: attributes by
     their names.
 
-    fd      of the memory; whoever passes it on keeps it open until then
+    fd      of the memory, open until it was passed to the workers
     """
 
     lanes: NDArray[np.uint8]
@@ -113,7 +113,7 @@ class Block:
         return int(self.words[lane][STATE])
 
     def close_fd(self) -> None:
-        """The memory stays mapped; nobody else can be given it any more."""
+        """The memory stays mapped, but cannot be passed to another process any more."""
         if self.fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self.fd)

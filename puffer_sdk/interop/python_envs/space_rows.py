@@ -297,7 +297,7 @@ def generated(signature: str, lines: list[str], names: dict[str, Any]) -> Callab
 
 
 def observations_of(space: Space[Any]) -> Observations:
-    """The plan of an observation space. UsageError for a space that has no fixed row.
+    """The plan of an observation space. Raises UsageError for a space that has no fixed row.
 
     A Dict with a key `action_mask` is planned without it.
     """
@@ -313,7 +313,7 @@ def observations_of(space: Space[Any]) -> Observations:
 
 
 def actions_of(space: Space[Any]) -> Actions:
-    """The plan of an action space. UsageError for a space that no heads can stand for."""
+    """The plan of an action space. Raises UsageError for a space that cannot be heads."""
     leaves: list[Leaf] = []
     tree = _walk(space, (), leaves, "action")
     sizes = tuple(width for leaf in leaves for width in (

@@ -136,7 +136,7 @@ class EnvRaised(RunError):
 def raised(failure: Failure, place: str | None) -> BaseException:
     """What a worker raised: a PufferError as itself, anything else as an EnvRaised.
 
-    place   "env 3, seed 17, step 20"; None: no environment was at work
+    place   "env 3, seed 17, step 20"; None: no environment was running
     """
     if failure.parts is not None:
         kind: Callable[..., object] = getattr(errors, failure.kind, RunError)
@@ -179,7 +179,7 @@ def as_itself(error: BaseException) -> BaseException:
 
 
 def printed(most: int = 10) -> str | None:
-    """The last lines that workers printed, where that goes into a file, as in training."""
+    """The last lines that workers printed, if stderr is a file, as in training."""
     with contextlib.suppress(OSError):
         facts = os.fstat(2)
         if stat.S_ISREG(facts.st_mode):

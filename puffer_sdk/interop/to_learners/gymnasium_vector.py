@@ -84,7 +84,7 @@ class PufferVector(VectorEnv[Observation, object, NDArray[Any]]):
     def reset(self, *, seed: int | Sequence[int | None] | None = None,
               options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """(observations (n, D), infos). options {"reset_mask": bool (n,)}: these envs alone, for
-        autoreset="disabled"; with a seed they are made anew, and without one they go on.
+        autoreset="disabled"; with a seed they are recreated, without one they continue.
 
         Raises UsageError for a mask or seeds that do not fit.
         """

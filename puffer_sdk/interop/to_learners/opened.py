@@ -66,7 +66,7 @@ class Opened:
         return self.agents == 1 and finals is not None and finals.function is not None
 
     def vec(self, seeds: Sequence[int], *, threads: int = 1, last: Copies | None = None) -> Copies:
-        """A VecEnv, or what stands for one, with a copy for each of these seeds.
+        """A VecEnv, or a DrawnVec, with a copy for each of these seeds.
 
         A copy plays what it would play alone with its seed. `last` is the vec that this one
         replaces; it is closed.
@@ -125,7 +125,7 @@ class Episode:
     def finals(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         """(n, D): what these rows (n,), whose episodes the last step ended, saw last: copies.
 
-        Where the library keeps no final observation, the one before the last step stands for it.
+        Without a final observation from the library, the one before the last step is used.
         """
         vec = self.vec
         if vec.has_final is None or vec.final_observations is None:

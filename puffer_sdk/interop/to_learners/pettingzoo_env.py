@@ -26,7 +26,7 @@ class PufferParallel(ParallelEnv, EzPickle):    # type: ignore[misc]  # PettingZ
     see to_parallel.
 
     `agents` are those whose episode goes on. The env's episode ends with that of its last agent.
-    In C an agent may begin anew while others still play: here it stays away until reset(), and
+    In C an agent may restart while others still play: here it is absent until reset(), and
     its row gets action 0. reset(seed=s) always begins the same episode.
     """
 
@@ -34,7 +34,7 @@ class PufferParallel(ParallelEnv, EzPickle):    # type: ignore[misc]  # PettingZ
                  env_settings: Mapping[str, float] | None = None, render_mode: str | None = None,
                  observations: str = ROW):
         EzPickle.__init__(self, env, env_settings=env_settings, render_mode=render_mode,
-                          observations=observations)     # a pickled one is made anew: SuperSuit
+                          observations=observations)     # SuperSuit pickles it
         self.opened = opened = Opened(env, env_settings, render_mode, observations)
         self.render_mode = render_mode
         self.metadata: dict[str, Any] = {

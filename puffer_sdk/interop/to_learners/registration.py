@@ -49,7 +49,7 @@ def register_examples() -> None:
 def _register(name: str, env: str) -> None:
     import gymnasium
 
-    gymnasium.envs.registration.registry.pop(name, None)        # made anew, without a warning
+    gymnasium.envs.registration.registry.pop(name, None)        # again, without a warning
     gymnasium.register(name, entry_point="puffer_sdk.interop.to_learners.gymnasium_env:PufferEnv",
                        vector_entry_point="puffer_sdk.interop.to_learners.gymnasium_vector:PufferVector",
                        kwargs={"env": env})

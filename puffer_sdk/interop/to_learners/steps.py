@@ -31,7 +31,7 @@ class Steps:
     """What is handed out after each step of a vec.
 
     names       of what a copy logs
-    last        (N, D): the observations that were handed out last; whoever steps replaces them
+    last        (N, D): the observations of the last reset or step, as the caller got them
     reuse       return the same arrays each time
     """
 
@@ -122,7 +122,7 @@ class Steps:
         """Of the rows with an ending: (which (n,), what they saw last (n, D), what their copies
         have logged (L, N) by the names of the log, (N,) bool: where there is something).
 
-        last    (N, D): what all saw before, which stands for what the library does not keep
+        last    (N, D): the observations before the step, for rows without a final observation
         """
         buffer, (size, dtype) = self._buffer, self._row
         over, finals = self._over[:count], np.empty((count, size), dtype)

@@ -1,10 +1,10 @@
 """The environments of one worker.  rows of actions -> rows of what they caused
 
-A lane plays some environments one after another and writes what they say straight into the shared
-rows. Endings, as the contract of compiled environments has them: an environment resets itself in
-the step that ended it (SAME_STEP), so the row already shows the next episode, and the final
-observation has a row of its own. With NEXT_STEP the following step resets, ignores the action and
-earns nothing; with DISABLED nobody resets but reset().
+A lane steps some environments one after another and writes their results into the shared rows.
+Endings follow the contract of compiled environments: an environment resets itself in the step that
+ended it (SAME_STEP), so the row already shows the next episode, and the final observation has a row
+of its own. With NEXT_STEP the following step resets, ignores the action and earns nothing; with
+DISABLED only reset() resets.
 
 An episode that ends is logged: its return, its length, and the numbers in its last info.
 """
@@ -69,10 +69,10 @@ class EnvError(Exception):
 
 
 class Lane(Generic[EnvKind]):
-    """What all kinds share: the rows, the log, and the notes for whoever watches.
+    """What all kinds share: the rows, the log, and the notes for a watching process.
 
     envs    the environments, as made
-    place   one int64, of which environment is at work: its index over all lanes
+    place   one int64: the index, over all lanes, of the running environment
     seeds   what each of them was seeded with, or will be
     anew    restarts of each
     """
@@ -122,7 +122,7 @@ class Lane(Generic[EnvKind]):
 
     @property
     def here(self) -> int:
-        """The environment that is at work now."""
+        """The running environment."""
         return int(self.place[0]) - self.part.first
 
     def seed_of(self, number: int) -> int:
@@ -196,7 +196,7 @@ class Lane(Generic[EnvKind]):
         return self.envs[number].render()
 
     def close(self) -> None:
-        """Close the environments. What they raise is of no interest any more."""
+        """Close the environments; what they raise is ignored."""
         self.words[shared_rows.PHASE] = CLOSE
         for number, env in enumerate(self.envs):
             self.note(number)
@@ -213,7 +213,7 @@ class Lane(Generic[EnvKind]):
         self.notes[shared_rows.PULSE] += 1
 
     def clear(self) -> None:
-        """No row has ended, and no final observation is there."""
+        """Clear endings, final observations and rewards."""
         self.terminals[:] = 0
         self.truncations[:] = 0
         self.has_final[:] = 0
@@ -225,18 +225,13 @@ class Lane(Generic[EnvKind]):
         terminals, truncations, has_final = self.marks
         self.dirty = True
         terminals[row], truncations[row] = 1, not terminated
-        self.save_checked(row, ob)
+        self.put(self.save[row], ob)
         has_final[row] = 1
 
-    def save_checked(self, row: int, ob: Value) -> None:
+    def put(self, write: Callable[[Value], None], ob: Value) -> None:
+        """Write an observation into a row. Raises ValueError where it does not fit the space."""
         try:
-            self.save[row](ob)
-        except UNFIT as error:
-            self.blame(ob, error)
-
-    def write_checked(self, row: int, ob: Value) -> None:
-        try:
-            self.write[row](ob)
+            write(ob)
         except UNFIT as error:
             self.blame(ob, error)
 

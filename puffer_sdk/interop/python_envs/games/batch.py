@@ -21,9 +21,8 @@ PLACES = ("env_id",)    # of infos: which copy it is, and nothing about its epis
 class BatchLane(Lane[ManyEnvs]):
     """One gymnasium.vector.VectorEnv that steps all environments of this lane by itself.
 
-    Where it resets only in the step after an ending, nobody lives in that step: the row's agent is
-    gone, and what is trained on has no step without an action. Where it does not reset at all, it
-    is asked to at once.
+    Where it resets only in the step after an ending, the row has no agent in that step: training
+    sees no step without an action. Where it does not reset itself, the lane resets it at once.
     """
 
     def __init__(self, part: Part, block: PoolBlock):
@@ -92,7 +91,7 @@ class BatchLane(Lane[ManyEnvs]):
             self.finals[over] = self.observations[over]
         else:
             for row in np.flatnonzero(over).tolist():
-                self.save_checked(row, of_row(finals, row))
+                self.put(self.save[row], of_row(finals, row))
         self._record_all(over, infos if finals is None else infos.get("final_info"))
         self.has_final[over] = 1
         if self.never_resets:
@@ -157,7 +156,7 @@ class BatchLane(Lane[ManyEnvs]):
 def numbers_of(infos: Value) -> dict[str, NDArray[Any]]:
     """What a vector's infos hold for each copy that may be numbers: {name: (copies,)}.
 
-    `_NAME` says which copies gave NAME, where it is there.
+    `_NAME` says which copies gave NAME, if it exists.
     """
     if not isinstance(infos, dict):
         return {}

@@ -45,7 +45,7 @@ class SingleLane(Lane[SingleEnv]):
     def reset_env(self, number: int, seed: int | None) -> None:
         ob, info = probe_env.start(self.envs[number], seed)
         self.starts[number] = self.tick
-        self.write_checked(number, ob)
+        self.put(self.write[number], ob)
         self.write_mask(number, ob, info)
 
     def cut_all(self) -> None:
@@ -123,7 +123,7 @@ class SingleLane(Lane[SingleEnv]):
         self.earned[number] = 0.0
 
     def _failed(self, number: int, error: Exception, found: object) -> None:
-        """After an exception of a step: the environment is made anew, or the exception goes on."""
+        """After an exception in a step: recreate the environment, or raise the exception."""
         if not self.restart(number, error):
             if isinstance(error, (ValueError, TypeError)) and "unpack" in str(error):
                 raise self._not_five(found) from error

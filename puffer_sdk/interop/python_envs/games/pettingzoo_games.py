@@ -36,7 +36,7 @@ class ParallelLane(Lane[ParallelEnv]):
                 self._write(row, obs[agent], info_of(infos, agent))
 
     def _write(self, row: int, ob: Value, info: Mapping[str, Value]) -> None:
-        self.write_checked(row, ob)
+        self.put(self.write[row], ob)
         self.write_mask(row, ob, info)
 
     def step_all(self) -> None:
