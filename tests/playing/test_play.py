@@ -255,7 +255,7 @@ def test_the_window_and_the_headless_picture_agree(play, display, folder, tmp_pa
         "from puffer_sdk.env import build\nfrom puffer_sdk.raylib import drawing\n"
         "from puffer_sdk.settings import config\n"
         "from puffer_sdk.pictures.screen.canvas import Screen\n"
-        "from puffer_sdk.env.vec import Library, VecEnv\n"
+        "from puffer_sdk.env.library import Library\nfrom puffer_sdk.env.vec import VecEnv\n"
         "folder = Path(sys.argv[1]); served = drawing.shared('headless')\n"
         "screen = Screen.open(served, visible=False)\n"
         "built = build.build(folder, raylib_headers=served.headers)\n"
