@@ -39,17 +39,18 @@ from .core.fact_kinds import (
 from .core.facts import Facts
 from .core.finding import Finding
 from .core.memory_bound import GIB, MEMORY
-from .core.result import CheckResult
+from .core.result import CheckResult, Coverage, HeadSeen
 from .prove import proof
 from .rules.contract import outside
 
 SEED = 42
 
 
-def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
-          ini: Path | None = None, strict: bool = False, seed: int = SEED,
-          budget: float = 1.0, prove: bool = True, preview: bool = False, deep: bool = False,
-          learn: bool = False, learn_seconds: float = learning_probe.SECONDS,
+def check(env: str | os.PathLike[str] | None = None, *,
+          settings: Mapping[str, object] | None = None, ini: Path | None = None,
+          strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
+          preview: bool = False, deep: bool = False, learn: bool = False,
+          learn_seconds: float = learning_probe.SECONDS,
           memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
@@ -70,7 +71,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
     Raises UsageError for a refused setting, BuildError for a header that does not compile or is for
     another interface, RunError when the checker cannot run.
     """
-    if makers.is_name(env):
+    if isinstance(env, str) and makers.is_name(env):
         if deep or learn:
             raise UsageError(f"{'deep' if deep else 'learn'} is for environments in C", where=env)
         return check_python.check(env, settings=settings, ini=ini, strict=strict, seed=seed,
@@ -110,7 +111,7 @@ def check(env: str | os.PathLike | None = None, *, settings: Mapping[str, object
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:
-    """The author's files as they are now: what a finding speaks of, and --fix starts from."""
+    """The author's files as they are now: findings name them, and --fix starts from them."""
     ini = find_ini(folder)
     found = [path for path in paths.c_files(folder, below=True)
              if not {"build", "runs"} & set(path.relative_to(folder).parts)]
@@ -142,12 +143,12 @@ def _gather(facts: Facts, folder: Path, budget: float, verbose: bool) -> plan.Pl
             list(facts.config.env), facts.folder)
         if isinstance(problem, NoEnvs):
             printed = dict.fromkeys(outcome.stderr.splitlines())    # each try may print it
-            problem.where, problem.detail = facts.folder, "\n".join(list(printed)[-5:]) or None
+            problem.where, problem.detail = str(facts.folder), "\n".join(list(printed)[-5:]) or None
             raise problem
         if problem.code is None:
             raise RunError("the checker cannot run this environment", where=facts.folder,
                            detail=problem.message)
-        problem.where = (facts.spec.binding or facts.spec.header).name
+        problem.where = (facts.known_spec.binding or facts.known_spec.header).name
         facts.problems.append(problem)      # next to what the source shows
         facts.outcomes.clear()
         return None
@@ -167,7 +168,7 @@ def _not_run() -> Iterator[Finding]:
     raise registry.NotTested("the environment was not run: it breaks the contract")
 
 
-def _coverage(facts: Facts) -> dict:
+def _coverage(facts: Facts) -> Coverage:
     """How much was exercised."""
     run = facts.fact("run", RunFact)
     steps = run.steps if run else 0
@@ -177,7 +178,7 @@ def _coverage(facts: Facts) -> dict:
                 steps += fact.steps
             elif isinstance(fact, TracedFact):
                 steps += fact.steps * (1 if "alone" in name else fact.envs)
-    actions = [{"head": f.head, "width": f.width, "seen": f.seen}
+    actions: list[HeadSeen] = [{"head": f.head, "width": f.width, "seen": f.seen}
                for f in facts.all("run", ActionsFact)]
     return {"env_steps": steps, "envs": run.envs if run else 0,
             "agents_per_env": facts.probed.env_agents if facts.probed else None,

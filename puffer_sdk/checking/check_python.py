@@ -15,14 +15,14 @@ from .collect.python.python_facts import PythonFacts
 from .core import engine, registry
 from .core.finding import Finding
 from .core.registry import NotTested
-from .core.result import CheckResult
+from .core.result import CheckResult, Coverage
 from .rules.python_envs import judging
 
 
 def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path | None = None,
           strict: bool = False, seed: int = 42, budget: float = 1.0, memory: int = 4 << 30,
           on_progress: Callable[[str, int, int], None] = lambda *progress: None) -> CheckResult:
-    """Every rule that can be asked of objects and arrays.
+    """Run every rule that applies to objects and arrays.
 
     memory      bytes that a child process may use
     Raises UsageError where the name leads nowhere, RunError where no child process starts.
@@ -62,7 +62,7 @@ def _why(facts: PythonFacts, experiment: str) -> str:
 
 
 def _files(name: str, facts: PythonFacts) -> tuple[Path, dict[str, bytes]]:
-    """The folder that findings speak of, and the file of the environment's class."""
+    """The folder that findings are relative to, and the file of the environment's class."""
     maker = makers.read_name(name)
     where = Path(maker.target.rpartition(":")[0])
     mine = maker.kind == CALLABLE and where.suffix == ".py"
@@ -75,7 +75,7 @@ def _files(name: str, facts: PythonFacts) -> tuple[Path, dict[str, bytes]]:
     return folder, files
 
 
-def _coverage(facts: PythonFacts, rules: int) -> dict:
+def _coverage(facts: PythonFacts, rules: int) -> Coverage:
     """How much was exercised, under the keys that compiled environments have."""
     play, shape = facts.play, facts.shape
     seen = play.seen if play else []

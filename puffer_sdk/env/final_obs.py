@@ -121,11 +121,11 @@ class _Body:
         self.pointers = Pointers(self.nodes, returned)
 
     @cached_property
-    def own(self) -> set[int]:
+    def own(self) -> set[int | None]:
         """Keys of its variables, parameters among them."""
         return set(self.parameters) | {
             node.key for node in self.nodes if node.kind == "variable"
-            and node.more is None}
+            and node.static is None}
 
 
 class _Look:
@@ -193,7 +193,7 @@ class _Look:
                         for origin in body.pointers.origins(target))
             self.busy.discard(here)
             return found
-        return index in call.more
+        return index in call.through
 
     def writes_observations(self, name: str, closure: bool = True) -> bool:
         """Whether it, or (closure) what it calls, stores to env->observations."""

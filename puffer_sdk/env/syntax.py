@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from .probe import evaluate
+
+if TYPE_CHECKING:
+    from ctypes import CDLL
+
+    from clang.cindex import Cursor, Type
 
 # clang's numbers of operators (CXBinaryOperatorKind, CXUnaryOperatorKind)
 BINARY = dict(enumerate(
@@ -18,6 +24,7 @@ BINARY = dict(enumerate(
 UNARY = dict(enumerate("? x++ x-- ++x --x & * + - ~ ! real imag ext".split()))
 ASSIGNMENTS = {op for op in BINARY.values() if op.endswith("=")} - {"<=", ">=", "==", "!=", "<=>"}
 STEPS = {"x++", "x--", "++x", "--x"}
+Row = list[object]      # of a Node, as JSON
 DEEPEST = 200           # expressions within expressions that are kept
 
 _KINDS = {"DECL_REF_EXPR": "name", "MEMBER_REF_EXPR": "member", "CALL_EXPR": "call",
@@ -33,6 +40,14 @@ _HIDDEN = {"UNEXPOSED_EXPR", "PAREN_EXPR"}
 _TYPES = {"TYPE_REF", "STRUCT_DECL", "UNION_DECL", "ENUM_DECL"}
 
 
+class Static(NamedTuple):
+    """The type of a variable that outlives a call."""
+
+    type: str               # as it is written
+    element: str            # kind of the type, of an array its elements': "POINTER"
+    is_mutable: bool        # whether it, or what it points to, may be stored to
+
+
 class Node:
     """One expression, statement or declaration; `children` are in the order of the source.
 
@@ -46,18 +61,53 @@ class Node:
     type            the C type as clang spells it, typedefs resolved
     is_pointer      whether it is a pointer, or an array
     value           of a constant expression; else None
-    more            of a string its text, quotes included; of a member the struct's type; of a
-                    call the indices of the pointers that the callee's type lets it store through;
-                    of a static local what Variable takes of its type; else None
+    more            what only some kinds have; `text`, `owner`, `through` and `static` tell it
     """
 
-    __slots__ = ("children", "end", "is_function", "is_pointer", "key", "kind", "last_line",
-                 "line", "more", "name", "op", "parent", "start", "type", "value")
+    __slots__ = ("around", "children", "end", "is_function", "is_pointer", "key", "kind",
+                 "last_line", "line", "more", "name", "op", "start", "type", "value")
+
+    line: int
+    last_line: int
+    start: int
+    end: int
+    type: str
+    is_pointer: bool
+    value: int | float | None
+    more: str | Static | list[int] | None
 
     def __init__(self, kind: str, parent: Node | None):
-        self.kind, self.parent = kind, parent
-        self.name, self.op, self.key, self.is_function = "", "", None, False
+        self.kind, self.around = kind, parent
+        self.name, self.op, self.is_function = "", "", False
+        self.key: int | None = None
         self.children: list[Node] = []
+
+    @property
+    def parent(self) -> Node:
+        """The node around this one. Raises ValueError at the root, whose `around` is None."""
+        if self.around is None:
+            raise ValueError("nothing is around the root of a tree")
+        return self.around
+
+    @property
+    def text(self) -> str:
+        """Of a string, quotes included; "" of anything else."""
+        return self.more if self.kind == "string" and isinstance(self.more, str) else ""
+
+    @property
+    def owner(self) -> str | None:
+        """Of a member, the struct's type."""
+        return self.more if self.kind != "string" and isinstance(self.more, str) else None
+
+    @property
+    def through(self) -> list[int]:
+        """Of a call, the indices of the pointers that the callee's type lets it store through."""
+        return self.more if isinstance(self.more, list) else []
+
+    @property
+    def static(self) -> Static | None:
+        """Of a static local."""
+        return self.more if isinstance(self.more, Static) else None
 
     def walk(self) -> Iterator[Node]:
         stack = [self]
@@ -68,10 +118,10 @@ class Node:
 
     def up(self) -> Iterator[Node]:
         """The nodes around this one, the nearest first."""
-        node = self.parent
+        node = self.around
         while node is not None:
             yield node
-            node = node.parent
+            node = node.around
 
     @property
     def arguments(self) -> list[Node]:
@@ -95,50 +145,59 @@ class Node:
 
 
 class Seen(Node):
-    """A Node that asks its cursor."""
+    """A Node that asks its cursor, when somebody asks for the first time."""
 
     __slots__ = ("cursor",)
 
-    line = property(lambda self: self.cursor.extent.start.line)
-    last_line = property(lambda self: self.cursor.extent.end.line)
-    start = property(lambda self: self.cursor.extent.start.offset)
-    end = property(lambda self: self.cursor.extent.end.offset)
-    type = property(lambda self: self.cursor.type.get_canonical().spelling)
-    is_pointer = property(lambda self: self.cursor.type.get_canonical().kind.name in (
-        "POINTER", "CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY"))
+    def __init__(self, kind: str, parent: Node | None, cursor: Cursor):
+        super().__init__(kind, parent)
+        self.cursor = cursor
 
-    @property
-    def value(self) -> int | float | None:
-        if self.kind in ("variable", "string") or \
-                self.cursor.type.get_canonical().kind.name not in _NUMBERS:
-            return None                 # libclang crashes on some of what is no number
-        return evaluate(self.cursor)
-
-    @property
-    def more(self):
-        if self.kind == "string":
-            return self.cursor.spelling
-        if self.kind == "variable":
-            return facts_of(self.cursor.type) \
-                if self.cursor.storage_class.name == "STATIC" else None
-        if self.kind == "call":
-            return stored_through(self.cursor.referenced)
-        if self.kind in ("member", "designator"):
-            around = self.cursor.referenced and self.cursor.referenced.semantic_parent
-            return around.type.spelling if around is not None else None
-        return None
+    def __getattr__(self, name: str) -> object:     # of a slot that is empty
+        if name not in _ANSWERS:
+            raise AttributeError(name)
+        value = _ANSWERS[name](self.kind, self.cursor)
+        setattr(self, name, value)
+        return value
 
 
-def facts_of(kind) -> list:
-    """[type, kind of its elements, whether it or what it points to may be stored to]."""
+def _value(kind: str, cursor: Cursor) -> int | float | None:
+    if kind in ("variable", "string") or cursor.type.get_canonical().kind.name not in _NUMBERS:
+        return None                     # libclang crashes on some of what is no number
+    return evaluate(cursor)
+
+
+def _more(kind: str, cursor: Cursor) -> str | Static | list[int] | None:
+    if kind == "variable":
+        return facts_of(cursor.type) if cursor.storage_class.name == "STATIC" else None
+    if kind == "call":
+        return stored_through(cursor.referenced)
+    if kind in ("member", "designator"):
+        around = cursor.referenced and cursor.referenced.semantic_parent
+        return str(around.type.spelling) if around is not None else None
+    return str(cursor.spelling) if kind == "string" else None
+
+
+_ANSWERS: dict[str, Callable[[str, Cursor], object]] = {
+    "line": lambda kind, cursor: cursor.extent.start.line,
+    "last_line": lambda kind, cursor: cursor.extent.end.line,
+    "start": lambda kind, cursor: cursor.extent.start.offset,
+    "end": lambda kind, cursor: cursor.extent.end.offset,
+    "type": lambda kind, cursor: cursor.type.get_canonical().spelling,
+    "is_pointer": lambda kind, cursor: cursor.type.get_canonical().kind.name in (
+        "POINTER", "CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY"),
+    "value": _value, "more": _more}
+
+
+def facts_of(kind: Type) -> Static:
     spelling, kind = kind.spelling, kind.get_canonical()
     while kind.kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
         kind = kind.element_type.get_canonical()
     points = kind.kind.name == "POINTER" and not kind.get_pointee().is_const_qualified()
-    return [spelling, kind.kind.name, points or not kind.is_const_qualified()]
+    return Static(spelling, kind.kind.name, points or not kind.is_const_qualified())
 
 
-def stored_through(declared) -> list[int]:
+def stored_through(declared: Cursor | None) -> list[int]:
     """Indices of a function's parameters that are pointers to what is not const."""
     kind = declared.type.get_canonical() if declared is not None else None
     if kind is None or kind.kind.name != "FUNCTIONPROTO":
@@ -152,12 +211,13 @@ _ROW = ("kind", "name", "op", "key", "is_function", "line", "last_line", "start"
         "is_pointer", "value", "more")
 
 
-def pack(root: Node) -> list[list]:
+def pack(root: Node) -> list[Row]:
     """A row of each node and the number of its children, in the order of `walk`.
 
     What lies deeper than DEEPEST is left out: who walks a tree may do so by recursion.
     """
-    rows, waiting = [], [(root, 0)]
+    rows: list[Row] = []
+    waiting = [(root, 0)]
     while waiting:
         node, depth = waiting.pop()
         below = node.children if depth < DEEPEST or not _nests(node) else []
@@ -171,24 +231,29 @@ def _nests(node: Node) -> bool:
     return node.kind not in ("block", "if", "switch", "case") and not node.kind.endswith("stmt")
 
 
-def unpack(rows: list[list]) -> Node:
+def unpack(rows: list[Row]) -> Node:
     """The tree that `pack` took."""
-    root, open_nodes = None, []         # [node, how many children are still to come]
-    for *values, count in rows:
-        node = Node(values[0], open_nodes[-1][0] if open_nodes else None)
-        for name, value in zip(_ROW[1:], values[1:]):
+    root: Node | None = None
+    open_nodes: list[tuple[Node, int]] = []         # and how many children they will have
+    for kind, *values, count in rows:
+        node = Node(str(kind), open_nodes[-1][0] if open_nodes else None)
+        for name, value in zip(_ROW[1:], values):
             setattr(node, name, value)
+        if node.kind == "variable" and isinstance(node.more, list):
+            node.more = Static._make(node.more)
         root = root or node
-        if open_nodes:
-            open_nodes[-1][0].children.append(node)
-            open_nodes[-1][1] -= 1
-        open_nodes.append([node, count])
-        while open_nodes and not open_nodes[-1][1]:
+        if node.around is not None:
+            node.around.children.append(node)
+        assert isinstance(count, int)
+        open_nodes.append((node, count))
+        while open_nodes and len(open_nodes[-1][0].children) == open_nodes[-1][1]:
             open_nodes.pop()
+    if root is None:
+        raise ValueError("a tree has at least one row")
     return root
 
 
-def tree(cursor) -> Node:
+def tree(cursor: Cursor) -> Node:
     """The Node of a cursor, with all that is below it."""
     root, children = _node(cursor, None)
     waiting = [(root, children)]
@@ -208,7 +273,7 @@ def tree(cursor) -> Node:
     return root
 
 
-def kind_of(cursor) -> str:
+def kind_of(cursor: Cursor) -> str:
     """The name of a cursor's kind: "CALL_EXPR"."""
     kind = cursor.kind
     name = _KIND_NAMES.get(kind)
@@ -220,14 +285,13 @@ def kind_of(cursor) -> str:
 _KIND_NAMES: dict[object, str] = {}     # clang looks a name up among all kinds, each time
 
 
-def _node(cursor, parent: Node | None) -> tuple[Node, list]:
+def _node(cursor: Cursor, parent: Node | None) -> tuple[Node, list[Cursor]]:
     """A Node without its children, and their cursors."""
     kind, children = kind_of(cursor), list(cursor.get_children())
     while kind in _HIDDEN and len(children) == 1:
         cursor = children[0]
         kind, children = kind_of(cursor), list(cursor.get_children())
-    node = Seen(_KINDS.get(kind, kind.lower()), parent)
-    node.cursor = cursor
+    node = Seen(_KINDS.get(kind, kind.lower()), parent, cursor)
     if node.kind in ("name", "member", "variable", "designator", "call"):
         node.name = cursor.spelling
         declared = cursor if node.kind == "variable" else cursor.referenced
@@ -242,10 +306,10 @@ def _node(cursor, parent: Node | None) -> tuple[Node, list]:
 
 
 @cache
-def _operators():
+def _operators() -> CDLL:
     from clang.cindex import Cursor, conf
 
-    lib = conf.lib
+    lib: CDLL = conf.lib
     lib.clang_getCursorBinaryOperatorKind.argtypes = [Cursor]
     lib.clang_getCursorUnaryOperatorKind.argtypes = [Cursor]
     return lib
@@ -263,9 +327,9 @@ class Pointers:
         self.returned = returned        # the Pointers of an author's function
 
     @cached_property
-    def given(self) -> dict[int, list[Node]]:
+    def given(self) -> dict[int | None, list[Node]]:
         """Local pointer -> the expressions it is given."""
-        found: dict[int, list[Node]] = {}
+        found: dict[int | None, list[Node]] = {}
         for node in self.nodes:
             if node.kind == "variable" and node.children and node.is_pointer:
                 found.setdefault(node.key, []).append(node.children[-1])
@@ -280,7 +344,7 @@ class Pointers:
         return [node.children[0] for node in self.nodes
                 if node.kind == "return" and node.children]
 
-    def origins(self, node: Node, seen: frozenset = frozenset()) -> list[Node]:
+    def origins(self, node: Node, seen: frozenset[int | str | None] = frozenset()) -> list[Node]:
         """The names and members that an lvalue or a pointer starts from, aliases followed.
 
         `o[3]` after `o = env->observations + 6 * i` starts from o, observations and env.
@@ -299,8 +363,9 @@ class Pointers:
             return self.origins(below[0], seen) if below else []
         if node.kind == "call" and node.name and node.name not in seen:
             callee = self.returned(node.name)
-            return [origin for result in (callee.results if callee else ())
-                    for origin in callee.origins(result, seen | {node.name})]
+            return [] if callee is None else [
+                origin for result in callee.results
+                for origin in callee.origins(result, seen | {node.name})]
         if node.kind == "list":
             return [origin for child in below for origin in self.origins(child, seen)]
         if node.kind == "choice" and len(below) == 3:

@@ -8,17 +8,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from ..base import files, paths, processes
 from ..base.errors import BuildError, PufferError, RunError, UsageError
 from ..env import binding, build, header
-from ..env import child_process as isolation
 from ..env.child_pipe import Link
+from ..env.child_process import Child
 from ..settings.config import find_ini
 from ..toolchain import compilers
 from .mutant import Mutant
@@ -48,6 +49,14 @@ class CheckJob:
     exam: Exam
 
 
+class Found(NamedTuple):
+    """What a check says of the copy."""
+
+    failed: bool
+    codes: dict[str, int]           # findings of each
+    said: str
+
+
 class Bench:
     """A copy of the project, in which one mutant at a time is tried."""
 
@@ -60,10 +69,10 @@ class Bench:
         files.mkdir(home / "tmp")
         self.job = CheckJob(self.folder, home / "tmp", exam)
         self.test, self.stopped = test, False
-        self.running: set = set()
+        self.running: set[Child | _Group] = set()
 
     def stop(self) -> None:
-        """End what runs, and let nothing else begin."""
+        """End what runs, and start nothing else."""
         self.stopped = True
         for child in list(self.running):
             child.kill()
@@ -74,13 +83,12 @@ class Bench:
         """Check and test the environment as it is. Raises UsageError where that fails."""
         began = time.perf_counter()
         found = self.check(limit=600.0)
-        if isinstance(found, str) or found["verdict"] == "fail":
-            said = found if isinstance(found, str) else "\n".join(
-                f"{finding['code']} {finding['message']}" for finding in found["findings"])
+        if isinstance(found, str) or found.failed:
+            said = found if isinstance(found, str) else found.said
             raise UsageError("mutants need an environment that passes check",
                              where=self.folder.name, detail=said,
                              hint="puffer-sdk check, and fix what it finds")
-        self.codes = _codes(found)
+        self.codes = Counter(found.codes)
         self.check_limit = max(30.0, PATIENCE * (time.perf_counter() - began))
         began = time.perf_counter()
         status, said = self.run_tests(limit=1800.0) if self.test else (0, "")
@@ -102,7 +110,7 @@ class Bench:
         """New codes of check, and whether the author's tests failed; None = there are none."""
         with self.planted(mutant):
             found = self.check(self.check_limit)
-            codes = [found] if isinstance(found, str) else sorted(_codes(found) - self.codes)
+            codes = [found] if isinstance(found, str) else sorted(Counter(found.codes) - self.codes)
             failed = bool(self.run_tests(self.test_limit)[0]) if self.test else None
         return codes, failed
 
@@ -122,9 +130,9 @@ class Bench:
             return None
         return target.read_bytes()
 
-    def check(self, limit: float) -> dict | str:
-        """check's document, or one word: why there is none."""
-        child = isolation.Child("puffer_sdk.mutate.bench:work", self.job, cwd=self.folder)
+    def check(self, limit: float) -> Found | str:
+        """What check finds, or one word: why it found nothing out."""
+        child = Child("puffer_sdk.mutate.bench:work", self.job, cwd=self.folder)
         self.running.add(child)
         deadline = time.monotonic() + limit
         try:
@@ -133,7 +141,7 @@ class Bench:
                     return "timeout"
                 if self.stopped:
                     raise RunError("stopped")
-            return child.result
+            return msgspec.convert(child.result, Found | str)
         except RunError:                # it died, for want of memory perhaps
             if self.stopped:
                 raise
@@ -171,14 +179,14 @@ class _Planted:
     def __enter__(self) -> None:
         files.write(self.path, self.text)
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         files.write(self.path, self.old)
 
 
 class _Group:
     """A child with whatever it started."""
 
-    def __init__(self, child: subprocess.Popen):
+    def __init__(self, child: subprocess.Popen[bytes]):
         self.child = child
 
     def kill(self) -> None:
@@ -187,27 +195,19 @@ class _Group:
         self.child.wait()
 
 
-def work(job: CheckJob, link: Link) -> dict | str:
+def work(job: CheckJob, link: Link) -> Found | str:
     """In a child of its own: check, without proofs."""
     from ..checking.check import check
 
     tempfile.tempdir = str(job.tmp)
     try:
-        return check(job.folder, settings=job.exam.settings, ini=job.exam.ini,
-                     seed=job.exam.seed, budget=job.exam.budget, **without_proofs(check)).to_dict()
+        result = check(job.folder, settings=job.exam.settings, ini=job.exam.ini,
+                       seed=job.exam.seed, budget=job.exam.budget, prove=False)
     except PufferError as error:
         return f"refused: {error.message}"
-
-
-def without_proofs(check: Callable) -> dict[str, bool]:
-    """The argument of `check` that leaves out repro programs, where it has one."""
-    return {"prove": False} if "prove" in signature(check).parameters else {}
-
-
-def _codes(document: dict) -> Counter:
-    """Findings of a document by their codes."""
-    found = Counter(finding["code"] for finding in document["findings"])
-    return found + Counter(document["coverage"]["more"])
+    return Found(result.verdict == "fail",
+                 Counter(finding.code for finding in result.findings) + Counter(result.more),
+                 "\n".join(f"{each.code} {each.message}" for each in result.findings))
 
 
 def _project(folder: Path) -> Path:

@@ -28,6 +28,7 @@ from .mutant import FAULT, RULE, Mutant, sample
 COUNT = 24
 WORKERS = 2
 BUDGET = 0.5            # of the user's budget: more mutants tell more than longer runs
+Progress = Callable[[str, int, int], None]     # what, done, total
 STEP_TIMEOUT = 2.0      # seconds: planted hangs are many
 
 
@@ -43,7 +44,7 @@ class Outcome:
     def caught(self) -> bool:
         return bool(self.codes) or bool(self.tests)
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         m = self.mutant
         return {"id": m.id, "operator": m.operator, "kind": m.kind, "file": m.file,
                 "line": m.line, "check": self.codes, "tests": self.tests, "diff": m.diff}
@@ -87,7 +88,7 @@ class MutationResult:
         missed = any(o.mutant.kind == FAULT for o in self.survivors)
         return FINDINGS if strict and missed else OK
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         """The JSON document; only `seconds` differs between two runs."""
         return {"env": self.name, "seed": self.seed, "test": self.test or None,
                 "possible": self.possible, "dropped": self.dropped, "rates": self.rates(),
@@ -95,9 +96,9 @@ class MutationResult:
                 "seconds": round(self.seconds, 3)}
 
 
-def run(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] | None = None,
+def run(env: str | os.PathLike[str] | None = None, *, settings: Mapping[str, object] | None = None,
         ini: Path | None = None, count: int = COUNT, seed: int = 42, budget: float = 1.0,
-        on_progress: Callable[[str, int, int], None] = lambda what, done, total: None
+        on_progress: Progress = lambda what, done, total: None
         ) -> MutationResult:
     """Plant up to `count` mutants, one at a time, and see who catches them.
 
@@ -139,9 +140,9 @@ def run(env: str | os.PathLike | None = None, *, settings: Mapping[str, object] 
 
 
 def _choose(bench: Bench, possible: list[Mutant], count: int, seed: int,
-            on_progress) -> tuple[list[Mutant], dict[str, int]]:
+            on_progress: Progress) -> tuple[list[Mutant], dict[str, int]]:
     """The first `count` mutants of the sample that compile, and to something new."""
-    seen, chosen = {bench.compiled()}, []
+    seen, chosen = {bench.compiled()}, list[Mutant]()
     dropped = {"refused": 0, "equivalent": 0}
     for mutant in sample(possible, seed):
         if len(chosen) == count:
@@ -157,8 +158,9 @@ def _choose(bench: Bench, possible: list[Mutant], count: int, seed: int,
     return chosen, dropped
 
 
-def _run_all(benches: list[Bench], chosen: list[Mutant], on_progress) -> list[Outcome]:
-    free: Queue = Queue()
+def _run_all(benches: list[Bench], chosen: list[Mutant],
+             on_progress: Progress) -> list[Outcome]:
+    free: Queue[Bench] = Queue()
     for bench in benches:
         free.put(bench)
 

@@ -10,32 +10,49 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import msgspec
 
 from ..base import limited, paths
 from ..env import probe
 from .mutant import FAULT, OPERATORS, RULE, RULE_CHANGES, Edit, Mutant
 from .reading import BUFFERS, Reader
 
+if TYPE_CHECKING:
+    from clang.cindex import Cursor
+
+# operator, line, file, and of each edit its begin, end and text, as JSON
+Row = tuple[str, int, str, list[tuple[int, int, str]]]
+
+
+class Request(TypedDict):
+    """The folder to read, and the compiler's flags."""
+
+    folder: str
+    flags: list[str]
+
 
 def find(folder: Path) -> list[Mutant]:
     """Every mutant that the operators offer, in order of operators and lines. Raises BuildError
     where reading the header takes too much."""
     header = paths.header_of(folder)
-    found = limited.call("puffer_sdk.mutate.mutations:answer",
-                         {"folder": str(folder), "flags": probe.clang_flags(folder)},
-                         what=header.name, where=header)
+    found = msgspec.convert(limited.call(
+        "puffer_sdk.mutate.mutations:answer",
+        {"folder": str(folder), "flags": probe.clang_flags(folder)},
+        what=header.name, where=header), list[Row])
     return _mutants(folder, [Candidate(operator, line, file, tuple(
         Edit(begin, end, text.encode(errors="surrogateescape")) for begin, end, text in edits))
         for operator, line, file, edits in found])
 
 
-def answer(request: dict) -> list:
+def answer(request: Request) -> list[Row]:
     """For the child of base/limited.py: the candidates."""
     planter = _Planter(Path(request["folder"]), request["flags"])
     planter.run()
-    return [[each.operator, each.line, each.file, [
-        [edit.begin, edit.end, edit.text.decode(errors="surrogateescape")]
-        for edit in each.edits]] for each in planter.found]
+    return [(each.operator, each.line, each.file, [
+        (edit.begin, edit.end, edit.text.decode(errors="surrogateescape"))
+        for edit in each.edits]) for each in planter.found]
 
 
 @dataclass(frozen=True)
@@ -73,29 +90,30 @@ class _Planter(Reader):
         self.stores = Counter(name for f in every.values() for name in self.stored_fields(f))
         self.writers = {f.spelling for f in every.values() if self.writes_observations(f)}
         for function in every.values():
-            self.function, self.loops = function, []
+            self.function = function
+            self.loops: list[Cursor] = []
             self.changed = self.changed_locals(function)
             self.walk(function, [])
         self.plant_in_whole(every)
 
     # -- planting
 
-    def plant(self, operator: str, cursor, *edits: tuple[int, int, bytes | str]) -> None:
+    def plant(self, operator: str, cursor: Cursor, *edits: tuple[int, int, bytes | str]) -> None:
         file = Path(cursor.location.file.name).resolve().relative_to(self.folder)
         self.text_of(cursor)
         self.found.append(Candidate(operator, cursor.location.line, str(file), tuple(
             Edit(a, b, t.encode() if isinstance(t, str) else t) for a, b, t in edits)))
 
-    def drop(self, operator: str, cursor) -> None:
+    def drop(self, operator: str, cursor: Cursor) -> None:
         self.plant(operator, cursor, (cursor.extent.start.offset, cursor.extent.end.offset, ""))
 
-    def replace(self, operator: str, cursor, form: str) -> None:
+    def replace(self, operator: str, cursor: Cursor, form: str) -> None:
         """form: the new text, with {} where the old one goes."""
         old = self.text_of(cursor).decode(errors="surrogateescape")
         self.plant(operator, cursor, (cursor.extent.start.offset, cursor.extent.end.offset,
                                       form.replace("{}", old).encode(errors="surrogateescape")))
 
-    def walk(self, cursor, parents: list) -> None:
+    def walk(self, cursor: Cursor, parents: list[Cursor]) -> None:
         K = self.K
         inner = list(cursor.get_children())
         if parents and self.is_statement(cursor, parents[-1]):
@@ -123,16 +141,17 @@ class _Planter(Reader):
         if loop:
             self.loops.pop()
 
-    def is_statement(self, cursor, parent) -> bool:
+    def is_statement(self, cursor: Cursor, parent: Cursor) -> bool:
         K = self.K
         if parent.kind == K.COMPOUND_STMT:
             return True
         inner = list(parent.get_children())
         if parent.kind == K.IF_STMT:
-            return cursor != inner[0]
-        return parent.kind in (K.FOR_STMT, K.CASE_STMT, K.DEFAULT_STMT) and cursor == inner[-1]
+            return bool(cursor != inner[0])
+        return parent.kind in (K.FOR_STMT, K.CASE_STMT, K.DEFAULT_STMT) and bool(
+            cursor == inner[-1])
 
-    def visit_statement(self, cursor, parents: list) -> None:
+    def visit_statement(self, cursor: Cursor, parents: list[Cursor]) -> None:
         K = self.K
         cursor = self.bare(cursor)
         nested = any(p.kind in (K.IF_STMT, K.SWITCH_STMT) for p in parents)
@@ -142,7 +161,7 @@ class _Planter(Reader):
         elif cursor.kind == K.CALL_EXPR:
             self.visit_call(cursor, nested)
 
-    def visit_assignment(self, cursor, left, op: str, nested: bool) -> None:
+    def visit_assignment(self, cursor: Cursor, left: Cursor, op: str, nested: bool) -> None:
         buffer, fields = self.root(left)
         here = self.function.spelling
         right = list(cursor.get_children())[-1]
@@ -170,13 +189,13 @@ class _Planter(Reader):
                 begin, end, _ = self.between(*cursor.get_children())
                 self.plant("flip-sign", cursor, (begin, end, "-=" if op == "+=" else "+="))
 
-    def visit_call(self, cursor, nested: bool) -> None:
+    def visit_call(self, cursor: Cursor, nested: bool) -> None:
         name, here = cursor.spelling, self.function.spelling
         arguments = list(cursor.get_arguments())
         if name in ("memset", "memcpy") and arguments:
             buffer, fields = self.root(arguments[0])
             operator = {"observations": "drop-clear", "rewards": "drop-reward-write",
-                        "terminals": "drop-terminal-write"}.get(buffer)
+                        "terminals": "drop-terminal-write"}.get(buffer or "")
             if operator or (here in self.in_reset and fields and buffer is None):
                 self.drop(operator or "drop-state-reset", cursor)
         elif name == "free" and here in self.in_close:
@@ -192,7 +211,7 @@ class _Planter(Reader):
             elif here in self.in_step:
                 self.drop("drop-update", cursor)
 
-    def visit_subscript(self, cursor, base, index) -> None:
+    def visit_subscript(self, cursor: Cursor, base: Cursor, index: Cursor) -> None:
         if self.root(base)[0] not in BUFFERS:
             return
         self.replace("shift-index", index, "{} + 1")
@@ -201,13 +220,13 @@ class _Planter(Reader):
         if names & {loop.hash for loop in self.loops}:
             self.replace("fixed-row", index, "0")
 
-    def loop_variable(self, cursor):
+    def loop_variable(self, cursor: Cursor) -> Cursor | None:
         first = next(cursor.get_children(), None)
         if first is None or first.kind != self.K.DECL_STMT:
             return None
         return next((c for c in first.get_children() if c.kind == self.K.VAR_DECL), None)
 
-    def visit_for(self, cursor, inner: list) -> None:
+    def visit_for(self, cursor: Cursor, inner: list[Cursor]) -> None:
         loop = self.loop_variable(cursor)
         bound = next((c for c in inner if c.kind == self.K.BINARY_OPERATOR), None)
         parts = list(bound.get_children()) if bound is not None else []
@@ -227,7 +246,7 @@ class _Planter(Reader):
                                              parts[1].extent.end.offset,
                                              self.text_of(parts[1]) + b" - 1"))
 
-    def visit_if(self, inner: list) -> None:
+    def visit_if(self, inner: list[Cursor]) -> None:
         """Where terminal and reset both depend on the condition, negating it is another game."""
         found = set()
         for cursor in (c for part in inner[1:] for c in part.walk_preorder()):
@@ -240,13 +259,13 @@ class _Planter(Reader):
         if found == {"reset"} and self.function.spelling == "c_step":
             self.replace("negate-ending", inner[0], "!({})")
 
-    def visit_comparison(self, cursor, inner: list, parents: list) -> None:
+    def visit_comparison(self, cursor: Cursor, inner: list[Cursor], parents: list[Cursor]) -> None:
         begin, end, op = self.between(*inner)
         other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}.get(op)
         if other and not (parents and parents[-1].kind == self.K.FOR_STMT):
             self.plant("loosen-bound", cursor, (begin, end, other))
 
-    def visit_switch(self, inner: list) -> None:
+    def visit_switch(self, inner: list[Cursor]) -> None:
         K = self.K
         if not inner or not self.mentions_actions(inner[0]):
             return
@@ -261,7 +280,7 @@ class _Planter(Reader):
                 (a.extent.start.offset, a.extent.end.offset, self.text_of(b))
                 for a, b in ((one, other), (other, one))))
 
-    def visit_declaration(self, cursor, inner: list) -> None:
+    def visit_declaration(self, cursor: Cursor, inner: list[Cursor]) -> None:
         variable = inner[0]
         parts = [c for c in variable.get_children() if c.kind.is_expression()]
         kind = variable.type.spelling
@@ -284,7 +303,7 @@ class _Planter(Reader):
         if self.function.spelling in self.in_step:
             self.replace("static-local", cursor, form)
 
-    def plant_in_whole(self, every: dict) -> None:
+    def plant_in_whole(self, every: dict[str, Cursor]) -> None:
         """Faults that are added, and those of the generator."""
         for name, operator, form in (
                 ("c_step", "write-actions", "{env}->actions[0] = 0.0f;\n"),
@@ -309,13 +328,13 @@ class _Planter(Reader):
         else:
             self.plant("constant-seed", body, (begin, begin, "\n    srand(7);"))
 
-    def body(self, function):
+    def body(self, function: Cursor) -> Cursor:
         return list(function.get_children())[-1]
 
-    def parameter(self, function) -> str:
-        return next(function.get_arguments()).spelling
+    def parameter(self, function: Cursor) -> str:
+        return str(next(function.get_arguments()).spelling)
 
-    def insert_last(self, operator: str, function, form: str) -> None:
+    def insert_last(self, operator: str, function: Cursor, form: str) -> None:
         body = self.body(function)
         last = list(body.get_children())
         if last and last[-1].kind == self.K.RETURN_STMT:
@@ -327,7 +346,10 @@ class _Planter(Reader):
 
 def _mutants(folder: Path, candidates: list[Candidate]) -> list[Mutant]:
     """Candidates as mutants: sorted, named, the same text never twice."""
-    mutants, seen, names, texts = [], set(), set(), {}
+    mutants: list[Mutant] = []
+    seen: set[bytes] = set()
+    names: set[str] = set()
+    texts: dict[str, bytes] = {}
     for each in sorted(candidates, key=lambda one: (list(OPERATORS).index(one.operator), one.file,
                                                     one.line, one.edits[0].begin)):
         if each.file not in texts:

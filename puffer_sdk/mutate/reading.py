@@ -4,9 +4,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import paths
 from ..env.reader import Reader as HeaderReader
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor
 
 BUFFERS = ("observations", "actions", "rewards", "terminals", "truncations", "action_mask")
 
@@ -28,9 +32,10 @@ class Reader:
         self.acting: set[int] = set()               # locals and parameters that hold an action
         self.alias: dict[int, str] = {}             # of a local or parameter -> the buffer it means
 
-    def reach(self, start: str) -> list:
+    def reach(self, start: str) -> list[Cursor]:
         """start and what it calls, callers first, in the author's files."""
-        order, stack = {}, [start]
+        order: dict[str, Cursor] = {}
+        stack = [start]
         while stack:
             name = stack.pop(0)
             function = self.functions.get(name)
@@ -41,17 +46,17 @@ class Reader:
                       if c.kind == self.K.CALL_EXPR and c.spelling in self.functions]
         return list(order.values())
 
-    def own(self, cursor) -> bool:
+    def own(self, cursor: Cursor) -> bool:
         path = Path(cursor.location.file.name).resolve()
         return self.folder in path.parents and path.parent.name != "build"
 
-    def text_of(self, cursor) -> bytes:
+    def text_of(self, cursor: Cursor) -> bytes:
         path = Path(cursor.location.file.name).resolve()
         if path not in self.texts:
             self.texts[path] = paths.content(path)
         return self.texts[path][cursor.extent.start.offset:cursor.extent.end.offset]
 
-    def between(self, one, other) -> tuple[int, int, str]:
+    def between(self, one: Cursor, other: Cursor) -> tuple[int, int, str]:
         """The operator between two operands: begin, end, text."""
         begin, end = one.extent.end.offset, other.extent.start.offset
         raw = self.texts[Path(one.location.file.name).resolve()][begin:end] \
@@ -60,7 +65,7 @@ class Reader:
         return (begin + match.start(), begin + match.end(), match[0].decode()) if match \
             else (begin, begin, "")
 
-    def bare(self, cursor):
+    def bare(self, cursor: Cursor) -> Cursor:
         """An expression without the casts and parentheses around it."""
         K = self.K
         while cursor.kind in (K.UNEXPOSED_EXPR, K.PAREN_EXPR, K.CSTYLE_CAST_EXPR):
@@ -70,9 +75,10 @@ class Reader:
             cursor = inner[0]
         return cursor
 
-    def root(self, cursor) -> tuple[str | None, list[str]]:
+    def root(self, cursor: Cursor | None) -> tuple[str | None, list[str]]:
         """The buffer that an expression reaches into, or None; and the fields on the way."""
-        K, fields = self.K, []
+        K = self.K
+        fields: list[str] = []
         while cursor is not None:
             if cursor.kind == K.MEMBER_REF_EXPR:
                 fields.append(cursor.spelling)
@@ -84,7 +90,7 @@ class Reader:
             cursor = inner[0] if inner else None
         return None, fields
 
-    def find_aliases(self, function) -> None:
+    def find_aliases(self, function: Cursor) -> None:
         for cursor in function.walk_preorder():
             if cursor.kind == self.K.VAR_DECL and "*" in cursor.type.spelling:
                 inner = [c for c in cursor.get_children() if c.kind.is_expression()]
@@ -96,7 +102,7 @@ class Reader:
                     if "*" in param.type.spelling and (buffer := self.root(value)[0]):
                         self.alias[param.hash] = buffer
 
-    def find_actions(self, function) -> None:
+    def find_actions(self, function: Cursor) -> None:
         """Variables and parameters that are given an action."""
         for cursor in function.walk_preorder():
             inner = [c for c in cursor.get_children() if c.kind.is_expression()]
@@ -107,11 +113,11 @@ class Reader:
                 self.acting |= {param.hash for param, value in zip(params, cursor.get_arguments())
                                 if self.mentions_actions(value)}
 
-    def mentions_actions(self, cursor) -> bool:
+    def mentions_actions(self, cursor: Cursor) -> bool:
         return any(self.root(c)[0] == "actions" or c.referenced is not None
                    and c.referenced.hash in self.acting for c in cursor.walk_preorder())
 
-    def assigned(self, cursor):
+    def assigned(self, cursor: Cursor) -> tuple[Cursor | None, str]:
         """The left side of an assignment, ++ or --, else None; and the operator."""
         K = self.K
         inner = list(cursor.get_children())
@@ -125,7 +131,7 @@ class Reader:
                 return inner[0], "++"
         return None, ""
 
-    def writes_observations(self, function) -> bool:
+    def writes_observations(self, function: Cursor) -> bool:
         for name in {f.spelling for f in self.reach(function.spelling)}:
             for cursor in self.functions[name].walk_preorder():
                 left = self.assigned(cursor)[0]
@@ -135,12 +141,12 @@ class Reader:
                 return True
         return False
 
-    def clears_observations(self, function, *more: str) -> bool:
+    def clears_observations(self, function: Cursor, *more: str) -> bool:
         return any(c.kind == self.K.CALL_EXPR and c.spelling in ("memset", *more)
                    and self.root(next(c.get_arguments(), None))[0] == "observations"
                    for c in function.walk_preorder())
 
-    def field_of(self, left) -> int:
+    def field_of(self, left: Cursor) -> int:
         """Which struct field a store goes to: the same number for the same field; 0 = many."""
         left = self.bare(left)
         whole = left.type.get_canonical().kind.name == "RECORD"
@@ -148,11 +154,11 @@ class Reader:
             left = next((c for c in left.get_children() if c.kind.is_expression()), None)
         return left.referenced.hash if left is not None and not whole else 0
 
-    def stored_fields(self, function) -> Iterator[int]:
+    def stored_fields(self, function: Cursor) -> Iterator[int]:
         lefts = (self.assigned(cursor)[0] for cursor in function.walk_preorder())
         return (self.field_of(left) for left in lefts if left is not None)
 
-    def changed_locals(self, function) -> set[int]:
+    def changed_locals(self, function: Cursor) -> set[int]:
         found = set()
         for cursor in function.walk_preorder():
             left = self.assigned(cursor)[0]

@@ -21,6 +21,7 @@ from helpers.short_or_long import long_only, short_or_long
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
+from puffer_sdk.checking.core.facts import Setup
 from puffer_sdk.checking.core.finding import Elements, Finding
 from puffer_sdk.checking.core.repro_spec import Proof
 from puffer_sdk.checking.prove import program as repro
@@ -282,7 +283,7 @@ def worlds(expect: str, *, needs: int = 1, each: int = 1) -> list[tuple]:
     of five envs.  needs: envs that a program of the rule has at least; each: envs per binding."""
     one = object.__new__(proof._Proof)
     one.facts = SimpleNamespace(
-        seed=42, setups={"run": {"envs": 5, "steps": 64}}, handwritten=False,
+        seed=42, setups={"run": Setup("run", 5, 64)}, handwritten=False,
         shape=SimpleNamespace(agents=2 * each, env_agents=2, heads=1, envs=each),
         config=SimpleNamespace(vec=SimpleNamespace(step_timeout=5.0), eval=SimpleNamespace()))
     one.finding = SimpleNamespace(env=4, step=9, seen_in="run", element=None)

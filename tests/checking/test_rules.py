@@ -135,8 +135,9 @@ def of_columns(*columns: tuple, entries=9, goals=0, agents=4, **finishes) -> Fac
         fact("finishes", **finishes), *(
             fact("logged", element=k, entries=entries, low=low, high=high)
             for k, (_, low, high) in enumerate(columns))])
-    facts.spec = SimpleNamespace(functions={}, binding=None, header=Path("dock.h"), log_fields=[
-        SimpleNamespace(name=name, length=None, line=1, type="float") for name, *_ in columns])
+    facts.spec = SimpleNamespace(
+        functions={}, binding=None, header=Path("dock.h"), log_fields=[
+            SimpleNamespace(name=name, length=None, line=1, type="float") for name, *_ in columns])
     facts.source.log = ""           # nothing is known of what fills it
     return facts
 
@@ -630,8 +631,8 @@ def test_rates_are_of_detectors_that_there_are():
              for one in rule.detectors}
     assert set(registry.rates()) <= known
     for key, rate in registry.rates().items():
-        assert 0 <= rate["found"] <= rate["faults"], key
-        assert len(rate.get("missed", ())) == rate["faults"] - rate["found"], key
+        assert 0 <= rate.found <= rate.faults, key
+        assert len(rate.missed) == rate.faults - rate.found, key
 
 
 def truths(later: dict, start: dict | None = None) -> Facts:

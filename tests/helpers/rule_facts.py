@@ -28,7 +28,7 @@ def facts_of(*, agents: int = 1, truncations: int = 0, **experiments: list) -> F
         reach=none, calls=none, batch_steps=list, functions={}, globals={}, statics={},
         always_sets=lambda field: False)
     facts = Facts(Path("/games/dock"), None, None, [], source, 42)
-    facts.shape = SimpleNamespace(obs_size=8, env_agents=agents, truncations=truncations)
+    facts.probed = SimpleNamespace(obs_size=8, env_agents=agents, truncations=truncations)
     facts.outcomes = {name.replace("_", "-"): Outcome(name, found, True)
                       for name, found in experiments.items()}
     return facts

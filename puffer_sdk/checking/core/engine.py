@@ -11,7 +11,7 @@ from ...settings.config import find_ini
 from ...settings.values import Config
 from . import registry, suppressions
 from .finding import Finding
-from .result import CheckResult, limit
+from .result import CheckResult, Coverage, LearningSummary, limit
 
 # The codes that a function may report, and the function; it raises NotTested if it cannot run
 Judge = tuple[tuple[str, ...], Callable[[], Iterator[Finding]]]
@@ -29,7 +29,10 @@ class Verdict:
 
 def judge(judges: Iterable[Judge], seed: int | None = None) -> Verdict:
     """Run every judge. Findings get their rule's name and severity, and a seed if they lack one."""
-    known, findings, reasons, looked = registry.load(), [], {}, set()
+    known = registry.load()
+    findings: list[Finding] = []
+    reasons: dict[str, registry.NotTested] = {}
+    looked: set[str] = set()
     judges = list(judges)
     for codes, function in judges:
         try:
@@ -54,8 +57,8 @@ def judge(judges: Iterable[Judge], seed: int | None = None) -> Verdict:
 
 
 def finish(name: str, verdict: Verdict, *, config: Config | None, folder: Path,
-           files: Mapping[str, bytes], coverage: dict, strict: bool, began: float,
-           learning: dict | None = None,
+           files: Mapping[str, bytes], coverage: Coverage, strict: bool, began: float,
+           learning: LearningSummary | None = None,
            prove: Callable[[list[Finding]], None] = lambda findings: None) -> CheckResult:
     """Apply suppressions, write repro programs, decide pass or fail.
 

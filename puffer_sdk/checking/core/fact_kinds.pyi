@@ -1,10 +1,14 @@
 """The fields of facts, as `make docs-tables` reads them from play/facts.def."""
+from dataclasses import dataclass
+
 from ..collect.c.frames import Frame
 from .kinds import Fact
 
+@dataclass(frozen=True, kw_only=True)
 class LoadedFact(Fact):
     base: int
 
+@dataclass(frozen=True, kw_only=True)
 class FailedFact(Fact):
     text: str
     reason: int
@@ -12,57 +16,75 @@ class FailedFact(Fact):
     b: int
     name: str
 
-class EndFact(Fact): ...
+@dataclass(frozen=True, kw_only=True)
+class EndFact(Fact):
+    ...
 
+@dataclass(frozen=True, kw_only=True)
 class InsideFact(Fact):
     phase: str
     env: int
     step: int
     seed: int
     stack: list[int]
-    frames: tuple[Frame, ...]
-    frame: Frame | None
+    frames: tuple[Frame, ...] = ...
+    frame: Frame | None = ...
 
+@dataclass(frozen=True, kw_only=True)
 class CrashFact(InsideFact):
     signal: int
     address: int
     pc: int
-    array: str | None
-    owner: int | None
-    past: int | None
-    bytes: int | None
-    write: int | None
-    heap: str | None
-    heap_size: int | None
-    heap_past: int | None
-    heap_write: int | None
+    array: str | None = ...
+    owner: int | None = ...
+    past: int | None = ...
+    bytes: int | None = ...
+    write: int | None = ...
+    heap: str | None = ...
+    heap_size: int | None = ...
+    heap_past: int | None = ...
+    heap_write: int | None = ...
 
+@dataclass(frozen=True, kw_only=True)
 class AbortFact(InsideFact):
     signal: int
     address: int
     pc: int
 
-class ExitFact(InsideFact): ...
+@dataclass(frozen=True, kw_only=True)
+class ExitFact(InsideFact):
+    ...
 
+@dataclass(frozen=True, kw_only=True)
 class HangFact(InsideFact):
     seconds: float
 
-class AsanFact(InsideFact): ...
+@dataclass(frozen=True, kw_only=True)
+class AsanFact(InsideFact):
+    ...
 
-class UbsanFact(InsideFact): ...
+@dataclass(frozen=True, kw_only=True)
+class UbsanFact(InsideFact):
+    ...
 
-class MsanFact(InsideFact): ...
+@dataclass(frozen=True, kw_only=True)
+class MsanFact(InsideFact):
+    ...
 
+@dataclass(frozen=True, kw_only=True)
 class SharedFreeFact(InsideFact):
     array: str
     call: str
 
+@dataclass(frozen=True, kw_only=True)
 class SharedMemoryFact(InsideFact):
     write: int
 
+@dataclass(frozen=True, kw_only=True)
 class ActionsWriteFact(InsideFact):
     pc: int
 
+@dataclass(frozen=True, kw_only=True)
 class LeakFact(InsideFact):
     how: str
     replaced: int
@@ -71,11 +93,13 @@ class LeakFact(InsideFact):
     envs: int
     resets: int
 
+@dataclass(frozen=True, kw_only=True)
 class OutsideFact(InsideFact):
     call: str
     what: str
     denied: str
 
+@dataclass(frozen=True, kw_only=True)
 class ShapeFact(Fact):
     dtype: str
     obs_size: int
@@ -88,19 +112,23 @@ class ShapeFact(Fact):
     envs: int
     env_agents: int
 
+@dataclass(frozen=True, kw_only=True)
 class HeadFact(Fact):
     head: int
     width: int
 
+@dataclass(frozen=True, kw_only=True)
 class CostFact(Fact):
     seconds: float
     reset: float
     yardstick: float
     init: float
 
+@dataclass(frozen=True, kw_only=True)
 class ResidentFact(Fact):
     bytes: int
 
+@dataclass(frozen=True, kw_only=True)
 class SeenAtFact(Fact):
     element: int
     count: int
@@ -110,20 +138,29 @@ class SeenAtFact(Fact):
     value: float | str
     largest: float | str
 
-class ObsNotFiniteFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class ObsNotFiniteFact(SeenAtFact):
+    ...
 
-class ObsScaleFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class ObsScaleFact(SeenAtFact):
+    ...
 
-class ObsBoundsFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class ObsBoundsFact(SeenAtFact):
+    ...
 
+@dataclass(frozen=True, kw_only=True)
 class KeptFact(Fact):
     rows: int
 
+@dataclass(frozen=True, kw_only=True)
 class ActionsFact(Fact):
     head: int
     width: int
     seen: int
 
+@dataclass(frozen=True, kw_only=True)
 class CircleFact(Fact):
     element: int
     changes: int
@@ -142,28 +179,51 @@ class CircleFact(Fact):
     before: int
     after: int
 
-class RewardNotFiniteFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class RewardNotFiniteFact(SeenAtFact):
+    ...
 
-class RewardScaleFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class RewardScaleFact(SeenAtFact):
+    ...
 
-class MaskEmptyFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class MaskEmptyFact(SeenAtFact):
+    ...
 
-class TerminalValueFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class TerminalValueFact(SeenAtFact):
+    ...
 
-class TruncationValueFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class TruncationValueFact(SeenAtFact):
+    ...
 
-class TruncationAloneFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class TruncationAloneFact(SeenAtFact):
+    ...
 
-class AliveValueFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class AliveValueFact(SeenAtFact):
+    ...
 
-class AgentsCountFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class AgentsCountFact(SeenAtFact):
+    ...
 
-class RowsCountFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class RowsCountFact(SeenAtFact):
+    ...
 
-class LogRangeFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class LogRangeFact(SeenAtFact):
+    ...
 
-class LogNotFiniteFact(SeenAtFact): ...
+@dataclass(frozen=True, kw_only=True)
+class LogNotFiniteFact(SeenAtFact):
+    ...
 
+@dataclass(frozen=True, kw_only=True)
 class SampleFact(Fact):
     name: str
     seen: int
@@ -172,6 +232,7 @@ class SampleFact(Fact):
     high: float
     mean: float
 
+@dataclass(frozen=True, kw_only=True)
 class EntriesFact(Fact):
     name: str
     judged: int
@@ -185,6 +246,7 @@ class EntriesFact(Fact):
     logged: float
     measured: float
 
+@dataclass(frozen=True, kw_only=True)
 class LoggedFact(Fact):
     element: int
     entries: int
@@ -192,12 +254,14 @@ class LoggedFact(Fact):
     high: float
     before: int
 
+@dataclass(frozen=True, kw_only=True)
 class GoalsFact(Fact):
     later: int
     running: int
     env: int
     step: int
 
+@dataclass(frozen=True, kw_only=True)
 class OmittedFact(Fact):
     endings: int
     partial: int
@@ -213,6 +277,7 @@ class OmittedFact(Fact):
     step: int
     env: int
 
+@dataclass(frozen=True, kw_only=True)
 class SilenceFact(Fact):
     stuck: int
     agents: int
@@ -225,17 +290,20 @@ class SilenceFact(Fact):
     late: int
     ceased: int
 
+@dataclass(frozen=True, kw_only=True)
 class FinishesFact(Fact):
     gained: int
     even: int
     lost: int
 
+@dataclass(frozen=True, kw_only=True)
 class LockstepFact(Fact):
     locked: int
     ends: int
     length: int
     envs: int
 
+@dataclass(frozen=True, kw_only=True)
 class RunFact(Fact):
     envs: int
     agents: int
@@ -249,6 +317,7 @@ class RunFact(Fact):
     entries: int
     goals: int
 
+@dataclass(frozen=True, kw_only=True)
 class EndingsFact(Fact):
     endings: int
     kept: int
@@ -269,6 +338,7 @@ class EndingsFact(Fact):
     env: int
     step: int
 
+@dataclass(frozen=True, kw_only=True)
 class RestartsFact(Fact):
     by: int
     restarts: int
@@ -277,6 +347,7 @@ class RestartsFact(Fact):
     env: int
     agent: int
 
+@dataclass(frozen=True, kw_only=True)
 class GrownFact(Fact):
     name: str
     judged: int
@@ -287,15 +358,18 @@ class GrownFact(Fact):
     logged: float
     measured: float
 
+@dataclass(frozen=True, kw_only=True)
 class OpeningFact(Fact):
     tells: int
     old: int
     element: int
 
+@dataclass(frozen=True, kw_only=True)
 class GuardedFact(Fact):
     layout: int
     steps: int
 
+@dataclass(frozen=True, kw_only=True)
 class OverrunFact(Fact):
     array: str
     env: int
@@ -304,6 +378,7 @@ class OverrunFact(Fact):
     bytes: int
     phase: str
 
+@dataclass(frozen=True, kw_only=True)
 class ActionsWrittenFact(Fact):
     count: int
     env: int
@@ -313,23 +388,28 @@ class ActionsWrittenFact(Fact):
     was: float | str
     became: float | str
 
+@dataclass(frozen=True, kw_only=True)
 class PackedFact(Fact):
     steps: int
 
+@dataclass(frozen=True, kw_only=True)
 class CountedFact(Fact):
     sites: int
     envs: int
     overfull: int
 
+@dataclass(frozen=True, kw_only=True)
 class StoreFact(Fact):
     pc: int
     varies: int
     valued: int
     elements: list[list[int]]
 
+@dataclass(frozen=True, kw_only=True)
 class StoredFact(Fact):
     steps: int
 
+@dataclass(frozen=True, kw_only=True)
 class ColumnFact(Fact):
     element: int
     entries: int
@@ -338,6 +418,7 @@ class ColumnFact(Fact):
     zero: int
     odd: int
 
+@dataclass(frozen=True, kw_only=True)
 class WordFact(Fact):
     at: int
     moves: int
@@ -345,24 +426,29 @@ class WordFact(Fact):
     bits: int
     again: int
 
+@dataclass(frozen=True, kw_only=True)
 class DrawsFact(Fact):
     at: int
     moves: int
     hash: int
 
+@dataclass(frozen=True, kw_only=True)
 class TracedFact(Fact):
     envs: int
     steps: int
 
+@dataclass(frozen=True, kw_only=True)
 class TurnsFact(Fact):
     turns: int
     shared: int
     stuck: int
 
+@dataclass(frozen=True, kw_only=True)
 class ScriptFact(Fact):
     agents: int
     all: int
 
+@dataclass(frozen=True, kw_only=True)
 class LeftFact(Fact):
     agent: int
     element: int
@@ -370,10 +456,12 @@ class LeftFact(Fact):
     touched: int
     derived: int
 
+@dataclass(frozen=True, kw_only=True)
 class PoisonedFact(Fact):
     rounds: int
     cells: int
 
+@dataclass(frozen=True, kw_only=True)
 class StaleFact(Fact):
     array: str
     count: int
@@ -382,6 +470,7 @@ class StaleFact(Fact):
     env: int
     agent: int
 
+@dataclass(frozen=True, kw_only=True)
 class CellFact(Fact):
     agent: int
     element: int
@@ -397,6 +486,7 @@ class CellFact(Fact):
     filled: int
     emptied: int
 
+@dataclass(frozen=True, kw_only=True)
 class RowFact(Fact):
     agent: int
     steps: int
@@ -417,9 +507,11 @@ class RowFact(Fact):
     calm: int
     calm_changed: int
 
+@dataclass(frozen=True, kw_only=True)
 class RewrittenFact(Fact):
     steps: int
 
+@dataclass(frozen=True, kw_only=True)
 class MirrorFact(Fact):
     agent: int
     element: int
@@ -439,11 +531,13 @@ class MirrorFact(Fact):
     shift: float
     is_float: int
 
+@dataclass(frozen=True, kw_only=True)
 class MirroredFact(Fact):
     known: int
     cells: int
     steps: int
 
+@dataclass(frozen=True, kw_only=True)
 class EffectFact(Fact):
     head: int
     width: int
@@ -452,15 +546,18 @@ class EffectFact(Fact):
     same: list[list[int]]
     never: list[int]
 
+@dataclass(frozen=True, kw_only=True)
 class ReachFact(Fact):
     head: int
     agent: int
     tested: int
     moved: int
 
+@dataclass(frozen=True, kw_only=True)
 class TriedFact(Fact):
     forks: int
 
+@dataclass(frozen=True, kw_only=True)
 class NotFreshFact(Fact):
     env: int
     array: str
@@ -471,13 +568,16 @@ class NotFreshFact(Fact):
     played: str
     fresh: str
 
+@dataclass(frozen=True, kw_only=True)
 class OldWordsFact(Fact):
     words: list[list[int]]
     known: int
 
+@dataclass(frozen=True, kw_only=True)
 class FreshenedFact(Fact):
     rounds: int
 
+@dataclass(frozen=True, kw_only=True)
 class SecretFact(Fact):
     index: int
     agent: int
@@ -488,6 +588,7 @@ class SecretFact(Fact):
     seer: int
     element: int
 
+@dataclass(frozen=True, kw_only=True)
 class OpeningsFact(Fact):
     tests: int
     lost: int
@@ -495,6 +596,7 @@ class OpeningsFact(Fact):
     tries: int
     env: int
 
+@dataclass(frozen=True, kw_only=True)
 class ReseededFact(Fact):
     endings: int
     tests: int
@@ -503,6 +605,7 @@ class ReseededFact(Fact):
     step: int
     env: int
 
+@dataclass(frozen=True, kw_only=True)
 class FinalsFact(Fact):
     cuts: int
     blank: int
@@ -518,6 +621,7 @@ class FinalsFact(Fact):
     left_first: int
     left_last: int
 
+@dataclass(frozen=True, kw_only=True)
 class AgainFact(Fact):
     tests: int
     same: int
@@ -526,6 +630,7 @@ class AgainFact(Fact):
     kept: int
     others: int
 
+@dataclass(frozen=True, kw_only=True)
 class MaskRowFact(Fact):
     agent: int
     steps: int
@@ -535,6 +640,7 @@ class MaskRowFact(Fact):
     env: int
     step: int
 
+@dataclass(frozen=True, kw_only=True)
 class MaskingFact(Fact):
     action: int
     head: int
@@ -548,10 +654,12 @@ class MaskingFact(Fact):
     twin_idle: int
     twin_wrong: int
 
+@dataclass(frozen=True, kw_only=True)
 class MaskByteFact(MaskingFact):
     beside: int
     like: int
 
+@dataclass(frozen=True, kw_only=True)
 class MaskTruthFact(MaskingFact):
     agent: int
     start: int
@@ -559,6 +667,7 @@ class MaskTruthFact(MaskingFact):
     late_idle: int
     spoiled: int
 
+@dataclass(frozen=True, kw_only=True)
 class AnswerFact(Fact):
     agent: int
     head: int
@@ -569,12 +678,14 @@ class AnswerFact(Fact):
     paid: int
     ended: int
 
+@dataclass(frozen=True, kw_only=True)
 class ViewFact(Fact):
     agent: int
     row: int
     theirs: int
     own: int
 
+@dataclass(frozen=True, kw_only=True)
 class LoneEndFact(Fact):
     agent: int
     row: int
@@ -584,6 +695,7 @@ class LoneEndFact(Fact):
     jump: float
     usual: float
 
+@dataclass(frozen=True, kw_only=True)
 class CrossedFact(Fact):
     forks: int
     empty: int
@@ -594,6 +706,7 @@ class CrossedFact(Fact):
     env: int
     agent: int
 
+@dataclass(frozen=True, kw_only=True)
 class PlaceFact(Fact):
     agent: int
     what: str
@@ -603,27 +716,32 @@ class PlaceFact(Fact):
     scale: float
     t: float
 
+@dataclass(frozen=True, kw_only=True)
 class PrizeFact(Fact):
     won: float | str
     both: int
     alone: int
 
+@dataclass(frozen=True, kw_only=True)
 class TieFact(Fact):
     agent: int
     other: int
     first: int
     second: int
 
+@dataclass(frozen=True, kw_only=True)
 class SameViewFact(Fact):
     agent: int
     other: int
     moments: int
     told: int
 
+@dataclass(frozen=True, kw_only=True)
 class PlacesFact(Fact):
     envs: int
     steps: int
 
+@dataclass(frozen=True, kw_only=True)
 class SiteFact(Fact):
     site: int
     count: int

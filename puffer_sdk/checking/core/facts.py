@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base.errors import PufferError
 from ...base.spec import Spec
@@ -24,10 +25,14 @@ from .kinds import Fact, FactError
 from .memory_bound import MEMORY
 from .statistics import Statistics
 
+if TYPE_CHECKING:
+    from ..collect.c.deep import Fault
+
 # experiments that put values into the env's memory which it never has: it may stumble over them
 STRANGE = ("rewrite", "columns")
 TOLD = 1 << 15          # elements that are reported one by one
 K = TypeVar("K", bound=Fact)
+Trace = NDArray[np.uint64]      # hashes of rows: (steps + 1, envs)
 REPEATS = 4             # blocks at equal distances that are one pattern
 MANY = 8                # ranges of elements that are listed one by one
 
@@ -74,11 +79,13 @@ class Learning(TypedDict, total=False):
 
     skipped: str
     nan: str                        # in words
+    step: int
     row: int
     element: int                    # -1: a reward
-    value: float | str | None       # None: not the env's
+    value: str | None               # None: not the env's
     steps: int
-    unit: str
+    unit: str                       # of the scores: "return per episode"
+    masked: bool
     scores: dict[str, list[float]]  # of each player, of each env
 
 
@@ -89,7 +96,16 @@ class Variant:
     key: str | None             # None: as the ini has it, for comparison
     value: float
     outcome: Outcome
-    trace: np.ndarray | None    # hashes, if it came to its end
+    trace: Trace | None         # hashes, if it came to its end
+
+
+class Setup(NamedTuple):
+    """How an experiment was run."""
+
+    experiment: str = ""
+    envs: int = 1
+    steps: int | None = None
+    uneven: int = 0
 
 
 @dataclass
@@ -97,17 +113,17 @@ class Facts:
     """Everything that rules can look at."""
 
     folder: Path
-    spec: Spec | None
-    config: Config | None
+    spec: Spec | None       # None: the header could not be read
+    config: Config
     problems: list[PufferError]
     source: Source
     seed: int
     probed: ShapeFact | None = None                         # None: nothing was run
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    traces: dict[str, np.ndarray] = field(default_factory=dict)     # (steps + 1, envs) hashes
+    traces: dict[str, Trace] = field(default_factory=dict)     # (steps + 1, envs) hashes
     differences: dict[str, Difference] = field(default_factory=dict)    # from trace-base
     build_differences: dict[str, Difference] = field(default_factory=dict)  # other builds, threads
-    setups: dict[str, dict] = field(default_factory=dict)   # experiment -> how it was run
+    setups: dict[str, Setup] = field(default_factory=dict)  # by experiment
     skipped: dict[str, str] = field(default_factory=dict)   # experiment -> why it did not run
     row: ObsSpec = ObsSpec(0)                               # names and bounds of observations
     statistics: Statistics | None = None                    # of the long run
@@ -118,7 +134,7 @@ class Facts:
     options: frozenset[str] = frozenset()                   # that were asked for: "--learn"
     learning: Learning | None = None
     deep: dict[str, str] = field(default_factory=dict)      # tool of --deep -> what it did
-    deep_faults: list = field(default_factory=list)         # of deep.Fault
+    deep_faults: list[Fault] = field(default_factory=list)         # of deep.Fault
     files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name
     sites: list[Site] = field(default_factory=list)         # whose numbers `audit` counts
     beginnings: list[str] = field(default_factory=list)     # functions that begin an episode, too
@@ -134,6 +150,13 @@ class Facts:
     @shape.setter
     def shape(self, found: ShapeFact) -> None:
         self.probed = found
+
+    @property
+    def known_spec(self) -> Spec:
+        """What the header states. Raises FactError where it could not be read."""
+        if self.spec is None:
+            raise FactError("the header could not be read")
+        return self.spec
 
     @property
     def exceeded(self) -> bool:
@@ -158,7 +181,7 @@ class Facts:
 
     @property
     def agents(self) -> int:
-        """The smallest total that the env accepts; 1 until the probe has told."""
+        """The smallest total that the env accepts; 1 before the probe ends."""
         return self.probed.agents if self.probed else 1
 
     @property
@@ -174,6 +197,14 @@ class Facts:
 
     def fact(self, experiment: str, kind: type[K]) -> K | None:
         return next(iter(self.all(experiment, kind)), None)
+
+    def always(self, experiment: str, kind: type[K]) -> K:
+        """A fact that the experiment writes whenever it comes to its end. Raises FactError where
+        it has not."""
+        found = self.fact(experiment, kind)
+        if found is None:
+            raise FactError(f"the experiment '{experiment}' wrote no {kind.__name__}")
+        return found
 
     def all(self, experiment: str, kind: type[K]) -> list[K]:
         found = self.outcomes.get(experiment)
@@ -259,17 +290,18 @@ class Facts:
     def beside(self, site: Site) -> tuple[tuple[str, int], ...]:
         """Where the element or the field is declared that a site's number is stored to."""
         part = None if site.element is None else named(self.row.parts, site.element)
-        fields = [(self.spec.header.name, field.line) for field in self.spec.fields
+        fields = [(self.known_spec.header.name, field.line) for field in self.known_spec.fields
                   if field.name == site.field]
         return (*fields, *([(part.file, part.line)] if part else []))
 
     def column_at(self, name: str) -> tuple[tuple[str, int], ...]:
         """(file, line) of the declaration of a field of Log."""
-        return tuple((self.spec.header.name, field.line) for field in self.spec.log_fields
+        spec = self.known_spec
+        return tuple((spec.header.name, field.line) for field in spec.log_fields
                      if field.name == name)
 
     def reached(self, function: Function, node: Node) -> bool:
-        """Whether a play came by a line of the author's."""
+        """Whether a play reached a line of the author's."""
         return bool(self.lines.get(function.file, {}).get(node.line))
 
     @cached_property
@@ -300,16 +332,13 @@ class Facts:
 
 def ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Consecutive numbers as (first, last) pairs."""
-    first = last = None
+    found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if last is not None and number == last + 1:
-            last = number
-            continue
-        if first is not None:
-            yield first, last
-        first = last = number
-    if first is not None:
-        yield first, last
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    yield from found
 
 
 def repeated(numbers: Iterable[int]) -> Elements | None:
@@ -339,7 +368,7 @@ def as_one(numbers: Iterable[int]) -> int | Elements:
 
 def gathered(numbers: Iterable[int]) -> list[tuple[int | Elements, list[int]]]:
     """Numbers as the elements of findings, each with its numbers. What comes back at equal
-    distances, and more ranges than anybody reads, are one: "2, 5-6, 11 and 40 more"."""
+    distances, and more than MANY ranges, are one: "2, 5-6, 11 and 40 more"."""
     pairs = list(ranges(numbers))
     if repeated(numbers) is not None or len(pairs) > MANY:
         return [(as_one(numbers), sorted(set(numbers)))]

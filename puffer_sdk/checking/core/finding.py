@@ -110,10 +110,10 @@ class Finding:
         """The first and last element, where they are numbers."""
         return limits(self.element) if isinstance(self.element, (int, Elements)) else None
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         return {key: getattr(self, key) for key in self.KEYS}
 
-    def order(self) -> tuple:
+    def order(self) -> tuple[object, ...]:
         """Findings are listed in this order, whatever order they were found in."""
         return (self.severity != "error", self.code, self.file or "", self.line or 0,
                 self.agent if self.agent is not None else -1, self.step or 0,

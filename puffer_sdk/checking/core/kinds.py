@@ -8,6 +8,7 @@ base: crash, hang and others are InsideFacts.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,8 @@ _PYTHON = {"INT": "int", "REAL": "float", "VALUE": "float | str", "TEXT": "str",
 _FRAMES = {"frames": "tuple[Frame, ...]", "frame": "Frame | None"}      # of a stack: see plan.py
 _TOKEN = re.compile(r"(?P<macro>[A-Z_]+)(?:\((?P<name>\w+)(?:, *(?P<more>[^)]*))?\))?")
 _STUB = '''"""The fields of facts, as `make docs-tables` reads them from play/facts.def."""
+from dataclasses import dataclass
+
 from ..collect.c.frames import Frame
 from .kinds import Fact
 
@@ -133,9 +136,11 @@ def _stub_of(name: str, bases: tuple[str, ...], fields: list[Field]) -> str:
     columns = {one.name: one.type for one in fields}
     if any(one.macro == "STACK" for one in fields):
         columns.update(_FRAMES)
-    head = f"class {name}({', '.join(bases)}):"
-    return "\n".join([head, *(f"    {key}: {kind}" for key, kind in columns.items())] if columns
-                     else [f"{head} ..."]) + "\n"
+    given = {"frames": " = ...", "frame": " = ..."}     # what has a default
+    given |= {one.name: " = ..." for one in fields if one.optional}
+    lines = [f"    {key}: {kind}{given.get(key, '')}" for key, kind in columns.items()]
+    return "\n".join(["@dataclass(frozen=True, kw_only=True)", f"class {name}({', '.join(bases)}):",
+                      *(lines or ["    ..."])]) + "\n"
 
 
 def known(kind: str) -> str:
@@ -145,9 +150,9 @@ def known(kind: str) -> str:
     return kind
 
 
-def parse(row: dict) -> Fact:
+def parse(row: Mapping[str, object]) -> Fact:
     """The fact of one line of JSON."""
-    kind = known(row.get("fact", ""))
+    kind = known(str(row.get("fact", "")))
     given = {key: value for key, value in row.items() if key != "fact"}
     for one in all_fields()[kind]:
         if one.name not in given:
@@ -159,8 +164,8 @@ def parse(row: dict) -> Fact:
             raise FactError(f"a fact '{kind}' has {value!r} for '{one.name}' "
                             f"({one.type.partition(' |')[0]})")
         if one.macro == "HEX":
-            given[one.name] = int(value, 16)
-        elif one.macro == "STACK":
+            given[one.name] = int(str(value), 16)
+        elif isinstance(value, list) and one.macro == "STACK":
             given[one.name] = [int(address, 16) for address in value]
     unknown = given.keys() - {one.name for one in all_fields()[kind]}
     if unknown:

@@ -17,7 +17,7 @@ MEMORY = 4 * GIB
 
 
 class Bound:
-    """Looks at processes; at most once in PERIOD, whoever asks."""
+    """Looks at processes, at most once in PERIOD."""
 
     def __init__(self, limit: int = MEMORY):
         self.limit = limit
@@ -34,4 +34,4 @@ class Bound:
                 used = {pid: measure(pid) for pid in pids}
                 if sum(used.values()) <= self.limit:
                     return None
-            return max(used, key=used.get)
+            return max(used, key=lambda pid: used[pid])

@@ -20,7 +20,6 @@ way is a detector, a function in a file of its own.
 from __future__ import annotations
 
 import inspect
-import json
 import pkgutil
 import re
 import signal
@@ -30,6 +29,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from ...base import files
 from .. import rules
@@ -69,7 +70,7 @@ class Detector:
     @property
     def rate(self) -> Rate:
         """What it found of the faults in games that it had not been shown."""
-        return Rate(**rates().get(f"{self.code}/{self.name}", {}))
+        return rates().get(f"{self.code}/{self.name}", Rate())
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,10 @@ class Rate:
 
 
 @cache
-def rates() -> dict[str, dict]:
+def rates() -> dict[str, Rate]:
     """rules/rates.json, which `benchmarks/bench_check.py --rates` writes."""
-    return json.loads(files.read(Path(rules.__path__[0]) / "rates.json"))
+    text = files.read(Path(rules.__path__[0]) / "rates.json")
+    return msgspec.json.decode(text, type=dict[str, Rate])
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ def load() -> dict[str, Rule]:
 
 
 def requested(facts: Facts) -> dict[str, Rule]:
-    """The rules of this check: without those whose option, or whose detectors, nobody asked for."""
+    """The rules of this check: those whose option, if any, and some detector were asked for."""
     return {code: rule for code, rule in load().items()
             if (not rule.option or rule.option in facts.options)
             and any(is_requested(each, facts) for each in rule.detectors)}

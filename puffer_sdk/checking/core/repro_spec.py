@@ -27,9 +27,11 @@ class Proof:
     outside: tuple[str, ...] = ()           # it leaves the env's own rows of one of these arrays
 
 
-def dies(*statuses: int, **more) -> Proof:
+def dies(*statuses: int, patience: float = PATIENCE, at_line: bool = False,
+         outside: tuple[str, ...] = ()) -> Proof:
     """The process ends with one of these statuses, or with any that is no return."""
-    return Proof("return", statuses=statuses or DIES, **more)
+    return Proof("return", statuses=statuses or DIES, patience=patience, at_line=at_line,
+                 outside=outside)
 
 
 @dataclass(frozen=True)

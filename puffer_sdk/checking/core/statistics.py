@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base.spec import OBS_NAMES
 from ...env.obs_spec import ObsField
@@ -24,6 +26,18 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
 
 
+class QuantityRow(TypedDict):
+    """A Quantity as JSON, rounded; None = no finite number."""
+
+    name: str
+    element: int | str | None
+    low: float | None
+    high: float | None
+    mean: float | None
+    zeros: float
+    histogram: list[int]
+
+
 @dataclass
 class Quantity:
     """A line of the table: an element or a field of the observation, or a reward."""
@@ -36,11 +50,11 @@ class Quantity:
     histogram: list[int]    # (BINS) from low to high, of the sample
     element: int | str | None = None
 
-    def to_dict(self) -> dict:
-        numbers = {key: _round(getattr(self, key)) for key in ("low", "high", "mean")}
+    def to_dict(self) -> QuantityRow:
         # Rounded down from 1, so that a single reward among millions is not "always zero"
-        zeros = _round(self.zeros) if self.zeros == 1 else min(_round(self.zeros), 0.999999)
-        return {"name": self.name, "element": self.element, **numbers, "zeros": zeros,
+        zeros = 1.0 if self.zeros == 1 else min(_round(self.zeros) or 0.0, 0.999999)
+        return {"name": self.name, "element": self.element, "low": _round(self.low),
+                "high": _round(self.high), "mean": _round(self.mean), "zeros": zeros,
                 "histogram": self.histogram}
 
 
@@ -49,13 +63,13 @@ class Statistics:
     """Of one run. low, high: (D) exact; rows: (S, D) a sample of observations, each the row of
     agents[i]: (S)."""
 
-    low: np.ndarray
-    high: np.ndarray
-    rows: np.ndarray
-    agents: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    rows: NDArray[np.generic]
+    agents: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     quantities: list[Quantity] = field(default_factory=list)
 
-    def to_dict(self) -> list[dict]:
+    def to_dict(self) -> list[QuantityRow]:
         return [quantity.to_dict() for quantity in self.quantities]
 
 
@@ -129,7 +143,7 @@ def _of_elements(stats: Statistics, name: str, first: int, last: int) -> Quantit
                     float((values == 0).mean()), _histogram(values, low, high), where)
 
 
-def _of_sample(fact: SampleFact, values: np.ndarray, total: int) -> Quantity:
+def _of_sample(fact: SampleFact, values: NDArray[np.float64], total: int) -> Quantity:
     """Rewards of zero are not in the sample: they are counted in."""
     low, high, mean = fact.low, fact.high, fact.mean
     zeros = float((values == 0).mean()) if values.size else 0.0
@@ -153,10 +167,10 @@ def _unsampled_reward(paid: int, total: int) -> Quantity:
     return Quantity("reward", 0.0, 0.0, 0.0, 1.0, [total] + [0] * (BINS - 1))
 
 
-def _histogram(values: np.ndarray, low: float, high: float) -> list[int]:
+def _histogram(values: NDArray[np.float64], low: float, high: float) -> list[int]:
     if not low < high or not np.isfinite(high - low):
         return [int(values.size)] + [0] * (BINS - 1)
-    return np.histogram(values, BINS, (low, high))[0].tolist()
+    return [int(count) for count in np.histogram(values, BINS, (low, high))[0]]
 
 
 def _bin(value: float, low: float, high: float) -> int:
@@ -168,7 +182,7 @@ def _round(value: float) -> float | None:
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
-def table(quantities: list[dict], encoding: str | None = "utf-8") -> list[str]:
+def table(quantities: Sequence[QuantityRow], encoding: str | None = "utf-8") -> list[str]:
     """Aligned lines under a heading, a histogram at the end of each; quantities as to_dict()
     gives them. Blocks become ASCII where the encoding has none."""
     shades = BLOCKS
@@ -177,18 +191,18 @@ def table(quantities: list[dict], encoding: str | None = "utf-8") -> list[str]:
     except (UnicodeEncodeError, LookupError):
         shades = ASCII
     heads = ("", "min", "mean", "max", "zero")
-    rows = [heads]
+    rows: list[tuple[str, ...]] = [heads]
     for q in quantities:
-        found = [q[key] for key in ("low", "mean", "high")]
+        found = [q["low"], q["mean"], q["high"]]
         odd = "inf" if any(q["histogram"]) or found != [None] * 3 else "nan"
         numbers = [odd if number is None else f"{number:.4g}" for number in found]
         rows.append((q["name"], *numbers, _percent(q["zeros"])))
     widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
     lines = []
-    for row, q in zip(rows, [None, *quantities], strict=True):
+    drawn = ["", *("  |" + bars(q["histogram"], shades) + "|" for q in quantities)]
+    for row, drawing in zip(rows, drawn, strict=True):
         cells = [row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in range(1, 5))]
-        lines.append("  " + "  ".join(cells) + ("  |" + bars(q["histogram"], shades) + "|"
-                                                if q else "").rstrip())
+        lines.append("  " + "  ".join(cells) + drawing)
     return [line.rstrip() for line in lines]
 
 

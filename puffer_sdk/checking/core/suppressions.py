@@ -63,7 +63,7 @@ class Note(NamedTuple):
     def where(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, object]:
         return self._asdict()
 
 
@@ -139,7 +139,7 @@ def apply(findings: Iterable[Finding], files: Mapping[str, str], ini: tuple[str,
 
 
 def read(name: str, text: str, notes: list[Note]) -> Iterator[Mark]:
-    """The marks in a file's comments. What looks like one and is none becomes a Note."""
+    """The marks in a file's comments. A comment that only looks like one becomes a Note."""
     lines, python = text.splitlines(), name.endswith(".py")
     for number, line in enumerate(lines, 1):
         found = (_PYTHON_MARK if python else _MARK).search(line)
@@ -162,7 +162,7 @@ def read(name: str, text: str, notes: list[Note]) -> Iterator[Mark]:
         yield Mark(name, number, _codes(match["codes"]), match["reason"].strip(), first, last)
 
 
-def _code_below(lines: list[str], number: int, ends: re.Pattern) -> tuple[int, int]:
+def _code_below(lines: list[str], number: int, ends: re.Pattern[str]) -> tuple[int, int]:
     """The lines of the statement, or of the head of the function, that follows a comment."""
     first = number + 1
     while first <= len(lines) and (not lines[first - 1].strip()

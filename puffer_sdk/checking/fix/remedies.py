@@ -6,7 +6,7 @@ and its finding stays.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ...env.source import hide
@@ -77,11 +77,11 @@ def begin_with(file: str, text: str, body: Body, code: list[str], newline: str, 
     line_end = end_of_line(text, body.open)
     inner = body.text[body.open + 1:line_end]
     if not inner.strip() and line_end < body.close:         # { ends its line
-        indent = next((re.match(r"[ \t]*", line)[0]
+        indent = next((_indent(line)
                        for line in text[line_end:body.close].splitlines()
                        if line.strip() and not line.lstrip().startswith("#")), unit)
         return Edit(file, line_end, line_end, "".join(f"{newline}{indent}{line}" for line in code))
-    outer = re.match(r"[ \t]*", text[text.rfind("\n", 0, body.open) + 1:])[0]
+    outer = _indent(text[text.rfind("\n", 0, body.open) + 1:])
     indent = outer + unit
     lines = "".join(f"{newline}{indent}{line}" for line in code)
     if body.close > line_end:                               # { statement; and more lines
@@ -90,6 +90,10 @@ def begin_with(file: str, text: str, body: Body, code: list[str], newline: str, 
     rest = text[body.open + 1:body.close].strip()           # a function on one line
     lines += f"{newline}{indent}{rest}" if rest else ""
     return Edit(file, body.open + 1, body.close, f"{lines}{newline}{outer}")
+
+
+def _indent(line: str) -> str:
+    return line[:len(line) - len(line.lstrip(" \t"))]
 
 
 def has_one_agent(texts: Mapping[str, str]) -> bool:
@@ -117,7 +121,8 @@ def clear_one_hot(texts: Mapping[str, str], first: int, last: int) -> list[Edit]
     return found if len(found) == 1 else []
 
 
-def _one_hots(file: str, text: str, values: dict[str, int], first: int, last: int):
+def _one_hots(file: str, text: str, values: dict[str, int], first: int, last: int
+              ) -> Iterator[Edit]:
     plain = hide(text)
     for match in _ONE_HOT.finditer(plain):
         base = evaluate(match["base"], values)

@@ -156,7 +156,7 @@ def render(facts: Facts, finding: Finding, claim: Claim, world: World,
            settings: Mapping[str, float], vec: Mapping[str, float], rows: Sequence[Row],
            target: Path) -> str:
     """The program's text."""
-    spec = facts.spec
+    spec = facts.known_spec
     heads = max(facts.shape.heads, 1)
     agents = world.width // heads
     about = (f"steps, {{{'action' if world.width == 1 else 'actions'}}}"
@@ -171,7 +171,7 @@ def render(facts: Facts, finding: Finding, claim: Claim, world: World,
     if finding.expected is not None:
         sentence.append(f"expected {finding.expected}, got {finding.actual}")
     environment = binding.template("checking/prove/repro.c.jinja")
-    return environment.render(
+    return str(environment.render(
         name=target.name, sentence=[" ".join(line.split()).rstrip("\\") for line in sentence],
         shown=paths.shown(target) if spec.folder not in target.parents
         else target.relative_to(spec.folder),
@@ -180,7 +180,7 @@ def render(facts: Facts, finding: Finding, claim: Claim, world: World,
         settings=[(key, _number(value)) for key, value in settings.items()],
         vec=[(key, _number(value)) for key, value in vec.items()],
         width=world.width, about_script=about, script=list(_script_lines(rows)),
-        code=finding.code, claim=_claim_text(claim), world=_world_text(world))
+        code=finding.code, claim=_claim_text(claim), world=_world_text(world)))
 
 
 def _script_lines(rows: Sequence[Row]) -> Iterator[str]:
@@ -294,7 +294,7 @@ def compile_source(spec: Spec, source: Path, target: Path, flags: Sequence[str],
 
 
 def run_program(program: Path, spec: Spec, extra: Mapping[str, str],
-                children: set | None = None) -> Run:
+                children: set[subprocess.Popen[bytes]] | None = None) -> Run:
     """Where resources are found, and without the user's own sanitizer options.
 
     children    holds its process while it runs, for somebody who ends it

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from ...base import files, paths
 from ...base.errors import PufferError
 from ..collect.c import deep
 from ..core import registry
-from ..core.facts import Facts
+from ..core.facts import Facts, Setup
 from ..core.finding import Finding
 from ..core.repro_spec import ASAN, HANG, UNDEFINED, Claim, Proof
 from . import program as repro
@@ -33,6 +35,7 @@ from .shrinking import RESET, Row, shrink
 if TYPE_CHECKING:
     from ..collect.c.plan import Plan
 
+T = TypeVar("T")
 ALL_SECONDS = 8.0       # of work, as modelled below: not measured, so that results repeat
 ONE_SECONDS = 1.5
 START = 0.01            # seconds that a program with sanitizers takes to begin and end
@@ -63,20 +66,22 @@ def prove(facts: Facts, findings: list[Finding], lab: Plan | None, *,
     workshop = _Workshop(facts, lab, verbose)
     with ThreadPoolExecutor(2) as pool:
         try:
-            for job in [pool.submit(_prove_first, workshop, group, seconds)
-                        for group in wanted.values()]:
+            for job in [pool.submit(_prove_first, workshop, group, proof, seconds)
+                        for code, group in wanted.items()
+                        if (proof := known[code].proof) is not None]:
                 job.result()
         except BaseException:           # a signal: leaving the pool waits for its threads
             workshop.stop()
             raise
 
 
-def _prove_first(workshop: _Workshop, group: list[Finding], seconds: float) -> None:
+def _prove_first(workshop: _Workshop, group: list[Finding], proof: Proof,
+                 seconds: float) -> None:
     for finding in group[:TRIES]:
         with suppress(PufferError, OSError):    # a proof is extra: check's result stands without
             if workshop.stopped:
                 return
-            if _Proof(workshop, finding, seconds).run():
+            if _Proof(workshop, finding, proof, seconds).run():
                 return
 
 
@@ -87,14 +92,10 @@ class _Workshop:
     facts: Facts
     lab: Plan
     verbose: bool
-    programs: dict[str, Path] = field(default_factory=dict)     # flags -> the one that reads
-    children: set = field(default_factory=set)                  # programs that run
+    programs: dict[tuple[str, ...], Path] = field(default_factory=dict)     # flags -> the reader
+    children: set[subprocess.Popen[bytes]] = field(default_factory=set)     # programs that run
     stopped: bool = False
-    _building: object = None
-
-    def __post_init__(self):
-        from threading import Lock
-        self._building = Lock()
+    _building: Lock = field(default_factory=Lock)
 
     def stop(self) -> None:
         """End what runs, and try nothing more."""
@@ -107,11 +108,15 @@ class _Workshop:
         with self._building:
             if flags not in self.programs:
                 source = self.lab.folder / f"trial-{len(self.programs)}.c"
-                binding = repro.binding_path(self.facts.spec)
+                binding = repro.binding_path(self.facts.known_spec)
                 files.write(source, repro.render_trial(binding))
                 self.programs[flags] = repro.compile_source(
-                    self.facts.spec, source, source.with_suffix(""), flags, verbose=self.verbose)
+                    self.facts.known_spec, source, source.with_suffix(""), flags,
+                    verbose=self.verbose)
             return self.programs[flags]
+
+
+Reason = tuple[int | None, tuple[str, int] | None, str]
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class _Result:
     place: tuple[str, int] | None       # the author's line that a sanitizer named
 
     @property
-    def reason(self) -> tuple:
+    def reason(self) -> Reason:
         """Runs that fail for the same reason have the same."""
         return self.status, self.place, self.array
 
@@ -132,11 +137,10 @@ class _Result:
 class _Proof:
     """The way from one finding to its program."""
 
-    def __init__(self, workshop: _Workshop, finding: Finding, seconds: float):
+    def __init__(self, workshop: _Workshop, finding: Finding, proof: Proof, seconds: float):
         self.shop, self.facts, self.finding = workshop, workshop.facts, finding
         self.left, self.slow = seconds, 0.0
-        self.proof = registry.load()[finding.code].proof
-        self.claim = _claim(finding, self.proof)
+        self.proof, self.claim = proof, _claim(finding, proof)
         self.flags = repro.flags_of(self.claim.expect)
         self.script = workshop.lab.folder / f"proof-{finding.code}.txt"
         self.cost = workshop.lab.sizes.seconds * SLOWER
@@ -155,7 +159,8 @@ class _Proof:
                 self.slow = taken           # its init makes maps, say
             reason = result.reason
 
-            def fails(rows: Sequence[Row], world=world, reason=reason) -> int | None:
+            def fails(rows: Sequence[Row], world: World = world,
+                      reason: Reason = reason) -> int | None:
                 if self.shop.stopped:           # long scripts have many passes: end them all
                     raise PufferError("the check was stopped")
                 if self.left <= 0:
@@ -167,29 +172,28 @@ class _Proof:
             if world.idle:
                 return self.write(world, rows, reason)
             rows = rows[:self.needed(rows, result)]
-            rows = shrink(rows, self.noop(len(rows[0]) if rows and rows[0] else world.width), fails)
+            rows = shrink(rows, self.noop(self.width(rows, 0) or world.width), fails)
             return self.write(world, rows, reason)
         return False
 
     # -- what to play
 
-    def worlds(self):
+    def worlds(self) -> Iterator[tuple[World, list[Row]]]:
         """(World, rows): only this env, two envs, then all of the experiment's."""
         facts, finding = self.facts, self.finding
-        setup = facts.setups.get(finding.seen_in, {})
+        setup = facts.setups.get(finding.seen_in, Setup())
         env = finding.env or 0
-        envs = max(setup.get("envs", 1), env + 1)
+        envs = max(setup.envs, env + 1)
         steps = finding.step if finding.step is not None else MOST_STEPS
-        steps = min(steps, setup.get("steps", steps))
+        steps = steps if setup.steps is None else min(steps, setup.steps)
         if steps > LONGEST:
             return
         if self.claim.expect == "determined":
             steps = 0
-        if setup.get("experiment") in ("audit", "rewrite") or self.claim.expect in (
-                "logged", "log", "freed", "steady"):
-            steps = min(setup.get("steps", MOST_STEPS), MOST_STEPS)    # other steps, as good
-        if self.claim.expect == "same-again":       # the first run's end may matter to the second
-            steps = min(setup.get("steps", MOST_STEPS), MOST_STEPS)
+        if setup.experiment in ("audit", "rewrite") or self.claim.expect in (
+                "logged", "log", "freed", "steady",         # other steps, as good
+                "same-again"):              # the first run's end may matter to the second
+            steps = MOST_STEPS if setup.steps is None else min(setup.steps, MOST_STEPS)
         shape = facts.shape
         tiling = shape.agents            # the fewest agents that envs can be made of
         low = finding.seen_in.endswith("-low") or (
@@ -220,14 +224,14 @@ class _Proof:
                           width=self.width(everyone, total)), everyone
 
     def rows(self, envs: int, env: int, steps: int) -> list[Row]:
-        setup = self.facts.setups.get(self.finding.seen_in, {})
-        script = self.shop.lab.script(envs, env, steps, setup.get("uneven", 0)) if steps \
+        setup = self.facts.setups.get(self.finding.seen_in, Setup())
+        script = self.shop.lab.script(envs, env, steps, setup.uneven) if steps \
             else np.zeros((0, 0))
         rows: list[Row] = [tuple(float(x) for x in row) for row in script]
-        if setup.get("experiment") == "guard" and steps >= setup["steps"]:
+        if setup.experiment == "guard" and setup.steps is not None and steps >= setup.steps:
             rows.append(RESET)              # as that experiment does at its end
         if self.claim.expect == "goes-on":
-            rows += [self.noop(len(rows[0]) if rows else 1)] * 2001
+            rows += [self.noop(self.width(rows, 0) or 1)] * 2001
         return rows
 
     def width(self, rows: list[Row], agents: int) -> int:
@@ -251,7 +255,7 @@ class _Proof:
         """Modelled seconds of one trial."""
         envs = max(world.total // max(self.facts.shape.env_agents, 1), 1)
         runs = 2
-        end = {HANG: TRIAL_PATIENCE, ASAN: REPORT, UNDEFINED: REPORT}.get(status, START)
+        end = TRIAL_PATIENCE if status == HANG else REPORT if status in (ASAN, UNDEFINED) else START
         return max(end, self.slow) + (len(rows) + 1) * envs * runs * self.cost
 
     def play(self, world: World, rows: Sequence[Row]) -> _Result:
@@ -262,14 +266,14 @@ class _Proof:
         return self.execute(self.shop.program(self.flags),
                             {"PUFFER_REPRO_SCRIPT": str(self.script)})
 
-    def settings(self, world: World) -> tuple[dict, dict]:
+    def settings(self, world: World) -> tuple[dict[str, float], dict[str, float]]:
         """[env] and [vec] of this finding."""
         settings = {**self.facts.config.env, **(self.finding.shows.settings or {})}
         vec = {"total_agents": float(self.facts.config.vec.total_agents)}
         return settings, vec if self.facts.handwritten else {}
 
     def execute(self, program: Path, extra: dict[str, str]) -> _Result:
-        done = repro.run_program(program, self.facts.spec, extra, self.shop.children)
+        done = repro.run_program(program, self.facts.known_spec, extra, self.shop.children)
         place = repro.own_place(done.stderr, self.facts.folder)
         seen = done.result
         return _Result(done.status, seen.step if seen else 0,
@@ -285,7 +289,7 @@ class _Proof:
 
     # -- the program
 
-    def write(self, world: World, rows: list[Row], reason: tuple) -> bool:
+    def write(self, world: World, rows: list[Row], reason: Reason) -> bool:
         facts, finding = self.facts, self.finding
         folder = paths.writable(repro.check_dir(facts.folder), purpose="repro programs")
         target = folder / f"repro_{finding.code}.c"
@@ -294,7 +298,7 @@ class _Proof:
                                          target))
         good = False
         try:
-            program = repro.compile_source(facts.spec, target, target.with_suffix(""),
+            program = repro.compile_source(facts.known_spec, target, target.with_suffix(""),
                                            self.flags, verbose=self.shop.verbose)
             result = self.execute(program, {})
             good = result.reason == reason or (world.idle and self.shows(result))
@@ -321,7 +325,7 @@ def _claim(finding: Finding, proof: Proof) -> Claim:
                  shows.pointer, shows.offset, shows.is_float, shows.scale, shows.shift)
 
 
-def _either(one, other):
+def _either(one: T | None, other: T) -> T:
     return other if one is None else one
 
 

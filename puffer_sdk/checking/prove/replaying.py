@@ -35,7 +35,7 @@ class Replay(NamedTuple):
     exit_status: int
 
 
-def replay(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
+def replay(file: str | os.PathLike[str], env: str | os.PathLike[str] | None = None, *,
            verbose: bool = False) -> Replay:
     """Compile FILE against the environment as it is now, and run it.
 
@@ -62,7 +62,7 @@ def replay(file: str | os.PathLike, env: str | os.PathLike | None = None, *,
     return Replay(list(_failure_lines(run, spec.folder, verbose)), FINDINGS)
 
 
-def find(file: str | os.PathLike, env: str | os.PathLike | None = None) -> Program:
+def find(file: str | os.PathLike[str], env: str | os.PathLike[str] | None = None) -> Program:
     """Read FILE, a path or one relative to the folder of `env`, and its environment.
 
     Raises UsageError for a file that check did not write.
@@ -103,7 +103,7 @@ def _env_folder(source: Path, text: str) -> Path:
     return folder
 
 
-def _failure_lines(run: repro.Run, folder: Path, verbose: bool) -> Iterator[tuple]:
+def _failure_lines(run: repro.Run, folder: Path, verbose: bool) -> Iterator[tuple[str, str | None]]:
     """What the program said, then what a sanitizer said: its sentence, and the author's lines."""
     ended = "it did not come to its end" if run.status is None else f"status {run.status}"
     yield run.result.whole if run.result else f"the program failed ({ended})", "bold red"

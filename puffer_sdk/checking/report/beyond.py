@@ -9,14 +9,14 @@ CODE = "PUF115"             # acts-outside
 MOST = 3                    # of what it asked the machine for
 
 
-def count(*found: Iterable[Mapping] | None, more: Mapping[str, int] | None) -> int:
+def count(*found: Iterable[Mapping[str, object]] | None, more: Mapping[str, int] | None) -> int:
     """Places of PUF115. found: findings, and those that the author allows; more: {code: how many
     others there were}."""
     return sum(one["code"] == CODE for some in found for one in some or ()) + int(
         (more or {}).get(CODE, 0))
 
 
-def answer(asked: Mapping) -> str:
+def answer(asked: Mapping[str, object]) -> str:
     """'connect 10.0.0.1:80: Network is unreachable'"""
     return f"{asked['call']} {asked['what']}: {asked['denied'] or 'done'}"
 

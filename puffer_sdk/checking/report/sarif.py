@@ -24,11 +24,11 @@ DETAILS = ("detector", "env", "agent", "step", "element", "expected", "actual", 
            "hint", "stack")
 
 
-def log(result: CheckResult) -> dict:
+def log(result: CheckResult) -> dict[str, object]:
     """The whole document. Two runs on the same source give the same one."""
     known = registry.load()
     index = {code: number for number, code in enumerate(known)}
-    seen: Counter = Counter()
+    seen: Counter[str] = Counter()
     results = [_result(result, finding, index, seen) for finding in result.findings]
     for allowed in result.suppressed:
         results.append({**_result(result, allowed.finding, index, seen),
@@ -51,7 +51,7 @@ def log(result: CheckResult) -> dict:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: registry.Rule) -> dict:
+def _rule(rule: registry.Rule) -> dict[str, object]:
     meaning = re.split(r"\n\n(?=Why)", rule.page)[0]
     return {
         "id": rule.code,
@@ -73,7 +73,8 @@ def _markdown(page: str) -> str:
                   if m[0].strip() else m[0], page, flags=re.MULTILINE)
 
 
-def _result(result: CheckResult, finding: Finding, index: dict[str, int], seen: Counter) -> dict:
+def _result(result: CheckResult, finding: Finding, index: dict[str, int], seen: Counter[str]
+            ) -> dict[str, object]:
     print_ = _fingerprint(result, finding)
     seen[print_] += 1
     details = {name: value for name in DETAILS
@@ -96,7 +97,7 @@ def _message(finding: Finding) -> str:
     return text + (f" {finding.hint[:1].upper()}{finding.hint[1:]}." if finding.hint else "")
 
 
-def _location(result: CheckResult, file: str | None, line: int | None) -> dict:
+def _location(result: CheckResult, file: str | None, line: int | None) -> dict[str, object]:
     """A place; the header's first line where a finding has none (GitHub demands one)."""
     root = paths.project_root(result.folder)
     path = os.path.normpath(result.folder / (file or paths.header_of(result.folder).name))
@@ -123,16 +124,18 @@ def _fingerprint(result: CheckResult, finding: Finding) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _suppression(allowed: Allowed) -> dict:
-    found = {"kind": "inSource" if allowed.in_source else "external", "status": "accepted"}
+def _suppression(allowed: Allowed) -> dict[str, object]:
+    found: dict[str, object] = {"kind": "inSource" if allowed.in_source else "external",
+                                "status": "accepted"}
     return {**found, "justification": allowed.reason} if allowed.reason else found
 
 
-def _notifications(result: CheckResult, index: dict[str, int]) -> list[dict]:
+def _notifications(result: CheckResult, index: dict[str, int]) -> list[dict[str, object]]:
     """What was not tested, and what is wrong with the marks that allow findings."""
-    found = [{"level": "note", "message": {"text": f"not tested: {reason}"},
-              "associatedRule": {"id": code, "index": index[code]}}
-             for code, reason in result.not_tested.items()]
+    found: list[dict[str, object]] = [
+        {"level": "note", "message": {"text": f"not tested: {reason}"},
+         "associatedRule": {"id": code, "index": index[code]}}
+        for code, reason in result.not_tested.items()]
     for note in result.notes:
         found.append({"level": "note", "message": {"text": note.text},
                       **({"locations": [_location(result, note.file, note.line)]}

@@ -18,7 +18,7 @@ from ...base import paths
 from ..collect.c import learning_probe
 from ..core import statistics
 from ..core.finding import Finding
-from ..core.result import CheckResult
+from ..core.result import CheckResult, LinesReached
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 STACK = 6           # frames of a stack that are shown
@@ -113,7 +113,7 @@ def _exercised(result: CheckResult) -> Iterator[Line]:
     for text in _labelled("exercised", items):
         yield text, None
     for text in _labelled("deep", (f"{tool}: {said}" for tool, said in
-                                   seen.get("deep", {}).items())):
+                                   seen["deep"].items())):
         yield text, None if "not installed" not in text else "yellow"
     if result.learning:
         yield from learning_probe.lines(result.learning)
@@ -145,9 +145,9 @@ def _allowed(result: CheckResult) -> Iterator[Line]:
         yield text, "yellow"
 
 
-def _lines(lines: dict) -> str:
+def _lines(lines: LinesReached) -> str:
     """How much of c_step and c_reset was reached, and the first places that were not."""
-    if not lines["total"]:
+    if not lines["total"] or lines["reached"] is None:
         return f"lines of c_step were not counted ({lines['skipped']})"
     missed = lines["missed"][:MISSED] + (["..."] if len(lines["missed"]) > MISSED else [])
     share = int(100 * lines["reached"] / lines["total"])        # 100 % is all of them
@@ -168,7 +168,7 @@ def _verdict(result: CheckResult, strict: bool) -> str:
 
 
 def _hidden(result: CheckResult) -> str:
-    """How many rules wait until something else is mended, and what."""
+    """How many rules wait for the fix of another finding, and which."""
     causes = sorted({cause for causes in result.explained.values() for cause in causes})
     rules = f"{len(result.explained)} rule{'s' * (len(result.explained) != 1)}"
     return f"; {rules} not tested because of {', '.join(causes)}" if causes else ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ...base import ui
@@ -12,9 +12,11 @@ from ...env.watch import stamps, wait
 from ..core.result import CheckResult
 from . import terminal
 
+Report = Callable[[CheckResult], Iterable[terminal.Line]]
 
-def watch(folder: Path, check: Callable[[], CheckResult], lines=terminal.lines, *,
-          rounds: int | None = None) -> int:
+
+def watch(folder: Path, check: Callable[[], CheckResult], lines: Report = terminal.lines,
+          *, rounds: int | None = None) -> int:
     """Check, show, wait for a change, again. Ctrl-C is the way out (the caller's status 130).
 
     lines       the report of a result: texts and their styles
@@ -36,7 +38,7 @@ def watch(folder: Path, check: Callable[[], CheckResult], lines=terminal.lines, 
 
 
 def _round(folder: Path, check: Callable[[], CheckResult], last: CheckResult | None,
-           lines) -> tuple[CheckResult | None, int]:
+           lines: Report) -> tuple[CheckResult | None, int]:
     """One check on a clean screen: the report, and what has changed since the last one."""
     if ui.console().is_terminal:
         ui.say(f"checking {folder.name} ...", style="dim")
@@ -72,6 +74,6 @@ def changes(before: CheckResult, after: CheckResult) -> str:
     return "the same findings" if new else "nothing found, as before"
 
 
-def _listed(codes: Counter) -> str:
+def _listed(codes: Counter[str]) -> str:
     return ", ".join(code + (f" ({count})" if count > 1 else "")
                      for code, count in sorted(codes.items()))

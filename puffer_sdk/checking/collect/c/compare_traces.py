@@ -5,27 +5,33 @@ A trace holds a hash of each env's rows at each step. All traces of one build mu
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.spec import OBS_NAMES
 from ...core.fact_kinds import TracedFact
-from ...core.facts import Difference
+from ...core.facts import Difference, Trace
 from .driver import EXACT, FAST
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 BESIDE = {"trace-threads": "trace-debug"}        # what a trace is compared with, if not -base
 
 
-def _differing(trace: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _differing(trace: Trace, other: Trace) -> NDArray[np.bool_]:
     """(steps, envs) True where two traces differ, as far as both go; 0 = an env not stepped."""
     steps = min(len(trace), len(other))
-    return (trace[:steps] != other[:steps]) & (trace[:steps] != 0)
+    differs: NDArray[np.bool_] = (trace[:steps] != other[:steps]) & (trace[:steps] != 0)
+    return differs
 
 
 class Traces:
     """The traces that a plan left behind; it runs an experiment again for a closer look."""
 
-    def __init__(self, plan):
+    def __init__(self, plan: Plan):
         self.plan, self.facts = plan, plan.facts
 
     def find_differences(self) -> None:
@@ -56,7 +62,7 @@ class Traces:
 
     def same_without_folding(self, name: str) -> bool:
         """Whether two builds differ only in functions of constants that the compiler evaluates."""
-        traces = [] if name == "trace-trained" else [self.facts.traces[name]]
+        traces: list[Trace] = [] if name == "trace-trained" else [self.facts.traces[name]]
         for which in ("trace-debug", "trace-trained")[:2 - len(traces)]:
             kind = EXACT[which]
             job = self.plan.ran["trace-trained"]
@@ -65,10 +71,10 @@ class Traces:
             self.plan.experiment(job._replace(name=kind.name, kind=kind,
                                              options={**job.options, "hashes": path}))
             outcome = self.facts.outcomes.pop(kind.name)
-            if not outcome.ended:
+            traced = outcome.first(TracedFact)
+            if traced is None or not outcome.ended:
                 return False
-            traces.append(np.fromfile(path, np.uint64).reshape(
-                -1, outcome.first(TracedFact).envs))
+            traces.append(np.fromfile(path, np.uint64).reshape(-1, traced.envs))
         return not _differing(*traces).any()
 
     def look_closer(self, name: str, step: int, env: int) -> Difference:
@@ -77,7 +83,8 @@ class Traces:
         for which in (BESIDE.get(name, "trace-base"), name):
             path = self.plan.folder / f"{which}.rows"
             job = self.plan.ran[which]
-            options = {key: value for key, value in job.options.items() if key != "hashes"}
+            options = job.options.copy()
+            options.pop("hashes", None)
             self.plan.experiment(job._replace(name=f"{which}-dump", options={
                 **options, "dump": path, "dump_step": step, "dump_env": env}))
             self.facts.outcomes.pop(f"{which}-dump")
@@ -91,9 +98,9 @@ class Traces:
             found.fields = layout.differences(*structs)
         return found
 
-    def locate(self, dumps: list[np.ndarray], step: int, env: int) -> Difference:
+    def locate(self, dumps: list[NDArray[np.uint8]], step: int, env: int) -> Difference:
         shape = self.facts.shape
-        if dumps[0].size != dumps[1].size or np.array_equal(*dumps):
+        if dumps[0].size != dumps[1].size or np.array_equal(dumps[0], dumps[1]):
             return Difference(env, step, "rows", 0, None, "one value", "another")
         observed = np.dtype(OBS_NAMES[shape.dtype])
         per_agent = {"observations": shape.obs_size * observed.itemsize, "rewards": 4,

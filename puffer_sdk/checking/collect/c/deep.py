@@ -11,7 +11,7 @@ import math
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -40,6 +40,7 @@ PLAIN = Kind("valgrind", ("-O0", "-g"))
 ENVS, STEPS = 2, 4096               # of an experiment, at most
 SECONDS = 4.0                       # that it may take, about
 SLOWER = {"msan": 8.0, "valgrind": 60.0}
+LookUp = Callable[[str, str], list[Frame]]      # a module, an offset -> the frames there
 HINT = "give it a value where it is made: calloc, = {0}, or a store before every read"
 
 _MODULE = re.compile(r"^\s+#\d+ 0x[0-9a-f]+\s+\((?P<module>[^()+]+)\+(?P<offset>0x[0-9a-f]+)\)")
@@ -70,7 +71,7 @@ def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
         return
     with files.private("puffer-deep-") as name:
         config = facts.config
-        runner = Runner(facts.spec, Path(name), facts.seed, config.env,
+        runner = Runner(facts.known_spec, Path(name), facts.seed, config.env,
                         {"total_agents": float(config.vec.total_agents)},
                         config.vec.step_timeout * 20, {}, Bound(facts.memory))
         try:
@@ -83,11 +84,12 @@ def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:
 
 def findings(facts: Facts, code: str, known: list[Finding]) -> Iterator[Finding]:
     """What the tools found under this code, on lines where nothing else was found."""
-    places = {(finding.file, finding.line) for finding in known}
+    places: set[tuple[str | None, int | None]] = {
+        (finding.file, finding.line) for finding in known}
     for fault in facts.deep_faults:
         place = (fault.frame.file, fault.frame.line)
         if fault.code == code and place not in places:
-            places |= {place, fault.origin} - {None}
+            places |= {place, fault.origin or place}
             yield Finding(code, fault.message, *place, env=fault.env, step=fault.step,
                           expected="memory that was written" if code == "PUF202" else
                           "only memory of its own", actual=fault.actual, seed=facts.seed,
@@ -98,7 +100,7 @@ def findings(facts: Facts, code: str, known: list[Finding]) -> Iterator[Finding]
 def _steps(facts: Facts, tool: str, budget: float) -> int:
     """Ticks of each env, from the cost of a step in classes of a factor of four."""
     cost = facts.fact("probe", CostFact)
-    seconds = cost_class(cost, "seconds")
+    seconds = cost_class(cost.seconds if cost else None)
     wanted = min(STEPS, SECONDS / (seconds * SLOWER[tool] * ENVS)) * budget
     return 1 << int(math.log2(max(wanted, 64)))
 
@@ -112,7 +114,7 @@ def _said(tool: str, steps: int, found: int) -> str:
 
 
 def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str:
-    clang = find_clang()
+    clang, spec = find_clang(), facts.known_spec
     if clang is None:
         return f"not installed; {compilers.install_hint('clang')}"
     try:
@@ -123,23 +125,23 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
         package = f"libclang-rt-{clang.version.partition('.')[0]}-dev"
         return f"not installed with clang; {compilers.install_hint(package)}"
     library = runner.folder / "msan.so"
-    source = binding.write(facts.spec, paths.writable(paths.build_dir(facts.spec.folder),
-                                                      purpose="build products"))
+    source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
+                                                purpose="build products"))
     unit = runner.folder / "msan.c"
     files.write(unit, f'#include "{source}"\n{driver._FOOTER}')
-    needed = outside_libraries.read(facts.spec.folder).link_flags
+    needed = outside_libraries.read(spec.folder).link_flags
     try:
-        compilers.run_compiler([*clang.command, *build.library_flags(facts.spec),
-                                *build.openmp_flags(facts.spec, clang), *MSAN_FLAGS,
+        compilers.run_compiler([*clang.command, *build.library_flags(spec),
+                                *build.openmp_flags(spec, clang), *MSAN_FLAGS,
                                 "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),
-                                "-o", str(library), *needed, "-lm"], source=facts.spec.header,
-                               what=facts.spec.header.name, verbose=verbose)
+                                "-o", str(library), *needed, "-lm"], source=spec.header,
+                               what=spec.header.name, verbose=verbose)
     except BuildError as error:
-        return f"not run: clang refuses {facts.spec.header.name} ({error.where})"
+        return f"not run: clang refuses {spec.header.name} ({error.where})"
     steps = _steps(facts, "msan", budget)
     outcome = runner.run("msan", program, library, "guard", agents=facts.agents,
                          envs=ENVS, steps=steps, layout=GUARD_HIGH)
-    fault = read_msan(outcome.sanitizer, facts.spec.folder, _look_up)
+    fault = read_msan(outcome.sanitizer, spec.folder, _look_up)
     if fault:
         at = outcome.first(MsanFact)
         facts.deep_faults.append(replace(fault, env=at.env if at else None,
@@ -187,7 +189,7 @@ def _msan_program(clang: compilers.Compiler, verbose: bool) -> Path:
     return program
 
 
-def read_msan(text: str, folder: Path, look_up) -> Fault | None:
+def read_msan(text: str, folder: Path, look_up: LookUp) -> Fault | None:
     """The fault that a report of MemorySanitizer tells of, if the author's code is in it.
 
     look_up(module, offsets) -> the frames of each address, innermost first.
@@ -227,7 +229,7 @@ def _place(frame: Frame | None) -> tuple[str, int] | None:
     return (frame.file, frame.line) if frame else None
 
 
-def _frames(part: list[tuple[str, str]], look_up) -> list[Frame]:
+def _frames(part: list[tuple[str, str]], look_up: LookUp) -> list[Frame]:
     return [frame for module, offset in part for frame in look_up(module, offset)]
 
 
@@ -262,7 +264,7 @@ def _run_valgrind(facts: Facts, runner: Runner, budget: float, verbose: bool) ->
         return f"not installed; {compilers.install_hint('valgrind')}"
     report = runner.folder / "valgrind.xml"
     program = driver.build_program(driver.FAST, verbose=verbose)
-    library = driver.build_library(facts.spec, PLAIN, runner.folder, verbose=verbose)
+    library = driver.build_library(facts.known_spec, PLAIN, runner.folder, verbose=verbose)
     steps = _steps(facts, "valgrind", budget)
     outcome = runner.run("valgrind", program, library, "run",
                          wrapper=(tool, "--tool=memcheck", "--xml=yes", f"--xml-file={report}",
@@ -271,7 +273,7 @@ def _run_valgrind(facts: Facts, runner: Runner, budget: float, verbose: bool) ->
                          agents=facts.agents, envs=ENVS, steps=steps,
                          random=1)
     text = report.read_text(errors="replace") if report.is_file() else ""
-    found = list(read_valgrind(text, facts.spec.folder))
+    found = list(read_valgrind(text, facts.known_spec.folder))
     facts.deep_faults += found
     if not found and not outcome.ended:
         return "not run: the environment did not survive it"
@@ -321,7 +323,7 @@ def _origin(what: str, own: list[Frame | None]) -> str:
     return f"{made} without a value{place}"
 
 
-def _valgrind_frames(stack) -> list[Frame]:
+def _valgrind_frames(stack: ElementTree.Element) -> list[Frame]:
     return [Frame(frame.findtext("fn", "?"),
                   str(Path(frame.findtext("dir", "")) / frame.findtext("file", "")),
                   int(frame.findtext("line", "0")))

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 from ....base import files, paths, processes
 from ....base.errors import BuildError
@@ -27,7 +28,7 @@ from ....settings import outside_libraries
 from ....toolchain import compilers
 from ....toolchain.libraries import compile_library, is_intact
 from ...core import kinds
-from ...core.fact_kinds import HangFact
+from ...core.fact_kinds import EndFact, HangFact, LoadedFact
 from ...core.facts import STRANGE, Outcome
 from ...core.memory_bound import PERIOD, Bound
 from .wrapped import WRAP, WRAP_OURS
@@ -41,6 +42,7 @@ TOGETHER = 400 << 20        # bytes that experiments which run at once may hold 
 TABLES = 96 << 20           # bytes that one holds, from which on its twins are forks: play/twins.c
 SPACE = 2                   # times the bound: address space of an experiment without sanitizers
 LIMIT, LOADED = 600.0, 20   # seconds of an experiment; by the clock, where the machine is busy
+Process = subprocess.Popen[bytes]
 MOST_OVER = 4               # experiments that exceed the bound, until no other begins
 
 _FOOTER = """
@@ -213,6 +215,41 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     return library
 
 
+class Options(TypedDict, total=False):
+    """What the plan tells an experiment: Options of play/harness.h, and what Runner.run takes."""
+
+    agents: int
+    envs: int
+    steps: int
+    hang: float
+    settings: Mapping[str, float]
+    perturb: int
+    samples: Path
+    bounds: Path
+    hashes: Path
+    dump: Path
+    dump_env: int
+    dump_step: int
+    fed: str
+    generators: str
+    private: str
+    ahead: int
+    coverage: int
+    fences: int
+    layout: int
+    log_length: int
+    log_perf: int
+    log_return: int
+    only: int
+    repeat: int
+    reseed: int
+    seek: int
+    shift: int
+    stores: int
+    told: int
+    uneven: int
+
+
 @dataclass
 class Runner:
     """Runs experiments on one environment."""
@@ -225,9 +262,9 @@ class Runner:
     hang: float                             # seconds of silence
     base: dict[str, int]                    # experiment -> where its library lay
     bound: Bound = field(default_factory=Bound)     # on the memory of all of them together
-    children: set = field(default_factory=set)
-    over: set = field(default_factory=set)          # children that exceeded it
-    computed: dict = field(default_factory=dict)    # child -> seconds
+    children: set[Process] = field(default_factory=set)
+    over: set[Process] = field(default_factory=set)         # children that exceeded it
+    computed: dict[Process, float] = field(default_factory=dict)    # seconds
     stopped: bool = False
     twins: bool = False
     room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(64))
@@ -240,38 +277,43 @@ class Runner:
         self.room = threading.Semaphore(max(1, TOGETHER // max(held, 1)))
 
     def stop(self) -> None:
-        """End every experiment that runs, and let no other begin."""
+        """End every experiment that runs, and start no other."""
         self.stopped = True
         for child in list(self.children):
             _kill_group(child)
 
     def run(self, name: str, program: Path, library: Path, experiment: str,
-            limit: float = LIMIT, wrapper: tuple[str, ...] = (), **options) -> Outcome:
+            limit: float = LIMIT, wrapper: tuple[str, ...] = (), hang: float | None = None,
+            settings: Mapping[str, float] | None = None, perturb: int = 0,
+            **options: object) -> Outcome:
         """One experiment in one process; it always returns.
 
-        wrapper: words before the program, such as valgrind and its options.
+        wrapper     words before the program, such as valgrind and its options
+        perturb     what malloc fills blocks with
+        options     of the program: see Options of play/harness.h
         """
+        command = [*wrapper, str(program), experiment, f"library={library}",
+                   f"hang={self.hang if hang is None else hang:g}",
+                   *(f"{key}={value}" for key, value in options.items()),
+                   *(f"set.{key}={value!r}"
+                     for key, value in {**self.settings, **(settings or {})}.items())]
         with self.room:
-            return self._run(name, program, library, experiment, limit, wrapper, **options)
+            return self._run(name, command, library, experiment, limit, perturb)
 
-    def _run(self, name: str, program: Path, library: Path, experiment: str, limit: float,
-             wrapper: tuple[str, ...], **options) -> Outcome:
+    def _run(self, name: str, command: list[str], library: Path, experiment: str, limit: float,
+             perturb: int) -> Outcome:
         facts = self.folder / f"{name}.jsonl"
         errors = self.folder / f"{name}.stderr"
         reports = self.folder / f"{name}.sanitizer"
-        command = [*wrapper, str(program), experiment, f"library={library}", f"facts={facts}",
-                   f"seed={self.seed}", f"hang={options.pop('hang', self.hang):g}",
-                   f"parent={os.getpid()}", f"slower={SLOWER.get(library.stem, 1)}"]
-        settings = {**self.settings, **options.pop("settings", {})}
         hung = self.folder / "hung"
-        command += [f"{key}={value}" for key, value in options.items() if key != "perturb"]
-        command += [f"set.{key}={value!r}" for key, value in settings.items()]
-        command += [f"hung={hung}", f"twins={int(self.twins)}"]
+        command = [*command, f"facts={facts}", f"seed={self.seed}", f"parent={os.getpid()}",
+                   f"slower={SLOWER.get(library.stem, 1)}", f"hung={hung}",
+                   f"twins={int(self.twins)}"]
         command += [f"vec.{key}={value!r}" for key, value in self.vec.items()]
         if library.stem not in SHADOWED:        # a sanitizer's shadow needs terabytes of it
             command.append(f"memory={SPACE * self.bound.limit}")
         # threads of OpenMP do not outlive a fork, by which experiments go back to a state
-        environment = {**os.environ, "MALLOC_PERTURB_": str(options.get("perturb", 0)),
+        environment = {**os.environ, "MALLOC_PERTURB_": str(perturb),
                        "OMP_NUM_THREADS": "1",
                        **_sanitizer_options(reports, self.bound.limit)}
         for path in (facts, errors):
@@ -297,7 +339,7 @@ class Runner:
             files.write(hung, "")               # the others need not wait as long
         return outcome
 
-    def _await(self, child: subprocess.Popen, limit: float) -> bool:
+    def _await(self, child: Process, limit: float) -> bool:
         """Waits for its end; False if it has not come after `limit` seconds of computing, or many
         times as many of a busy machine's. Meanwhile, ends the largest of all experiments when
         together they exceed the bound."""
@@ -329,24 +371,24 @@ class Runner:
                     continue
                 rows.append(kinds.parse(row))
         for row in rows:
-            if row.kind == "loaded":
+            if isinstance(row, LoadedFact):
                 self.base[name] = row.base
         text = "".join(path.read_text(errors="replace")
                        for path in sorted(reports.parent.glob(f"{reports.name}.*")))
         with open(errors, "rb") as stream:
             said = stream.read(200_000).decode(errors="replace")
-        return Outcome(name, rows, any(row.kind == "end" for row in rows),
+        return Outcome(name, rows, any(isinstance(row, EndFact) for row in rows),
                        signal=-status if status < 0 and not timed_out else 0,
                        timed_out=timed_out, stderr=said, sanitizer=text + said)
 
 
-def _end_group(child: subprocess.Popen) -> None:
+def _end_group(child: Process) -> None:
     """End the process and whatever it started."""
     _kill_group(child)
     child.wait()
 
 
-def _kill_group(child: subprocess.Popen) -> None:
+def _kill_group(child: Process) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
 

@@ -8,6 +8,7 @@ source/layout.py says where such fields lie; private.c and forks.c get them in b
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...core.fact_kinds import WordFact
@@ -67,7 +68,7 @@ def places(facts: Facts) -> list[Place]:
     return found[:MOST]
 
 
-def _in_arrays(layout: Layout, wanted: dict, agents: int) -> list[Place]:
+def _in_arrays(layout: Layout, wanted: dict[str, tuple[str, int]], agents: int) -> list[Place]:
     found = []
     for name, (file, line) in wanted.items():
         mine = [s for s in layout.scalars if name in _names(s) and s.arrays
@@ -84,7 +85,7 @@ def _names(scalar: Scalar) -> list[str]:
     return re.findall(r"[A-Za-z_]\w*", scalar.path)
 
 
-def _extent(scalars) -> tuple[int, int]:
+def _extent(scalars: Iterable[Scalar]) -> tuple[int, int]:
     ends = [(s.offset, s.offset + s.size) for s in scalars]
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (0, 0)
 

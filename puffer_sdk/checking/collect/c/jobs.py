@@ -13,7 +13,7 @@ import numpy as np
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts
 from . import alike, hidden
-from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind
+from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind, Options
 from .sizes import Sizes
 from .source import counters, logging
 
@@ -37,7 +37,7 @@ class Job(NamedTuple):
     name: str
     kind: Kind              # of the library that it opens
     experiment: str
-    options: dict
+    options: Options
 
 
 @dataclass
@@ -58,45 +58,45 @@ class Jobs:
         scanned = 0.1 if self.facts.shape.dtype == "u8" else 0.3
         wide = max(4, min(64, 256 // self.facts.shape.env_agents))
         envs = s.envs(wide, 1 << 18)
-        jobs = [Job("run", FAST, "run", dict(
-            envs=envs, steps=s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned),
-            samples=self.folder / "run.samples", **self.bounds(), **self.log_places(),
-            **self.fed()))]
+        jobs = [Job("run", FAST, "run", {
+            "envs": envs, "steps": s.steps(envs, (1 << 20) / envs, 4.0, touched=scanned),
+            "samples": self.folder / "run.samples", **self.bounds(), **self.log_places(),
+            **self.fed()})]
         few, told = s.envs(8), self.facts.told_agents
-        trace = dict(envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3))
+        trace = Options(envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3))
         jobs += [Job(name, FAST, "trace", {**trace, "hashes": self.folder / f"{name}.u64", **extra})
                  for name, extra in self.traces(few, whole).items()]
         jobs += [
-            Job("guard-high", FAST, "guard", dict(
+            Job("guard-high", FAST, "guard", Options(
                 envs=few, layout=GUARD_HIGH, steps=s.steps(few, 16384, 0.5))),
-            Job("guard-low", FAST, "guard", dict(
+            Job("guard-low", FAST, "guard", Options(
                 envs=few, layout=GUARD_LOW, steps=s.steps(few, 16384, 0.5))),
-            Job("fences", FAST, "guard", dict(
+            Job("fences", FAST, "guard", Options(
                 envs=envs, fences=1, uneven=1, layout=GUARD_HIGH,
                 steps=s.steps(envs, min(16384, (1 << 20) / envs), 1.0))),
-            Job("poison", FAST, "poison", dict(
+            Job("poison", FAST, "poison", Options(
                 envs=few, told=told, steps=s.steps(
                     few, 2048, 0.3, touched=2, least=64 // self.facts.shape.env_agents))),
-            Job("stale", FAST, "stale", dict(envs=few, steps=s.steps(few, 8192, 0.5))),
-            Job("columns", FAST, "columns", dict(envs=few, steps=s.steps(few, 8192, 0.3))),
-            Job("rewrite", FAST, "rewrite", dict(
+            Job("stale", FAST, "stale", Options(envs=few, steps=s.steps(few, 8192, 0.5))),
+            Job("columns", FAST, "columns", Options(envs=few, steps=s.steps(few, 8192, 0.3))),
+            Job("rewrite", FAST, "rewrite", Options(
                 envs=few, told=told, steps=s.steps(few, 2048, 0.7, touched=12, slower=3),
                 hang=min(1.0, self.hang))),
-            Job("memory", FAST, "memory", dict(
+            Job("memory", FAST, "memory", Options(
                 envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
-            Job("again", FAST, "again", dict(
-                envs=few, **({} if s.reset_seconds < SLOW_RESET else {"repeat": ROUNDS}))),
+            Job("again", FAST, "again", Options(envs=few) if s.reset_seconds < SLOW_RESET else
+                Options(envs=few, repeat=ROUNDS)),
         ]
-        if self.facts.spec.writes_final_obs:
-            long = dict(envs=few, steps=s.steps(few, 8192, 0.3))
+        if self.facts.known_spec.writes_final_obs:
+            long = Options(envs=few, steps=s.steps(few, 8192, 0.3))
             jobs += [Job("finals", FAST, "finals", long),
                      Job("finals-short", FAST, "finals", {**long, "settings": self.clocks()})]
-        jobs.append(Job("mirror", FAST, "mirror", dict(
+        jobs.append(Job("mirror", FAST, "mirror", Options(
             envs=few, steps=s.steps(few, 4096, 0.3, touched=4, least=256))))
         if whole:
             self.facts.skipped["packed"] = WHOLE
         else:
-            jobs.append(Job("packed", FAST, "packed", dict(
+            jobs.append(Job("packed", FAST, "packed", Options(
                 envs=few, steps=s.steps(few, 2048, 0.5, touched=few))))
         return jobs
 
@@ -110,15 +110,14 @@ class Jobs:
     def generators(self) -> str:
         return hidden.as_option(hidden.generators(self.facts))
 
-    def bounds(self) -> dict:
+    def bounds(self) -> Options:
         """A file of the bounds that the author declares, a hair wider: they are rounded."""
-        declared = [part for part in self.facts.row.described if part.limits]
+        declared = [(part, part.limits) for part in self.facts.row.described if part.limits]
         if not declared:
             return {}
         low = np.full(self.facts.shape.obs_size, -np.inf)
         high = -low
-        for part in declared:
-            least, most = part.limits
+        for part, (least, most) in declared:
             slack = 1e-5 * max(abs(b) for b in (least, most, 1.0) if math.isfinite(b))
             low[part.first:part.last + 1] = least - slack
             high[part.first:part.last + 1] = most + slack
@@ -126,23 +125,29 @@ class Jobs:
         np.stack([low, high]).astype(np.float32).tofile(path)
         return {"bounds": path}
 
-    def log_places(self) -> dict[str, int]:
+    def log_places(self) -> Options:
         """Where Log holds what can be measured, in floats from its start."""
-        wanted = {"perf": "log_perf", "episode_return": "log_return",
-                  "episode_length": "log_length"}
-        places, at = {}, 0
-        for one in self.facts.spec.log_fields:
-            _, bracket, count = one.type.partition("[")
-            if one.name in wanted and not bracket and at < 64:
-                places[wanted[one.name]] = at
-            at += int(count.rstrip("]")) if bracket else 1
+        places: Options = {}
+        at = 0
+        for one in self.facts.known_spec.log_fields:
+            if one.length is None and at < 64:
+                if one.name == "perf":
+                    places["log_perf"] = at
+                elif one.name == "episode_return":
+                    places["log_return"] = at
+                elif one.name == "episode_length":
+                    places["log_length"] = at
+            at += one.length or 1
         return places
 
-    def fed(self) -> dict[str, str]:
+    def fed(self) -> Options:
         """Where those numbers of the struct lie that fields of Log add."""
-        layout, at, found = self.facts.layout, 0, []
-        added = logging.added(self.facts.source) if layout else {}
-        for one in self.facts.spec.log_fields:
+        layout, at = self.facts.layout, 0
+        found: list[str] = []
+        if layout is None:
+            return {}
+        added = logging.added(self.facts.source)
+        for one in self.facts.known_spec.log_fields:
             paths = logging.paths(self.facts.source, *added[one.name]) if one.name in added else ()
             places = [scalar for scalar in layout.scalars if scalar.bits is None
                       and re.sub(r"\[\d+\]", "", scalar.path) in paths] if paths else []
@@ -156,7 +161,7 @@ class Jobs:
         s, few = self.sizes, self.sizes.envs(8)
         if not self.facts.outcomes["probe"].ended:
             return []
-        jobs = [Job("fresh", FAST, "fresh", dict(envs=few, steps=s.steps(few, 1024, 0.2),
+        jobs = [Job("fresh", FAST, "fresh", Options(envs=few, steps=s.steps(few, 1024, 0.2),
                                               generators=self.generators))]
         if self.facts.shape.whole_steps:
             for name in ("audit", "effect", "openings", "reseed", "crossed", "places"):
@@ -165,34 +170,35 @@ class Jobs:
         forks = s.steps(1, 2048, 0.8 / AHEAD, touched=1, least=512 if s.seconds < 5e-5 else 128)
         private = hidden.places(self.facts)
         if private:
-            jobs.append(Job("private", FAST, "private", dict(
+            jobs.append(Job("private", FAST, "private", Options(
                 envs=few, steps=s.steps(1, 1024, 0.3, touched=1, least=128),
                 private=",".join(place.option for place in private))))
         if self.facts.shape.env_agents > 1:
             if alike.declared(self.facts.source.files):
                 many = s.envs(64)
-                jobs.append(Job("places", FAST, "places", dict(
+                jobs.append(Job("places", FAST, "places", Options(
                     envs=many, steps=s.steps(many, 4096, 1.5, touched=4))))
             choices = 1 + min(self.facts.shape.env_agents, 8) * self.facts.shape.heads
-            jobs.append(Job("crossed", FAST, "crossed", dict(envs=few, steps=s.steps(
+            jobs.append(Job("crossed", FAST, "crossed", Options(envs=few, steps=s.steps(
                 1, max(512, min(1024, 128 * choices), 48 * choices), 0.4 / FEW_AHEAD, least=128))))
         if self.facts.shape.mask:
-            jobs.append(Job("masks", FAST, "masks", dict(
+            jobs.append(Job("masks", FAST, "masks", Options(
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
         return [*jobs,
-                Job("audit", WATCHED, "audit", dict(
+                Job("audit", WATCHED, "audit", Options(
                     envs=few, repeat=SOME if s.reset_seconds < SLOW_RESET else FEW,
                     steps=s.steps(few, 4096, 0.7, touched=12, least=512, slower=3))),
-                Job("effect", FAST, "effect", dict(envs=few, steps=forks)),
-                Job("openings", FAST, "openings", dict(envs=few, steps=s.resets)),
-                Job("reseed", FAST, "reseed", dict(
+                Job("effect", FAST, "effect", Options(envs=few, steps=forks)),
+                Job("openings", FAST, "openings", Options(envs=few, steps=s.resets)),
+                Job("reseed", FAST, "reseed", Options(
                     envs=few, steps=s.steps(few, 4096, 0.2)))]
 
-    def traces(self, envs: int, whole: int) -> dict[str, dict]:
-        """The same run told in other ways; all must give the same bytes."""
+    def traces(self, envs: int, whole: int) -> dict[str, Options]:
+        """The same run under other circumstances; all must give the same bytes."""
         last = envs - 1
-        draws = {"generators": self.generators}
-        jobs = {"trace-base": draws, "trace-moved": {"shift": 1, "perturb": 165},
+        draws: Options = {"generators": self.generators}
+        jobs: dict[str, Options] = {
+            "trace-base": draws, "trace-moved": {"shift": 1, "perturb": 165},
                 "trace-again": {"repeat": 1}, "trace-seeded": {"reseed": 1, **draws}}
         if whole:
             self.facts.skipped["trace-reversed"] = WHOLE
@@ -208,9 +214,9 @@ class Jobs:
         longer = 64 if "--deep" in self.facts.options else 1
         steps = s.steps(envs, 8192 * longer, longer**0.5, slower=SANITIZED_SLOWER)
         return [Job("sanitized-high", SANITIZED, "guard",
-                 dict(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.hang)),
+                 Options(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.hang)),
                 Job("sanitized-low", SANITIZED, "guard",
-                 dict(envs=envs, layout=GUARD_LOW, uneven=1, steps=max(steps // 4, 64),
+                 Options(envs=envs, layout=GUARD_LOW, uneven=1, steps=max(steps // 4, 64),
                       hang=2 * self.hang))]
 
     def of_other_builds(self) -> list[Job]:
@@ -221,18 +227,18 @@ class Jobs:
             return []
         s, few = self.sizes, self.sizes.envs(8)
         steps = s.steps(few, 4096, 0.4, slower=DEBUG_SLOWER)
-        jobs = [Job("trace-debug", DEBUG, "trace", dict(
+        jobs = [Job("trace-debug", DEBUG, "trace", Options(
                     envs=few, steps=steps, coverage=1, stores=1)),
-                Job("trace-trained", TRAINED, "trace", dict(
+                Job("trace-trained", TRAINED, "trace", Options(
                     envs=few, steps=s.steps(few, 8192, 0.5, touched=0.3)))]
-        if probe.first(CostFact).init > SLOW_INIT:
+        if self.facts.always("probe", CostFact).init > SLOW_INIT:
             self.facts.skipped |= dict.fromkeys(("trace-debug", "trace-threads"), (
                 "init takes seconds: it was not played without optimization"))
             del jobs[0]
         elif self.facts.shape.whole_steps:
             self.facts.skipped["trace-threads"] = WHOLE
         else:
-            jobs.append(Job("trace-threads", DEBUG, "threads", dict(
+            jobs.append(Job("trace-threads", DEBUG, "threads", Options(
                 envs=few, steps=min(512, steps))))
         return [job._replace(options={**job.options, "hashes": self.folder / f"{job.name}.u64"})
                 for job in jobs]

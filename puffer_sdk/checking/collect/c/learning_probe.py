@@ -8,9 +8,10 @@ coarse cost of a step, so the same source trains on the same steps on every mach
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice, product
+from typing import TYPE_CHECKING
 
 from ....base import paths
 from ....base.errors import BadNumber, Interrupted, RunError, UsageError
@@ -25,7 +26,19 @@ from ....settings.values import Config
 from ....training import backends
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts, Learning
+from ...core.result import LearningSummary, Score
 from .sizes import cost_class
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ....env.library import Description
+    from ....env.vec import VecEnv
+
+    Tensors = Mapping[str, NDArray[np.generic]]
+    Player = Callable[[VecEnv], object]     # writes the actions of the next step
+    Make = Callable[[VecEnv], Player]
 
 SECONDS = 12.0          # of the whole probe, on the machine that the constants below describe
 TRAINING = 0.4          # of them for each of the two trainings
@@ -59,7 +72,7 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
     job = LearningJob.of(built, config, unit=facts.shape.agents,
                          agents=evaluation_agents(facts, seconds, step_cost))
 
-    def on_event(kind: str, payload: dict) -> None:
+    def on_event(kind: str, payload: child_process.Payload) -> None:
         if kind == "progress":
             on_progress(payload["what"], payload["done"], payload["total"])
 
@@ -77,14 +90,14 @@ def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     """Settings of one training that takes its share of the seconds; seconds of an env's step."""
     config, shape = facts.config, facts.shape
     cost = facts.fact("probe", CostFact)
-    step_cost = cost_class(cost, "seconds")
+    step_cost = cost_class(cost.seconds if cost else None)
     policy = config.policy
     if not policy.torch_class:
         policy = replace(policy, hidden_size=min(policy.hidden_size, HIDDEN),
                          num_layers=min(policy.num_layers, LAYERS))
     hidden = policy.hidden_size
     weights = hidden * (shape.obs_size + 3 * hidden * policy.num_layers
-                        + sum(facts.spec.act_widths or (4,)) + 1)
+                        + sum(facts.known_spec.act_widths or (4,)) + 1)
     backend = "torch" if policy.torch_class else "native"
     flops, overhead = COST[backend]
     each = overhead + 8 * weights / flops + step_cost / shape.env_agents
@@ -119,7 +132,7 @@ class LearningJob(EnvJob):
     agents: int     # in an evaluation
 
 
-def work(job: LearningJob, link: Link) -> dict:
+def work(job: LearningJob, link: Link) -> Learning:
     """The child's target: scores of all players, or what was not finite."""
     return _Probe(job, link).run()
 
@@ -131,35 +144,37 @@ class _Probe:
         self.watches = link.watches()
         self.step = 0
 
-    def run(self) -> dict:
+    def run(self) -> Learning:
         try:
             weights = {TRAINED: self.train(False), BLIND: self.train(True)}
-            scores, lengths = {}, {}
-            players = [(RANDOM, self.random_player), (IDLE, self.constant(self.idle())),
-                       *self.constants(), *((name, self.policy_player(tensors, name == BLIND))
-                                            for name, tensors in weights.items())]
+            scores: dict[str, list[float]] = {}
+            ended = []
+            players: list[tuple[str, Make]] = [
+                (RANDOM, self.random_player), (IDLE, self.constant(self.idle())),
+                *self.constants(), *((name, self.policy_player(tensors, name == BLIND))
+                                     for name, tensors in weights.items())]
             for number, (name, make) in enumerate(players):
                 self.link.emit("progress", what="playing", done=number, total=len(players))
-                scores[name], lengths[name] = self.play(make)
+                scores[name], any_ended = self.play(make)
+                ended.append(any_ended)
         except BadNumber as error:
             return {"nan": error.message, "step": self.step, "row": error.row,
                     "element": error.element,
                     "value": None if error.value is None else f"{error.value:g}"}
-        endings = any(ended for ended in lengths.values())
         return {"steps": self.config.train.total_timesteps,
-                "unit": "return per episode" if endings else f"return in {TICKS} ticks",
+                "unit": "return per episode" if any(ended) else f"return in {TICKS} ticks",
                 "masked": self.about().mask_size > 0, "scores": scores}
 
     # -- training
 
-    def make_vec(self, agents: int, seed: int):
+    def make_vec(self, agents: int, seed: int) -> VecEnv:
         from ....env.vec import VecEnv
 
         return VecEnv(self.library, total_agents=agents, seed=seed,
                       threads=min(self.config.vec.num_threads, 2), adaptive=True,
                       env_settings=self.config.env, watches=self.watches)
 
-    def train(self, blind: bool):
+    def train(self, blind: bool) -> Tensors:
         seed = self.config.train.seed
         vec = self.make_vec(self.config.vec.total_agents, seed)
         trainer = backends.make_trainer(Blind(vec, self.job.unit, seed) if blind else vec,
@@ -171,11 +186,12 @@ class _Probe:
             self.link.emit("progress", what=BLIND if blind else TRAINED, done=trainer.epoch,
                            total=trainer.total_epochs)
         vec.close()
-        return trainer.state_tensors()
+        tensors: Tensors = trainer.state_tensors()
+        return tensors
 
     # -- playing
 
-    def play(self, make_player) -> tuple[list[float], bool]:
+    def play(self, make_player: Make) -> tuple[list[float], bool]:
         """Mean return of each env over the first episodes that it logs; whether any ended.
 
         Where the env logs no return it is measured, from ending to ending. An env that comes to no
@@ -196,21 +212,23 @@ class _Probe:
         vec.close()
         return returns_of_envs(entries), bool(entries.ended.any())
 
-    def random_player(self, vec):
-        return random_player(vec, self.config)
+    def random_player(self, vec: VecEnv) -> Player:
+        player: Player = random_player(vec, self.config)
+        return player
 
     def idle(self) -> tuple[float, ...]:
         text = self.config.eval.idle_action
         return parse_action(text) if text else (0.0,) * len(self.about().act_sizes)
 
-    def about(self):
+    def about(self) -> Description:
         return self.library.describe(self.config.env)
 
-    def constants(self) -> Iterator[tuple[str, Callable]]:
+    def constants(self) -> Iterator[tuple[str, Make]]:
         """Held actions: all of them where they are few, else one head moved at a time."""
         widths = self.about().act_sizes
         values = [(-1.0, 0.0, 1.0) if width == 1 else tuple(map(float, range(width)))
                   for width in widths]
+        actions: Iterable[tuple[float, ...]]
         if math.prod(map(len, values)) <= CONSTANTS:
             actions = product(*values)
         else:
@@ -223,21 +241,21 @@ class _Probe:
             yield "{" + ", ".join(f"{value:g}" for value in action) + "}", self.constant(action)
 
     @staticmethod
-    def constant(action):
+    def constant(action: tuple[float, ...]) -> Make:
         """Makes the player of one action; where a mask forbids it, the next that it allows."""
-        def make(vec):
-            def play(vec) -> None:
+        def make(vec: VecEnv) -> Player:
+            def play(vec: VecEnv) -> None:
                 vec.actions[:] = same_actions(vec, action)
             return play
         return make
 
-    def policy_player(self, tensors, blind: bool):
-        def make(vec):
+    def policy_player(self, tensors: Tensors, blind: bool) -> Make:
+        def make(vec: VecEnv) -> Player:
             actor = backends.make_actor(vec, self.config, tensors, self.config.train.seed + 1)
             eyes = Blind(vec, self.job.unit, 1) if blind else None
             player = actor_player(actor, eyes)
 
-            def play(vec) -> None:
+            def play(vec: VecEnv) -> None:
                 if eyes:
                     eyes.mix()
                 player(vec)
@@ -248,16 +266,17 @@ class _Probe:
 class Blind:
     """A VecEnv whose agents are shown what the agents of another env see, each tick another's."""
 
-    def __init__(self, vec, unit: int, seed: int):
+    def __init__(self, vec: VecEnv, unit: int, seed: int):
         import numpy as np
 
         self.vec, self.unit = vec, unit
         self.rng = np.random.default_rng(seed)
-        self.observations = vec.observations.copy()
+        self.observations: NDArray[np.generic] = vec.observations.copy()
         self.rows = np.arange(vec.num_agents)
 
-    def __getattr__(self, name: str):
-        return getattr(self.vec, name)
+    def __getattr__(self, name: str) -> object:
+        value: object = getattr(self.vec, name)
+        return value
 
     def mix(self) -> None:
         import numpy as np
@@ -268,12 +287,13 @@ class Blind:
         np.take(self.vec.observations, rows, axis=0, out=self.observations)
         self.observations[~living(self.vec)[rows]] = 0
 
-    def reset(self):
+    def reset(self) -> NDArray[np.generic]:
         self.vec.reset()
         self.mix()
         return self.observations
 
-    def step(self):
+    def step(self) -> tuple[NDArray[np.generic], NDArray[np.float32], NDArray[np.float32],
+                            NDArray[np.float32]]:
         self.vec.step()
         self.mix()
         return self.observations, self.vec.rewards, self.vec.terminals, self.vec.truncations
@@ -293,7 +313,7 @@ def returns_of_envs(entries: Entries) -> list[float]:
                 sums[entry["env"]] += entry["n"] * value
                 weights[entry["env"]] += entry["n"]
         means = np.where(weights > 0, sums / np.maximum(weights, 1e-9), means)
-    return means.tolist()
+    return [float(mean) for mean in means]
 
 
 # -- what follows from the scores -----------------------------------------------------
@@ -338,15 +358,20 @@ def is_better(one: list[float], other: list[float]) -> bool:
     return gap > max(half or 0.0, 1e-6 * (1 + abs(float(np.mean(other)))))
 
 
-def summary(found: dict | None) -> dict | None:
+def summary(found: Learning | None) -> LearningSummary | None:
     """What the report and the JSON document say of the probe."""
     from ....scoring.intervals import clustered_mean
 
-    if found is None or "scores" not in found:
-        return found
+    if found is None:
+        return None
+    if "skipped" in found:
+        return {"skipped": found["skipped"]}
+    if "nan" in found:
+        return {"nan": found["nan"], "step": found["step"], "row": found["row"],
+                "element": found["element"], "value": found["value"]}
     scores = found["scores"]
     best = best_constant(scores)
-    table = {}
+    table: dict[str, Score] = {}
     for name in (RANDOM, IDLE, best, TRAINED, BLIND):
         mean, half = clustered_mean(scores[name], range(len(scores[name])))
         title = f"always {name}" if name.startswith("{") else name
@@ -355,7 +380,7 @@ def summary(found: dict | None) -> dict | None:
             "scores": table}
 
 
-def lines(found: dict) -> Iterator[tuple[str, str | None]]:
+def lines(found: LearningSummary) -> Iterator[tuple[str, str | None]]:
     """The table of a summary, and its verdict in plain words."""
     if "scores" not in found:
         return                          # the rules say why

@@ -6,11 +6,13 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from ....base import limited
 from ....toolchain import compilers
 from ...core.facts import Facts, ranges
+from ...core.result import LinesReached
 
 
 def read(facts: Facts, data: Path) -> None:
@@ -39,7 +41,7 @@ def read(facts: Facts, data: Path) -> None:
     except (OSError, ValueError, subprocess.TimeoutExpired):
         facts.skipped["lines"] = "gcov, which comes with gcc, did not answer"
         return
-    folder = facts.spec.folder
+    folder = facts.known_spec.folder
     for file in document.get("files", ()):
         path = Path(os.path.normpath(os.path.join(document.get("current_working_directory", ""),
                                                   file["file"])))
@@ -54,8 +56,8 @@ def read(facts: Facts, data: Path) -> None:
             counts[number] = max(counts.get(number, 0), line["count"])
 
 
-def summary(facts: Facts) -> dict:
-    """Of the functions that c_step and c_reset reach: {reached, total, missed: ["dock.h:8-9"]}."""
+def summary(facts: Facts) -> LinesReached:
+    """How much of what plays was reached."""
     if not facts.lines:
         return {"reached": None, "total": None, "missed": [],
                 "skipped": facts.skipped.get("lines", "the environment was not run")}
@@ -75,7 +77,7 @@ def summary(facts: Facts) -> dict:
     return {"reached": total - lost, "total": total, "missed": missed, "skipped": None}
 
 
-def _spans(lines: list[int], without: list[int]):
+def _spans(lines: list[int], without: list[int]) -> Iterator[tuple[int, int]]:
     """Missed lines as ranges; lines without code do not split them."""
     index = {line: i for i, line in enumerate(lines)}
     for first, last in ranges(index[line] for line in without):

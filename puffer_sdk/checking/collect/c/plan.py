@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.errors import BuildError
-from ....base.spec import Spec
 from ....env import obs_spec
-from ....settings.values import Config
-from ...core import kinds, statistics
+from ...core import statistics
 from ...core.fact_kinds import (
     CostFact,
+    InsideFact,
     ReachFact,
     ResidentFact,
     RunFact,
@@ -24,7 +24,8 @@ from ...core.fact_kinds import (
     ScriptFact,
     ShapeFact,
 )
-from ...core.facts import Fact, Facts
+from ...core.facts import Facts, Setup
+from ...core.kinds import Fact
 from ...core.memory_bound import Bound
 from . import line_coverage, probing, variants
 from .compare_traces import Traces
@@ -35,6 +36,7 @@ from .driver import (
     TRAINED,
     WATCHED,
     Kind,
+    Options,
     Runner,
     build_library,
     build_program,
@@ -62,9 +64,10 @@ class Plan:
 
     def __init__(self, facts: Facts, folder: Path, budget: float, verbose: bool):
         self.facts, self.folder, self.budget, self.verbose = facts, folder, budget, verbose
-        config: Config = facts.config
+        config = facts.config
         vec = {"total_agents": float(config.vec.total_agents)}
-        self.runner = Runner(facts.spec, folder, facts.seed, config.env, vec,
+        self.spec = facts.known_spec
+        self.runner = Runner(self.spec, folder, facts.seed, config.env, vec,
                              config.vec.step_timeout, {}, Bound(facts.memory))
         self.built: dict[str, tuple[Path, Path]] = {}       # kind -> program, library
         self.libraries: dict[str, Path] = {}                # experiment -> what it opened
@@ -134,10 +137,6 @@ class Plan:
             facts.sites, facts.beginnings = [], []
             self.build(WATCHED)
 
-    @property
-    def spec(self) -> Spec:
-        return self.facts.spec
-
     # -- experiments
 
     def probe(self) -> None:
@@ -149,18 +148,19 @@ class Plan:
         if resident:
             self.runner.leave_room(resident.bytes)
         if shape is None:
-            shape = kinds.parse({
-                "fact": "shape", "agents": 1, "envs": 1, "env_agents": 1, "mask": 0,
-                "truncations": 0, "alive": 0, "obs_size": self.spec.obs_count or 1, "heads": 1,
-                "whole_steps": 0, "dtype": self.spec.obs_dtype})
-        self.facts.shape = shape
+            spec = self.spec
+            shape = ShapeFact(
+                "shape", agents=1, envs=1, env_agents=1, mask=0, truncations=0, alive=0,
+                obs_size=spec.obs_count or 1, heads=1, whole_steps=0, dtype=spec.obs_dtype)
+        self.facts.probed = shape
         if cost:
             self.facts.row = obs_spec.read(self.spec, shape.obs_size,
-                                      settings=self.facts.config.env)
+                                           settings=self.facts.config.env) or self.facts.row
         cells = shape.obs_size * shape.env_agents
         self.sizes = Sizes(shape.agents, cells, cells * (1 if shape.dtype == "u8" else 4),
-                           cost_class(cost, "seconds"), cost_class(cost, "reset"),
-                           cost_class(cost, "init"), self.budget)
+                           cost_class(cost.seconds if cost else None),
+                           cost_class(cost.reset if cost else None),
+                           cost_class(cost.init if cost else None), self.budget)
 
     def experiment(self, job: Job) -> None:
         name, kind, experiment, options = job
@@ -169,10 +169,10 @@ class Plan:
         self.ran[name] = job
         program, library = self.built[kind.name]
         self.libraries[name] = library
-        self.facts.setups[name] = {"experiment": experiment, **options}
-        outcome = self.runner.run(name, program, library, experiment,
-                                  **{"agents": self.facts.agents, **options})
-        self.facts.outcomes[name] = outcome
+        self.facts.setups[name] = Setup(experiment, options.get("envs", 1), options.get("steps"),
+                                        options.get("uneven", 0))
+        told: Options = {"agents": self.facts.agents, **options}
+        self.facts.outcomes[name] = self.runner.run(name, program, library, experiment, **told)
 
     def look_further(self) -> None:
         """What the first experiments leave open."""
@@ -180,9 +180,12 @@ class Plan:
         run = self.facts.fact("run", RunFact)
         if run and run.entries and not run.terminals and not self.facts.shape.whole_steps:
             # rare calls of c_reset are all that tells what these entries belong to
-            self.experiment(Job("hidden", WATCHED, "hidden", {
-                key: value for key, value in self.facts.setups["run"].items()
-                if key in ("envs", "steps", "log_return", "log_length")}))
+            options = self.ran["run"].options.copy()
+            options.pop("samples", None)
+            options.pop("bounds", None)
+            options.pop("fed", None)
+            options.pop("log_perf", None)
+            self.experiment(Job("hidden", WATCHED, "hidden", options))
 
     def look_ahead(self) -> None:
         """Where a head changed nothing within the steps of `effect`: to the end of an episode."""
@@ -194,19 +197,18 @@ class Plan:
         ahead = int(min(2 * lengths[0].mean + FURTHER, FURTHEST))
         forks = self.sizes.steps(1, 512, 0.8 / ahead, touched=1, least=128)
         self.experiment(Job("effect-far", FAST, "effect",
-                            dict(envs=self.sizes.envs(8), steps=forks, ahead=ahead)))
+                            Options(envs=self.sizes.envs(8), steps=forks, ahead=ahead)))
 
     def read_statistics(self) -> None:
         """Ranges and samples of the long run, while its file still exists."""
         run = self.facts.outcome("run")
         if run:
             shape = self.facts.shape
-            counts = run.first(RunFact)
             self.facts.statistics = statistics.read(
                 self.folder / "run.samples", run.facts, shape.dtype, shape.obs_size,
-                self.facts.row.parts, counts.lived)
+                self.facts.row.parts, self.facts.always("run", RunFact).lived)
 
-    def script(self, envs: int, env: int, steps: int, uneven: int = 0) -> np.ndarray:
+    def script(self, envs: int, env: int, steps: int, uneven: int = 0) -> NDArray[np.float32]:
         """The actions that experiments on `envs` envs give one of them (-1: all of them).
 
         uneven  1: those of uneven play (play/batch.c)
@@ -235,7 +237,7 @@ class Plan:
 
     def resolved(self, name: str, fact: Fact) -> Fact:
         """A fact with the frames of its stack, if it has one."""
-        if not hasattr(fact, "stack"):
+        if not isinstance(fact, InsideFact):
             return fact
         frames = symbolize(self.libraries[name], self.runner.base.get(name, 0), fact.stack,
                            getattr(fact, "pc", None))

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...core.kinds import Fact
-
 CHEAP = 5e-7            # seconds of a step of one env, below which nothing is shortened
 OVERTIME = 4            # times the seconds of an experiment that its least steps may take
 FEWEST = 16             # steps, whatever they cost
@@ -43,12 +41,11 @@ class Sizes:
         least   as many at least, unless they take several times the seconds
         """
         each = envs * (self.seconds * slower + 1e-9 * touched * self.cells)
-        least = max(FEWEST, min(least, OVERTIME * seconds / each))
-        fitting = max(least, min(wanted, seconds / each) * self.budget)
+        fewest = max(FEWEST, min(least, OVERTIME * seconds / each))
+        fitting = max(fewest, min(wanted, seconds / each) * self.budget)
         return 1 << int(math.log2(fitting))
 
 
-def cost_class(cost: Fact | None, key: str) -> float:
-    """Seconds of a step (or reset), rounded up to CHEAP times a power of four."""
-    seconds = max(getattr(cost, key) if cost else CHEAP, CHEAP)
-    return CHEAP * 4 ** max(math.ceil(math.log(seconds / CHEAP, 4) - 0.25), 0)
+def cost_class(seconds: float | None) -> float:
+    """Seconds of a step (or reset), rounded up to CHEAP times a power of four; of None, CHEAP."""
+    return CHEAP * 4.0 ** max(math.ceil(math.log((seconds or CHEAP) / CHEAP, 4) - 0.25), 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from ...core.fact_kinds import TracedFact
 from ...core.facts import Facts, Variant
 from .driver import FAST, SANITIZED, Kind
 from .jobs import Job
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 SMALL = 64              # sizes up to which eight times as much is not absurd
 ENOUGH = 16             # keys, from which on each gets less
@@ -33,10 +37,11 @@ _FLOATS = ("float", "double")
 class Variants:
     """Starts the short plays; conclude() waits for them and looks at what they leave open."""
 
-    def __init__(self, plan, pool: ThreadPoolExecutor):
+    def __init__(self, plan: Plan, pool: ThreadPoolExecutor):
         self.plan, self.pool, self.facts = plan, pool, plan.facts
-        self.jobs: list[Future] = []
-        self.bases: dict[tuple[str, int], Future] = {}      # kind, steps -> the ini's own values
+        self.jobs: list[Future[Variant]] = []
+        # kind, steps -> the ini's own values
+        self.bases: dict[tuple[str, int], Future[Variant]] = {}
         self.known = Keys(self.facts)
         if not self.facts.outcomes["probe"].ended or not self.known.keys:
             return
@@ -110,7 +115,7 @@ class Variants:
         self.facts.variants += [base for base in bases.values()
                                 if all(base is not known for known in self.facts.variants)]
         self.facts.variants += played
-        matters: dict[str, bool] = {}
+        matters: dict[str | None, bool] = {}
         for variant in played:
             kind, steps = self.plan.ran[variant.outcome.name].kind, len(variant.trace) - 1 \
                 if variant.trace is not None else -1
@@ -118,7 +123,7 @@ class Variants:
             same = base is not None and base.trace is not None and \
                 variant.trace is not None and np.array_equal(variant.trace, base.trace)
             matters[variant.key] = matters.get(variant.key, False) or not same
-        return [key for key, matter in matters.items() if not matter]
+        return [key for key, matter in matters.items() if key is not None and not matter]
 
 
 class Keys:
@@ -126,7 +131,7 @@ class Keys:
 
     def __init__(self, facts: Facts):
         self.facts = facts
-        self.types = {field.name: field.type for field in facts.spec.settable}
+        self.types = {field.name: field.type for field in facts.known_spec.settable}
         self.text = {name: text for name, text in facts.source.files.items()
                      if name.endswith(".h") or name == "binding.c"}
         given = facts.config.env if facts.config else {}

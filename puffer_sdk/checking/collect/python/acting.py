@@ -5,18 +5,22 @@ So the same play can be repeated elsewhere, and with one head or value replaced.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .python_facts import Given
+
+Read = Callable[[NDArray[np.float32]], list[Given]]
 UNIFORM, STICKY, CORNERS, HELD = range(4)
 STAY = 0.85             # chance that a sticky player repeats itself
 
 
 @dataclass(frozen=True)
 class Swap:
-    """Replaces a head's value, or all of them, wherever it is chosen.
+    """Replaces a head's value, or all its values, each time it is chosen.
 
     head        -1: every head
     value       None: whatever is chosen is replaced by another one
@@ -26,7 +30,7 @@ class Swap:
     head: int
     value: int | None = None
     other: int | None = None
-    agent: object = None
+    agent: Hashable = None
 
 
 class Actor:
@@ -38,21 +42,21 @@ class Actor:
     seen        for each head the values that were chosen
     """
 
-    def __init__(self, read: Callable, sizes: tuple[int, ...], agents: list, seed: list[int],
+    def __init__(self, read: Read, sizes: tuple[int, ...], agents: list[Hashable], seed: list[int],
                  style: int = UNIFORM, swap: Swap | None = None):
         self.read, self.sizes = read, sizes
         self.continuous = np.array(sizes) == 1
         self.rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
         self.agents, self.style, self.swap = agents, style, swap
         self.swapped = 0
-        self.seen: list[set] = [set() for _ in self.sizes]
+        self.seen: list[set[int]] = [set() for _ in self.sizes]
         self.held = {agent: self._draw() for agent in agents}
-        self.last: dict = {}
+        self.last: dict[Hashable, NDArray[np.float32]] = {}
 
-    def _draw(self) -> np.ndarray:
+    def _draw(self) -> NDArray[np.float64]:
         return self.rng.random(len(self.sizes))
 
-    def _next(self, agent) -> np.ndarray:
+    def _next(self, agent: Hashable) -> NDArray[np.float64]:
         drawn, stay = self._draw(), self.rng.random()
         if self.style == HELD:
             return self.held[agent]
@@ -63,7 +67,8 @@ class Actor:
         self.held[agent] = drawn
         return drawn
 
-    def choose(self, living: list, masks: dict) -> dict:
+    def choose(self, living: list[Hashable], masks: dict[Hashable, NDArray[np.bool_]]
+               ) -> dict[Hashable, Given]:
         """An action for each agent that lives."""
         drawn = {agent: self._next(agent) for agent in self.agents}
         found = {}
@@ -73,7 +78,8 @@ class Actor:
             found[agent] = self.read(row.reshape(1, -1))[0]
         return found
 
-    def _row(self, agent, drawn: np.ndarray, mask) -> np.ndarray:
+    def _row(self, agent: Hashable, drawn: NDArray[np.float64], mask: NDArray[np.bool_] | None
+             ) -> NDArray[np.float32]:
         row = np.zeros(len(self.sizes), np.float32)
         swap = self.swap if self.swap and self.swap.agent in (None, agent) else None
         first = 0
@@ -85,23 +91,25 @@ class Actor:
                     value = value - 1 if value > 0 else value + 1
                     self.swapped += 1
             else:
-                legal = range(width) if mask is None else np.flatnonzero(mask[first:first + width])
+                legal = list(range(width)) if mask is None else [
+                    int(id) for id in np.flatnonzero(mask[first:first + width])]
                 first += width
-                legal = legal if len(legal) else range(width)
-                value = int(legal[int(drawn[head] * len(legal))])
+                legal = legal or list(range(width))
+                chosen = legal[int(drawn[head] * len(legal))]
                 if mine:
-                    value = self._replaced(mine, value, legal)
-                self.seen[head].add(value)
+                    chosen = self._replaced(mine, chosen, legal)
+                self.seen[head].add(chosen)
+                value = chosen
             row[head] = value
         return row
 
-    def _replaced(self, swap: Swap, value: int, legal) -> int:
+    def _replaced(self, swap: Swap, value: int, legal: list[int]) -> int:
         if swap.value is None:
             others = [each for each in legal if each != value]
             if others:
                 self.swapped += 1
-                return int(others[(value * 7 + self.swapped) % len(others)])
-        elif value == swap.value and swap.other in legal:
+                return others[(value * 7 + self.swapped) % len(others)]
+        elif value == swap.value and swap.other is not None and swap.other in legal:
             self.swapped += 1
             return swap.other
         return value

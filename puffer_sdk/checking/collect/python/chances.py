@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import numpy as np
 
 from .playing import Desk, Player
-from .python_facts import Chance
+from .python_facts import Chance, Given
 
 OPENINGS = 8            # resets that are compared
 STEPS = 24
@@ -75,17 +76,19 @@ def _own(player: Player) -> dict[str, str]:
 
 
 def _shared() -> dict[str, str]:
-    return {"numpy.random": str(np.random.get_state()[1:3]) + str(np.random.get_state()[1].sum()),
+    state = np.random.get_state(legacy=False)["state"]
+    return {"numpy.random": f"{state['pos']} {state['key'].tobytes().hex()}",
             "random": str(hash(random.getstate()))}
 
 
 @contextmanager
-def _constant_seeds():
+def _constant_seeds() -> Iterator[list[int]]:
     """Counts generators that are made with a number as their seed, the same one each time."""
-    count, seeds = [0], set()
+    count: list[int] = [0]
+    seeds: set[int] = set()
     original = np.random.default_rng
 
-    def made(seed=None, *args, **keywords):
+    def made(seed: Given = None, *args: object, **keywords: object) -> np.random.Generator:
         if isinstance(seed, (int, np.integer)):
             count[0] += int(seed) in seeds
             seeds.add(int(seed))

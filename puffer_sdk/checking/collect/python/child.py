@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -51,7 +52,7 @@ EXPERIMENTS = ("opening", "traces", "play", "long", "chances", "keeping", "overw
 class _Run:
     """The experiments in their order; what one finds, another may need."""
 
-    def __init__(self, desk: Desk, job: Job, send):
+    def __init__(self, desk: Desk, job: Job, send: Callable[[object], None]):
         self.desk, self.job, self.send = desk, job, send
         self.trace: traces.Trace | None = None
         self.play: Play | None = None
@@ -139,7 +140,7 @@ class _Run:
                 return
 
 
-def run(desk: Desk, job: Job, send) -> None:
+def run(desk: Desk, job: Job, send: Callable[[object], None]) -> None:
     """All experiments of a job. send: takes messages other than facts, which go to the desk."""
     _Run(desk, job, send).all()
 

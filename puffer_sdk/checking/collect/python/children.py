@@ -126,7 +126,8 @@ def _last_line(text: str) -> str:
 def gather(maker: Maker, *, seed: int, budget: float, memory: int, step_timeout: float,
            start_timeout: float, on_progress: Callable[[str, int, int], None]) -> PythonFacts:
     """Run all experiments. Raises what the name's maker refuses, RunError where no child starts."""
-    facts, found = PythonFacts(seed=seed), {}
+    facts = PythonFacts(seed=seed)
+    found: dict[str, traces.Trace] = {}
     with files.private("puffer-check-") as name:
         children = []
         try:
@@ -152,7 +153,7 @@ def gather(maker: Maker, *, seed: int, budget: float, memory: int, step_timeout:
     return facts
 
 
-def _receive(child: Child, facts: PythonFacts, found: dict) -> None:
+def _receive(child: Child, facts: PythonFacts, found: dict[str, traces.Trace]) -> None:
     """All messages that are there."""
     try:
         while child.channel.poll(0):
@@ -172,11 +173,11 @@ def _receive(child: Child, facts: PythonFacts, found: dict) -> None:
         _gone(child, facts)
 
 
-def _gone(child: Child, facts: PythonFacts, **how) -> None:
+def _gone(child: Child, facts: PythonFacts, *, hung: float = 0.0, memory: bool = False) -> None:
     child.over = True
     if child.role == MAIN or not facts.died:
         folder = facts.shape.folder if facts.shape else ""
-        died = child.died(folder, **how)
+        died = child.died(folder, hung=hung, memory=memory)
         if child.role == MAIN:
             facts.add(died)
 

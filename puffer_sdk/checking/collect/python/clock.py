@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 CLOCKS = ("time", "monotonic", "perf_counter", "process_time")
@@ -18,7 +18,8 @@ BEGIN, TICK = 1_000_000_000, 1_000_000      # nanoseconds; of each reading
 def counting() -> Iterator[None]:
     """Each reading of Python's clocks is a millisecond after the one before."""
     readings = itertools.count(BEGIN, TICK)
-    with mock.patch.multiple(time, **{
-            name + unit: (lambda: next(readings)) if unit else (lambda: next(readings) / 1e9)
-            for name in CLOCKS for unit in ("", "_ns")}):
+    with ExitStack() as patches:
+        for name in CLOCKS:
+            patches.enter_context(mock.patch.object(time, name, lambda: next(readings) / 1e9))
+            patches.enter_context(mock.patch.object(time, f"{name}_ns", lambda: next(readings)))
         yield

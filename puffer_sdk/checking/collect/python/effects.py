@@ -9,7 +9,7 @@ from __future__ import annotations
 from .acting import STICKY, UNIFORM, Swap
 from .playing import Desk, Player, Stopwatch
 from .python_facts import Effect, Skipped
-from .traces import reseed, seen_of, step_difference
+from .traces import Seen, reseed, seen_of, step_difference
 
 PLAYS = 8               # seeds, at most
 SHARE = 64              # of the long play: steps of each
@@ -24,10 +24,11 @@ class _Bench:
     def __init__(self, desk: Desk):
         self.desk, self.player = desk, Player(desk)
         self.length = max(8, min(LONGEST, desk.unit // SHARE))
-        self.bases: dict[int, list] = {}
+        self.bases: dict[int, list[Seen]] = {}
         self.watch = Stopwatch()
 
-    def play(self, index: int, swap: Swap | None, against: list | None = None):
+    def play(self, index: int, swap: Swap | None, against: list[Seen] | None = None
+             ) -> tuple[list[Seen], int, str]:
         """(trace, replaced choices, the array that differs from `against` or "")"""
         reseed()
         actor = self.player.actor(8, index, style=(UNIFORM, STICKY)[index % 2], swap=swap)
@@ -39,7 +40,7 @@ class _Bench:
             found.append(seen)
             other = step_difference(against[step], seen) if against is not None else None
             if other:
-                return found, actor.swapped, other["array"]
+                return found, actor.swapped, other.array
             if turn.over:
                 self.player.reset()
         return found, actor.swapped, ""

@@ -3,24 +3,39 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.errors import UsageError
 from . import traces
-from .playing import Desk, EnvRaised, Player
-from .python_facts import Compared, Oddity, Skipped
+from .playing import ByAgent, Desk, EnvRaised, Player, Turn
+from .python_facts import Compared, Given, Oddity, Skipped
 from .traces import Trace
 
 STEPS = 64
 FRAMES = 32             # steps with a picture after each
 
 
+class Kept(NamedTuple):
+    """What was returned, and its arrays as they were."""
+
+    agent: Hashable
+    what: str           # "observation", "info"
+    when: str           # "reset", "step"
+    step: int
+    value: Given
+    arrays: list[NDArray[np.generic]]
+    copies: list[NDArray[np.generic]]
+
+
 def keeping(desk: Desk) -> None:
     """Are observations and infos that were returned left alone, and actions as well?"""
     player, other = Player(desk), Player(desk)
     actor = player.actor(9)
-    kept: list[tuple] = []
+    kept: list[Kept] = []
     resets = _count_resets(player)
     other.reset(desk.seed + 1)
     player.reset(desk.seed)
@@ -62,7 +77,7 @@ def _count_resets(player: Player) -> list[int]:
     try:
         original = inner.reset
 
-        def counting(*args, **keywords):
+        def counting(*args: object, **keywords: object) -> Given:
             count[0] += 1
             return original(*args, **keywords)
         inner.reset = counting
@@ -71,7 +86,7 @@ def _count_resets(player: Player) -> list[int]:
     return count
 
 
-def _arrays(value) -> list[np.ndarray]:
+def _arrays(value: Given) -> list[NDArray[np.generic]]:
     if isinstance(value, np.ndarray):
         return [value]
     if isinstance(value, dict):
@@ -81,16 +96,16 @@ def _arrays(value) -> list[np.ndarray]:
     return []
 
 
-def _keep(kept: list, player: Player, when: str) -> None:
+def _keep(kept: list[Kept], player: Player, when: str) -> None:
     for agent, ob in player.obs.items():
         for what, value in (("observation", ob), ("info", player.infos.get(agent))):
             arrays = _arrays(value)
-            kept.append((agent, what, when, player.step_number, value, arrays,
-                         [array.copy() for array in arrays]))
+            kept.append(Kept(agent, what, when, player.step_number, value, arrays,
+                             [array.copy() for array in arrays]))
     del kept[:-16]
 
 
-def _look_at(desk: Desk, player: Player, kept: list) -> None:
+def _look_at(desk: Desk, player: Player, kept: list[Kept]) -> None:
     """What was returned before, against what it was then, and against what came now."""
     for agent, what, when, step, value, arrays, copies in kept:
         kind = "obs" if what == "observation" else "info"
@@ -110,7 +125,7 @@ def _look_at(desk: Desk, player: Player, kept: list) -> None:
                      agent=str(agent), step=player.step_number)
 
 
-def _equal(one, other) -> bool:
+def _equal(one: Given, other: Given) -> bool:
     if isinstance(one, dict):
         return isinstance(other, dict) and one.keys() == other.keys() and all(
             _equal(one[key], other[key]) for key in one)
@@ -129,7 +144,7 @@ def _close_again(desk: Desk, player: Player) -> None:
 
 def overwriting(desk: Desk, first: Trace) -> None:
     """Arrays of actions are overwritten after each step, as a trainer does with its own."""
-    def scribble(player: Player, actions: dict, turn) -> None:
+    def scribble(player: Player, actions: ByAgent, turn: Turn) -> None:
         for value in actions.values():
             for array in _arrays(value):
                 if array.flags.writeable and array.dtype.kind in "iuf":
@@ -161,9 +176,9 @@ def drawing(desk: Desk, first: Trace) -> None:
             return
         raise
 
-    frames: list[tuple] = []
+    frames: list[tuple[NDArray[np.generic], NDArray[np.generic]]] = []
 
-    def draw(player: Player, actions: dict, turn) -> None:
+    def draw(player: Player, actions: ByAgent, turn: Turn) -> None:
         frame = player.render()
         _check_picture(desk, frame)
         if isinstance(frame, np.ndarray):
@@ -188,10 +203,11 @@ def drawing(desk: Desk, first: Trace) -> None:
     desk.put(Compared("drawn", traces.difference(undrawn, found), found.steps))
 
 
-def _check_metadata(desk: Desk) -> tuple:
+def _check_metadata(desk: Desk) -> tuple[str, ...]:
     player = Player(desk)
     metadata = getattr(player.env, "metadata", None)
-    modes = metadata.get("render_modes") if isinstance(metadata, dict) else None
+    metadata = metadata if isinstance(metadata, dict) else {}
+    modes = metadata.get("render_modes")
     player.close()
     if not isinstance(modes, (list, tuple)) or not all(isinstance(mode, str) for mode in modes):
         if not player.parallel:
@@ -210,7 +226,7 @@ def _check_metadata(desk: Desk) -> tuple:
     return tuple(modes)
 
 
-def _check_picture(desk: Desk, frame) -> None:
+def _check_picture(desk: Desk, frame: Given) -> None:
     form = type(frame).__name__ if not isinstance(frame, np.ndarray) else \
         f"{frame.shape} {frame.dtype}"
     if not isinstance(frame, np.ndarray) or frame.ndim != 3 or frame.shape[2] != 3 \
@@ -223,9 +239,9 @@ def gymnasium_check(desk: Desk) -> None:
     from gymnasium.utils.env_checker import check_env
 
     player = Player(desk)
-    if player.parallel or desk.shape.masked:    # it chooses what a mask forbids
+    if player.parallel or desk.shape and desk.shape.masked:    # it chooses what a mask forbids
         return
-    checked = getattr(player.env, "unwrapped", player.env)
+    checked: Given = getattr(player.env, "unwrapped", player.env)
     checked.action_space.seed(desk.seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....interop.python_envs.masks import MASK
-from .python_facts import Part
+from .python_facts import Given, Part
+
+if TYPE_CHECKING:
+    from gymnasium import Space
+
+Path = tuple[str | int, ...]    # keys of dicts, numbers of tuples
 
 
 @dataclass(frozen=True)
@@ -24,12 +31,12 @@ class Leaf:
     first   its first number of all
     """
 
-    path: tuple
+    path: Path
     name: str
     kind: str
     first: int
     shape: tuple[int, ...]
-    space: object
+    space: Space[Any]
 
     @property
     def count(self) -> int:
@@ -39,27 +46,29 @@ class Leaf:
     def image(self) -> bool:
         return self.kind == "Box" and len(self.shape) in (2, 3)
 
-    def get(self, value):
+    def get(self, value: Given) -> Given:
         for part in self.path:
             value = value[part]
         return value
 
     def told(self) -> Part:
         """As Shape.leaves lists it."""
-        box = self.kind == "Box"
-        return Part(self.name, self.kind, self.first, self.shape, str(self.space.dtype),
-                    float(np.min(self.space.low)) if box and self.count else None,
-                    float(np.max(self.space.high)) if box and self.count else None)
+        from gymnasium.spaces import Box
+
+        low = high = None
+        if isinstance(self.space, Box) and self.count:
+            low, high = float(np.min(self.space.low)), float(np.max(self.space.high))
+        return Part(self.name, self.kind, self.first, self.shape, str(self.space.dtype), low, high)
 
 
-def leaves_of(space) -> list[Leaf]:
+def leaves_of(space: Space[Any]) -> list[Leaf]:
     """All leaves, in the order of the space. TypeError for a space without a fixed size."""
     found: list[Leaf] = []
     _walk(space, (), found)
     return found
 
 
-def _walk(space, path: tuple, found: list[Leaf]) -> None:
+def _walk(space: Space[Any], path: Path, found: list[Leaf]) -> None:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
@@ -80,7 +89,7 @@ def _walk(space, path: tuple, found: list[Leaf]) -> None:
     found.append(Leaf(path, path_name(path), kind, first, tuple(space.shape or ()), space))
 
 
-def path_name(path: tuple) -> str:
+def path_name(path: Path) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -90,12 +99,12 @@ def path_name(path: tuple) -> str:
 class Flat:
     """Writes observations of one space as numbers."""
 
-    def __init__(self, space):
+    def __init__(self, space: Space[Any]):
         self.leaves = leaves_of(space)
         self.size = self.leaves[-1].first + self.leaves[-1].count if self.leaves else 0
         self.simple = len(self.leaves) == 1 and not self.leaves[0].path
 
-    def __call__(self, value) -> np.ndarray:
+    def __call__(self, value: Given) -> NDArray[np.float64]:
         """(D,) float64, always a copy. Raises what NumPy raises for a value that does not fit."""
         if self.simple:
             return np.array(value, np.float64).reshape(self.size)

@@ -4,14 +4,17 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
+from collections.abc import Hashable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .acting import CORNERS, HELD, STICKY, UNIFORM, Actor
-from .playing import Desk, Player, Stopwatch, number
+from .playing import Desk, Player, Stopwatch, Turn, number
 from .python_facts import Episode, Long, Play
 from .watching import Sizes, Watch
 
+Rows = dict[Hashable, NDArray[np.float64]]      # observations, by agent
 STYLES = (UNIFORM, UNIFORM, STICKY, CORNERS, UNIFORM, HELD)
 KEPT = 1024             # rewards of an episode that are kept
 TIMED = 64              # steps of an episode, in which elements are compared with others'
@@ -93,21 +96,22 @@ def long(desk: Desk, found: Play | None) -> None:
 class _Record:
     """What a play shows, number by number."""
 
-    def __init__(self, player: Player, sizes):
+    def __init__(self, player: Player, sizes: tuple[int, ...]):
         self.player, size = player, player.flat_size
         self.bytes_at = player.bytes_at
         self.low, self.high = np.full(size, np.inf), np.full(size, -np.inf)
         self.flags = np.ones(size, bool)
         self.wraps, self.smooth = np.zeros(size, int), np.zeros(size, int)
-        self.at_time: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.at_time: dict[int, tuple[NDArray[np.float64], NDArray[np.bool_]]] = {}
         self.times_seen: dict[int, int] = defaultdict(int)
         self.episodes: list[Episode] = []
         self.changes = self.moves = self.nonzero = self.terminals = self.truncations = 0
         self.reward, self.reward_step = [np.inf, -np.inf], 0
-        self.seen: list[set] = [set() for _ in sizes]
-        self.moved, self.met = set(), set()
-        self.ends_by: dict[tuple, list[int]] = defaultdict(lambda: [0, 0, 0])
-        self.last: dict = {}
+        self.seen: list[set[int]] = [set() for _ in sizes]
+        self.moved: set[Hashable] = set()
+        self.met: set[Hashable] = set()
+        self.ends_by: dict[bytes, list[int]] = defaultdict(lambda: [0, 0, 0])
+        self.last: dict[Hashable, NDArray[np.float64]] = {}
 
     def begin(self, seeded: bool) -> None:
         rows = {agent: self.player.flat(agent, ob) for agent, ob in self.player.obs.items()}
@@ -116,29 +120,30 @@ class _Record:
             rows[first], self.last[first])
         self.opening = hash(b"".join(row.tobytes() for row in rows.values()))
         self.first, self.last, self.lead = rows, dict(rows), first
-        self.seeded, self.rewards, self.length = seeded, [], 0
+        self.seeded, self.length = seeded, 0
+        self.rewards: list[float] = []
         self.stale_first = self.stale_last = self.both = False
         self.ending = [False, False]
         self._look(rows)
 
-    def _look(self, rows: dict) -> None:
+    def _look(self, rows: Rows) -> None:
         for agent, row in rows.items():
             np.minimum(self.low, row, out=self.low)
             np.maximum(self.high, row, out=self.high)
             self.met.add(agent)
-        row = rows.get(self.lead)
-        if row is None or len(row) > WIDE:
+        lead = rows.get(self.lead)
+        if lead is None or len(lead) > WIDE:
             return
-        self.flags &= (row == 0) | (row == 1)
+        self.flags &= (lead == 0) | (lead == 1)
         if self.length < TIMED:
             if self.length not in self.at_time:
-                self.at_time[self.length] = (row.copy(), np.ones(len(row), bool))
+                self.at_time[self.length] = (lead.copy(), np.ones(len(lead), bool))
             else:
                 before, same = self.at_time[self.length]
-                same &= before == row
+                same &= before == lead
             self.times_seen[self.length] += 1
 
-    def step(self, turn, actor: Actor) -> None:
+    def step(self, turn: Turn, actor: Actor) -> None:
         self.length += 1
         rows = {agent: self.player.flat(agent, ob) for agent, ob in turn.obs.items()}
         for agent, value in turn.rewards.items():
@@ -165,7 +170,7 @@ class _Record:
             self.both |= all(ends)
             self.ending = [one or other for one, other in zip(self.ending, ends)]
 
-    def _compare(self, rows: dict, turn, actor: Actor) -> None:
+    def _compare(self, rows: Rows, turn: Turn, actor: Actor) -> None:
         """The lead's observation with its last one."""
         row, before = rows.get(self.lead), self.last.get(self.lead)
         if row is None or before is None:
@@ -199,7 +204,7 @@ class _Record:
         if not over:
             self.last = {}
 
-    def _timed(self) -> np.ndarray:
+    def _timed(self) -> NDArray[np.bool_]:
         """Numbers that are the same at the same step of every episode, and differ over time."""
         found = np.zeros(len(self.low), bool)
         often = [time for time, seen in self.times_seen.items() if seen >= 3]
@@ -207,7 +212,8 @@ class _Record:
             return found
         rows = np.stack([self.at_time[time][0] for time in often])
         fixed = np.stack([self.at_time[time][1] for time in often]).all(axis=0)
-        return fixed & (np.ptp(rows, axis=0) > 0)
+        timed: NDArray[np.bool_] = fixed & (np.ptp(rows, axis=0) > 0)
+        return timed
 
     def result(self, steps: int) -> Play:
         ends = [count for count in self.ends_by.values() if count[0]]
@@ -217,5 +223,6 @@ class _Record:
             steps, self.episodes, self.low, self.high, self.flags, self.wraps, self.smooth,
             self._timed(), self.changes, self.moves,
             [str(agent) for agent in self.met - self.moved], [str(agent) for agent in self.moved],
-            tuple(self.reward), self.reward_step, self.nonzero, [len(seen) for seen in self.seen],
-            self.terminals, self.truncations, quiet_actions=quiet > 0 and agreed >= 0.9 * quiet)
+            (self.reward[0], self.reward[1]), self.reward_step, self.nonzero,
+            [len(seen) for seen in self.seen], self.terminals, self.truncations,
+            quiet_actions=quiet > 0 and agreed >= 0.9 * quiet)

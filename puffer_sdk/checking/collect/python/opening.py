@@ -10,7 +10,7 @@ from dataclasses import replace
 from ....base.errors import UsageError
 from ....interop.python_envs import space_rows
 from . import space_checks
-from .leaves import leaves_of
+from .leaves import Leaf, leaves_of
 from .playing import Broken, Desk, EnvRaised, Player
 from .python_facts import Oddity, Place, Shape
 
@@ -26,10 +26,11 @@ def begin(desk: Desk) -> None:
     player = Player(desk, checked=True)
     _need_members(desk, player)
     places = player.places()
-    folder = os.path.dirname(places["class"].file) if "class" in places else os.getcwd()
+    file = places["class"].file if "class" in places else None
+    folder = os.path.dirname(file) if file else os.getcwd()
     desk.shape = Shape(tuple(str(agent) for agent in player.agents), (), (), {
         name: Place(os.path.relpath(place.file, folder), place.line)
-        for name, place in places.items()}, player.parallel, folder)
+        for name, place in places.items() if place.file}, player.parallel, folder)
     desk.put(desk.shape)
     _check_spaces(desk, player)
     if not player.parallel:
@@ -48,7 +49,7 @@ def begin(desk: Desk) -> None:
                         actual=str(error.error)[:80]), when="reset")
         desk.takes_seed = False
         player.reset()
-    masked = any(space_checks.mask_of(None, ob, player.infos.get(agent)) is not None
+    masked = any(space_checks.mask_of(ob, player.infos.get(agent)) is not None
                  for agent, ob in player.obs.items()) and 1 not in plan.sizes
     desk.shape = replace(desk.shape, masked=masked)
     desk.put(desk.shape)
@@ -107,7 +108,7 @@ def _check_signatures(desk: Desk, player: Player) -> None:
         desk.odd(Oddity("old-argument", what="the class", actual="seed()"))
 
 
-def _plans(desk: Desk, player: Player):
+def _plans(desk: Desk, player: Player) -> tuple[list[Leaf], space_rows.Actions]:
     """(leaves, action plan) of all agents. Raises Broken."""
     first = player.agents[0]
     try:

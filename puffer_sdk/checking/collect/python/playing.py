@@ -5,11 +5,13 @@ import inspect
 import os
 import time
 import traceback
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....interop.python_envs import probe_env, space_rows
 from ....interop.python_envs.makers import Maker
@@ -17,8 +19,9 @@ from ....interop.python_envs.masks import flat_mask
 from . import space_checks
 from .acting import UNIFORM, Actor, Swap
 from .leaves import Flat
-from .python_facts import CLOSE, MADE, RENDER, RESET, STEP, Oddity, Place, Raised, Shape
+from .python_facts import CLOSE, MADE, RENDER, RESET, STEP, Given, Oddity, Place, Raised, Shape
 
+ByAgent = dict[Hashable, Given]
 ALONE = ""              # the agent of Gymnasium's interface
 PULSE, PHASE, AT, EXPERIMENT = 0, 1, 2, 3       # words of the page that the parent watches
 WORDS = 8
@@ -45,13 +48,14 @@ class Desk:
     unit        steps of the long play; others take a share of it
     """
 
-    def __init__(self, maker: Maker, seed: int, budget: float, put, words):
+    def __init__(self, maker: Maker, seed: int, budget: float, put: Callable[[object], None],
+                 words: memoryview):
         self.maker, self.seed, self.budget, self.put, self.words = maker, seed, budget, put, words
         self.unit = 0
         self.steps = 0
         self.shape: Shape | None = None
         self.experiment = ""
-        self.told: set[tuple] = set()
+        self.told: set[tuple[str, str, str]] = set()
         self.takes_seed = True
 
     def odd(self, oddity: Oddity, *, when: str = "", agent: str = "", step: int | None = None
@@ -88,11 +92,11 @@ class Desk:
 class Turn:
     """What one step brought, by agent. over: the episode has ended for all of them."""
 
-    obs: dict
-    rewards: dict
-    terminated: dict
-    truncated: dict
-    infos: dict
+    obs: ByAgent
+    rewards: ByAgent
+    terminated: ByAgent
+    truncated: ByAgent
+    infos: ByAgent
     over: bool
 
 
@@ -103,24 +107,28 @@ class Player:
     checked     compare all that it returns with what it declared
     """
 
-    def __init__(self, desk: Desk, *, checked: bool = False, **keywords):
+    def __init__(self, desk: Desk, *, checked: bool = False, **keywords: object):
         self.desk, self.checked = desk, checked
         maker = replace(desk.maker, keywords={**desk.maker.keywords, **keywords}) \
             if keywords else desk.maker
-        self.step_number, self.living, self.obs, self.masks = 0, [], {}, {}
-        self.infos: dict = {}
-        self.env = self.call(MADE, maker)
+        self.step_number = 0
+        self.living: list[Hashable] = []
+        self.obs: ByAgent = {}
+        self.masks: dict[Hashable, NDArray[np.bool_]] = {}
+        self.infos: ByAgent = {}
+        self.env: Given = self.call(MADE, maker)
         if probe_env.is_many(self.env):
             from ....interop.python_envs.one_copy import OneCopy
             self.env = OneCopy(maker, self.env)
         self.parallel = probe_env.is_parallel(self.env)
         if self.parallel:
             self.env = self.call(MADE, probe_env.as_parallel, self.env)
-        self.ended: set = set()
-        self.flats: dict = {}
+        self.ended: set[Hashable] = set()
+        self.flats: dict[Hashable, Flat] = {}
         self._plan: space_rows.Actions | None = None
 
-    def call(self, phase: int, function, *args, **keywords):
+    def call(self, phase: int, function: Callable[..., Given], *args: object,
+             **keywords: object) -> Given:
         """The only door to the environment's code."""
         words = self.desk.words
         words[PULSE] += 1
@@ -136,16 +144,16 @@ class Player:
     # -- spaces
 
     @property
-    def agents(self) -> list:
+    def agents(self) -> list[Hashable]:
         return list(self.env.possible_agents) if self.parallel else [ALONE]
 
-    def observation_space(self, agent):
+    def observation_space(self, agent: Hashable) -> Given:
         return self.env.observation_space(agent) if self.parallel else self.env.observation_space
 
-    def action_space(self, agent):
+    def action_space(self, agent: Hashable) -> Given:
         return self.env.action_space(agent) if self.parallel else self.env.action_space
 
-    def flat(self, agent, ob) -> np.ndarray:
+    def flat(self, agent: Hashable, ob: Given) -> NDArray[np.float64]:
         if agent not in self.flats:
             self.flats[agent] = Flat(self.observation_space(agent))
         try:
@@ -167,7 +175,7 @@ class Player:
         return self._plan
 
     def actor(self, *seed: int, style: int = UNIFORM, swap: Swap | None = None) -> Actor:
-        """Somebody who chooses for all agents."""
+        """Chooses for all agents."""
         sizes = self.plan.sizes
         return Actor(self._read, sizes, self.agents, [self.desk.seed, *seed], style, swap)
 
@@ -176,7 +184,7 @@ class Player:
         return Flat(self.observation_space(self.agents[0])).size
 
     @property
-    def bytes_at(self) -> np.ndarray | None:
+    def bytes_at(self) -> NDArray[np.bool_] | None:
         """(D,) numbers that are bytes, and no pixels; None where there are none."""
         leaves = Flat(self.observation_space(self.agents[0])).leaves
         found = np.zeros(self.flat_size, bool)
@@ -187,10 +195,10 @@ class Player:
 
     # -- playing
 
-    def odd(self, oddity: Oddity, when: str, agent=ALONE) -> None:
+    def odd(self, oddity: Oddity, when: str, agent: Hashable = ALONE) -> None:
         self.desk.odd(oddity, when=when, agent=str(agent), step=self.step_number)
 
-    def reset(self, seed: int | None = None, **more) -> dict:
+    def reset(self, seed: int | None = None, **more: object) -> ByAgent:
         """A new episode; the observations by agent."""
         self.step_number, self.ended = 0, set()
         if seed is not None and self.desk.takes_seed:
@@ -218,7 +226,7 @@ class Player:
             self._check_seen("reset", self.obs, infos)
         return self.obs
 
-    def _living_now(self, when: str) -> list:
+    def _living_now(self, when: str) -> list[Hashable]:
         """The agents of env.agents that have an observation."""
         known, found = set(self.env.possible_agents), []
         for agent in list(self.env.agents):
@@ -235,22 +243,22 @@ class Player:
             raise Broken
         return found
 
-    def _take(self, infos, when: str) -> None:
+    def _take(self, infos: ByAgent, when: str) -> None:
         self.infos, self.masks = infos, {}
         if self.desk.shape is None or not self.desk.shape.masked:
             return
         for agent in self.living:
-            given = space_checks.mask_of(None, self.obs[agent], infos.get(agent))
+            given = space_checks.mask_of(self.obs[agent], infos.get(agent))
             if given is None:
                 continue
             sizes = self.desk.shape.sizes
             if self.checked:
-                for oddity in space_checks.mask(given, sizes, None):
+                for oddity in space_checks.mask(given, sizes):
                     self.odd(oddity, when, agent)
             with suppress(ValueError, TypeError):
                 self.masks[agent] = flat_mask(given, sum(sizes))
 
-    def step(self, actions: dict) -> Turn:
+    def step(self, actions: ByAgent) -> Turn:
         """One step of all that live."""
         self.step_number += 1
         self.desk.steps += 1
@@ -265,7 +273,7 @@ class Player:
             self._check_turn(turn)
         return turn
 
-    def _single(self, found) -> Turn:
+    def _single(self, found: Given) -> Turn:
         ob, reward, terminated, truncated, info = found
         self.obs = {ALONE: ob}
         over = bool(_truth(terminated) or _truth(truncated))
@@ -273,7 +281,7 @@ class Player:
         return Turn(self.obs, {ALONE: reward}, {ALONE: terminated}, {ALONE: truncated},
                     {ALONE: info}, over)
 
-    def _parallel(self, found) -> Turn:
+    def _parallel(self, found: Given) -> Turn:
         acted = self.living
         names = ("observation", "reward", "terminated", "truncated", "info")
         for name, part in zip(names, found):
@@ -307,7 +315,7 @@ class Player:
 
     # -- what is odd about it
 
-    def _check_seen(self, when: str, obs: dict, infos: dict) -> None:
+    def _check_seen(self, when: str, obs: ByAgent, infos: ByAgent) -> None:
         for agent, ob in obs.items():
             for oddity in space_checks.observation(self.observation_space(agent), ob):
                 self.odd(oddity, when, agent)
@@ -325,7 +333,7 @@ class Player:
                 for oddity in space_checks.ending(name, value):
                     self.odd(oddity, "step", agent)
 
-    def render(self):
+    def render(self) -> Given:
         return self.call(RENDER, self.env.render)
 
     def close(self) -> None:
@@ -333,7 +341,7 @@ class Player:
             self.call(CLOSE, self.env.close)
 
     @property
-    def inner(self):
+    def inner(self) -> Given:
         """The environment without wrappers."""
         return getattr(self.env, "unwrapped", self.env)
 
@@ -355,7 +363,7 @@ class Player:
 class Stopwatch:
     """Seconds that passed, without most of those in which other processes had the core."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.cpu, self.wall = time.process_time(), time.perf_counter()
 
     @property
@@ -363,20 +371,20 @@ class Stopwatch:
         return max(time.process_time() - self.cpu, (time.perf_counter() - self.wall) / 4)
 
 
-def _truth(value) -> bool:
+def _truth(value: Given) -> bool:
     try:
         return bool(value)
     except (TypeError, ValueError):
         return bool(np.any(value))
 
 
-def _form(value) -> str:
+def _form(value: Given) -> str:
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
     return type(value).__name__
 
 
-def number(value) -> float:
+def number(value: Given) -> float:
     """A reward as it counts; NaN where it is no number."""
     try:
         return float(np.asarray(value, dtype=np.float64).reshape(-1)[0])

@@ -1,7 +1,11 @@
-"""What numpy.empty returns, filled with bytes that tell: memory that nobody wrote shows itself."""
+"""Fills what numpy.empty returns with known bytes, so that unwritten memory shows."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+from .python_facts import Given
 
 BYTES = {1: 0x5A, 2: 0xA5}      # as floats: large, and tiny
 _which = [1]
@@ -20,13 +24,13 @@ def install() -> None:
             setattr(np, name, _filling(original))
 
 
-def _filling(original):
-    def made(*args, **keywords):
+def _filling(original: Callable[..., Given]) -> Callable[..., Given]:
+    def made(*args: object, **keywords: object) -> Given:
         array = original(*args, **keywords)
         if isinstance(array, np.ndarray) and array.dtype.kind in "iuf" \
                 and array.flags.c_contiguous and array.size:
             array.reshape(-1).view(np.uint8)[...] = BYTES[_which[0]]
         return array
-    made.poisoned = True
+    made.__dict__["poisoned"] = True
     made.__name__, made.__doc__ = original.__name__, original.__doc__
     return made

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.finding import FileLine
 
+Given: TypeAlias = Any       # what an environment returns: it may be anything
 CALLS = ("", "made", "reset", "step", "render", "close")    # phases: what the env's code is doing
 MADE, RESET, STEP, RENDER, CLOSE = 1, 2, 3, 4, 5
 
@@ -158,7 +160,7 @@ class Episode:
     stale_last: bool
     opening: int
     as_before: bool
-    rewards: np.ndarray
+    rewards: NDArray[np.float64]
 
 
 @dataclass
@@ -180,12 +182,12 @@ class Play:
 
     steps: int
     episodes: list[Episode]
-    low: np.ndarray
-    high: np.ndarray
-    flags: np.ndarray
-    wraps: np.ndarray
-    smooth: np.ndarray
-    timed: np.ndarray
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    flags: NDArray[np.bool_]
+    wraps: NDArray[np.int64]
+    smooth: NDArray[np.int64]
+    timed: NDArray[np.bool_]
     changes: int
     moves: int
     still: list[str]
@@ -307,8 +309,12 @@ class PythonFacts:
             self.skipped[fact.experiment] = fact.why
         elif isinstance(fact, Compared):
             self.compared[fact.way] = fact
-        elif isinstance(fact, (Raised, Died, Effect)):
-            {Raised: self.raised, Died: self.died, Effect: self.effects}[type(fact)].append(fact)
+        elif isinstance(fact, Raised):
+            self.raised.append(fact)
+        elif isinstance(fact, Died):
+            self.died.append(fact)
+        elif isinstance(fact, Effect):
+            self.effects.append(fact)
         else:
             name = {Shape: "shape", Play: "play", Long: "long", Chance: "chance"}[type(fact)]
             setattr(self, name, fact)

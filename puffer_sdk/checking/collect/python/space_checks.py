@@ -6,17 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ....interop.python_envs.masks import MASK, flat_mask
-from .leaves import path_name
-from .python_facts import Oddity
+from .leaves import Path, path_name
+from .python_facts import Given, Oddity
+
+if TYPE_CHECKING:
+    from gymnasium import Space
+    from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 FINE = (int, np.int64)
 
 
-def observation(space, value, path: tuple = ()) -> Iterator[Oddity]:
+def observation(space: Space[Any], value: Given, path: Path = ()) -> Iterator[Oddity]:
     """Everything that is wrong with an observation."""
     from gymnasium import spaces
 
@@ -49,7 +55,7 @@ def observation(space, value, path: tuple = ()) -> Iterator[Oddity]:
         yield Oddity("obs-outside", what=name, expected=str(space)[:80], actual=str(value)[:80])
 
 
-def _id(space, value, name: str) -> Iterator[Oddity]:
+def _id(space: Discrete[Any], value: Given, name: str) -> Iterator[Oddity]:
     kind = type(value).__name__
     try:
         number = int(value)
@@ -64,7 +70,8 @@ def _id(space, value, name: str) -> Iterator[Oddity]:
                      expected=f"{space.start} to {space.start + space.n - 1}")
 
 
-def _array(space, value, name: str) -> Iterator[Oddity]:
+def _array(space: Box | MultiBinary | MultiDiscrete, value: Given, name: str
+           ) -> Iterator[Oddity]:
     from gymnasium import spaces
 
     if not isinstance(value, np.ndarray) and not (space.shape == () and np.ndim(value) == 0):
@@ -91,20 +98,22 @@ def _array(space, value, name: str) -> Iterator[Oddity]:
     if isinstance(value, np.ndarray) and found.dtype != space.dtype:
         yield from _dtype(space, found.dtype, name)
     if isinstance(space, spaces.Box):
-        low, high = space.low, space.high
+        low: ArrayLike = space.low
+        high: ArrayLike = space.high
         if found.dtype.kind == "f" == np.dtype(space.dtype).kind:
             found = found.astype(space.dtype)       # what it is to be stored as counts
     elif isinstance(space, spaces.MultiBinary):
         low, high = 0, 1
     else:
-        low = getattr(space, "start", np.zeros_like(space.nvec))
-        high = low + space.nvec - 1
+        start = getattr(space, "start", np.zeros_like(space.nvec))
+        low, high = start, start + space.nvec - 1
     wrong = (found < low) | (found > high)
     if wrong.any():
         yield _outside(found, wrong, low, high, name)
 
 
-def _outside(found, wrong, low, high, name: str) -> Oddity:
+def _outside(found: NDArray[np.generic], wrong: NDArray[np.bool_], low: ArrayLike,
+             high: ArrayLike, name: str) -> Oddity:
     element = int(np.flatnonzero(wrong.reshape(-1))[0])
     ends = [float(np.broadcast_to(each, found.shape).reshape(-1)[element]) for each in (low, high)]
     return Oddity("obs-outside", what=name, element=element if found.size > 1 else None,
@@ -112,14 +121,15 @@ def _outside(found, wrong, low, high, name: str) -> Oddity:
                   actual=float(found.reshape(-1)[element]))
 
 
-def _dtype(space, dtype, name: str) -> Iterator[Oddity]:
+def _dtype(space: Box | MultiBinary | MultiDiscrete, dtype: np.dtype[Any], name: str
+           ) -> Iterator[Oddity]:
     same = dtype.kind == np.dtype(space.dtype).kind or {dtype.kind, np.dtype(space.dtype).kind} \
         <= {"i", "u", "b"} and not dtype.itemsize > np.dtype(space.dtype).itemsize == 1
     yield Oddity("obs-precision" if same else "obs-dtype", what=name, expected=str(space.dtype),
                  actual=str(dtype))
 
 
-def reward(value) -> Iterator[Oddity]:
+def reward(value: Given) -> Iterator[Oddity]:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
         small = isinstance(value, (bool, np.bool_)) or (
             isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "buif")
@@ -133,7 +143,7 @@ def reward(value) -> Iterator[Oddity]:
         yield Oddity("reward-not-finite", expected="a finite number", actual=str(value))
 
 
-def ending(name: str, value) -> Iterator[Oddity]:
+def ending(name: str, value: Given) -> Iterator[Oddity]:
     """name: "terminated" or "truncated" """
     if isinstance(value, (bool, np.bool_)):
         return
@@ -142,12 +152,12 @@ def ending(name: str, value) -> Iterator[Oddity]:
                  actual=f"{value!r} ({type(value).__name__})"[:60])
 
 
-def info(value) -> Iterator[Oddity]:
+def info(value: Given) -> Iterator[Oddity]:
     if not isinstance(value, dict):
         yield Oddity("info-type", expected="dict", actual=type(value).__name__)
 
 
-def mask(value, sizes: tuple[int, ...], action_space) -> Iterator[Oddity]:
+def mask(value: Given, sizes: tuple[int, ...]) -> Iterator[Oddity]:
     """An action mask against the heads."""
     try:
         found = flat_mask(value, sum(sizes))
@@ -169,7 +179,7 @@ def mask(value, sizes: tuple[int, ...], action_space) -> Iterator[Oddity]:
         first += width
 
 
-def spaces_of(space, which: str, path: tuple = ()) -> Iterator[Oddity]:
+def spaces_of(space: Given, which: str, path: Path = ()) -> Iterator[Oddity]:
     """A space that contradicts itself; which: "observation" or "action"."""
     from gymnasium import spaces
 
@@ -199,7 +209,7 @@ def spaces_of(space, which: str, path: tuple = ()) -> Iterator[Oddity]:
         yield Oddity("space-empty", what=name)
 
 
-def mask_of(space, ob, given: object):
+def mask_of(ob: Given, given: Given) -> Given:
     """The action mask of an observation or its info, or None."""
     if isinstance(ob, dict) and MASK in ob:
         return ob[MASK]

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import clock, poison
 from .acting import STICKY, UNIFORM
-from .playing import Desk, Player, Stopwatch, number
+from .playing import ByAgent, Desk, Player, Stopwatch, Turn, number
 from .python_facts import Compared, Difference
 
 SHOWN = 256             # numbers of an observation that are kept as they are
@@ -37,12 +40,31 @@ WAYS = {
 }
 
 
+class Shown(NamedTuple):
+    """What an agent was shown: the numbers, or where these are many their hash."""
+
+    row: NDArray[np.float64] | str
+    told: tuple[float | bool, ...]      # (reward, terminated, truncated); () by reset
+    mask: bytes | None
+
+
+@dataclass
+class Seen:
+    """A reset or a step, and the reset that followed it."""
+
+    agents: dict[str, Shown]
+    opening: Seen | None = None
+
+    @property
+    def names(self) -> str:
+        return ", ".join(sorted([*self.agents, *(["opening"] if self.opening else [])]))
+
+
 @dataclass
 class Trace:
-    """plays: for each seed, for each step: {agent: (observation, reward, terminated, truncated)};
-    infos: of the first reset and step."""
+    """plays: for each seed, for each step what was seen; infos: of the first reset and step."""
 
-    plays: list[list[dict]] = field(default_factory=list)
+    plays: list[list[Seen]] = field(default_factory=list)
     infos: list[bytes] = field(default_factory=list)
 
     @property
@@ -56,13 +78,15 @@ def reseed(python: int = 11, numpy: int = 11) -> None:
     np.random.seed(numpy)
 
 
-def make(desk: Desk, **options) -> Player:
+def make(desk: Desk, **keywords: object) -> Player:
     with clock.counting():          # the time of its making may be in its infos
-        return Player(desk, **options)
+        return Player(desk, checked=False, **keywords)
 
 
 def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed: int | None = None,
-           backwards: bool = False, between=None, after=None, patience: float = PATIENCE) -> Trace:
+           backwards: bool = False, between: Callable[[], None] | None = None,
+           after: Callable[[Player, ByAgent, Turn], None] | None = None,
+           patience: float = PATIENCE) -> Trace:
     """Play, and write down what comes back.
 
     lengths     steps for each seed; None: as many as there is time for
@@ -94,28 +118,28 @@ def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed
                 after(player, actions, turn)
             if turn.over:
                 player.reset()
-                play[-1]["opening"] = seen_of(player, None)
+                play[-1].opening = seen_of(player, None)
             if lengths is None and watch.seconds > patience:
                 trace.plays = [each for each in trace.plays if each]
                 return trace
     return trace
 
 
-def seen_of(player: Player, turn) -> dict:
+def seen_of(player: Player, turn: Turn | None) -> Seen:
     obs = player.obs if turn is None else turn.obs
     found = {}
     for agent, ob in obs.items():
         row = player.flat(agent, ob)
-        shown = row if len(row) <= SHOWN else hashlib.blake2b(row.tobytes(),
-                                                              digest_size=8).hexdigest()
         mask = player.masks.get(agent)
-        told = () if turn is None else (number(turn.rewards.get(agent)), *(
-            bool(np.any(part.get(agent))) for part in (turn.terminated, turn.truncated)))
-        found[str(agent)] = (shown, *told, None if mask is None else mask.tobytes())
-    return found
+        found[str(agent)] = Shown(
+            row if len(row) <= SHOWN else hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest(),
+            () if turn is None else (number(turn.rewards.get(agent)), *(
+                bool(np.any(part.get(agent))) for part in (turn.terminated, turn.truncated))),
+            None if mask is None else mask.tobytes())
+    return Seen(found)
 
 
-def _info(infos: dict) -> bytes:
+def _info(infos: ByAgent) -> bytes:
     """What infos hold that can be compared: numbers, texts and arrays."""
     found = []
     for agent, info in infos.items():
@@ -134,46 +158,46 @@ def difference(one: Trace, other: Trace) -> Difference | None:
         for step, (a, b) in enumerate(zip(first, second)):
             found = step_difference(a, b)
             if found:
-                return Difference(index, step, **found)
+                return replace(found, play=index, step=step)
         if len(first) != len(second):
             break                       # the next play follows another one
     if one.infos[:1] != other.infos[:1] or (len(one.infos) == len(other.infos)
                                             and one.infos != other.infos):
         pair = next((a, b) for a, b in zip(one.infos, other.infos) if a != b)
-        lines = [each.decode().splitlines() for each in pair]
-        a, b = next(((a, b) for a, b in zip(*lines) if a != b), (f"{len(lines[0])} entries",
-                                                                 f"{len(lines[1])} entries"))
-        return Difference(0, one.infos.index(pair[0]), "info", one=a[:60], other=b[:60])
+        mine, theirs = (each.decode().splitlines() for each in pair)
+        entries = next(((x, y) for x, y in zip(mine, theirs) if x != y),
+                       (f"{len(mine)} entries", f"{len(theirs)} entries"))
+        return Difference(0, one.infos.index(pair[0]), "info", one=entries[0][:60],
+                          other=entries[1][:60])
     return None
 
 
-def step_difference(a: dict, b: dict) -> dict | None:
-    if a.keys() != b.keys():
-        return {"array": "agents" if a.keys() - {"opening"} != b.keys() - {"opening"}
-                else "ending", "one": ", ".join(sorted(a)), "other": ", ".join(sorted(b))}
-    for agent in a:
-        if agent == "opening":
-            found = step_difference(a[agent], b[agent])
-            if found:
-                return found
-            continue
-        (row, *told), (row_b, *told_b) = a[agent], b[agent]
-        if isinstance(row, str) or isinstance(row_b, str):
-            if row != row_b:
-                return {"array": "observation", "agent": agent}
-        elif row.tobytes() != row_b.tobytes():
-            wrong = np.flatnonzero(~((row == row_b) | (np.isnan(row) & np.isnan(row_b)))) \
-                if len(row) == len(row_b) else ()
-            if len(wrong):
+def step_difference(a: Seen, b: Seen) -> Difference | None:
+    """What differs first between two steps; its play and step are 0."""
+    if a.agents.keys() != b.agents.keys():
+        return Difference(0, 0, "agents", one=a.names, other=b.names)
+    if (a.opening is None) != (b.opening is None):
+        return Difference(0, 0, "ending", one=a.names, other=b.names)
+    for agent, one in a.agents.items():
+        other = b.agents[agent]
+        if isinstance(one.row, str) or isinstance(other.row, str):
+            if not (isinstance(one.row, str) and isinstance(other.row, str)
+                    and one.row == other.row):
+                return Difference(0, 0, "observation", agent)
+        elif one.row.tobytes() != other.row.tobytes():
+            wrong = np.flatnonzero(~((one.row == other.row) | (
+                np.isnan(one.row) & np.isnan(other.row)))).tolist() \
+                if len(one.row) == len(other.row) else []
+            if wrong:
                 element = int(wrong[0])
-                return {"array": "observation", "agent": agent, "element": element,
-                        "one": float(row[element]), "other": float(row_b[element])}
-        for name, x, y in zip(("reward", "terminated", "truncated"), told[:-1], told_b[:-1]):
+                return Difference(0, 0, "observation", agent, element, float(one.row[element]),
+                                  float(other.row[element]))
+        for name, x, y in zip(("reward", "terminated", "truncated"), one.told, other.told):
             if x != y and not (x != x and y != y):
-                return {"array": name, "agent": agent, "one": x, "other": y}
-        if told[-1:] != told_b[-1:]:
-            return {"array": "action_mask", "agent": agent}
-    return None
+                return Difference(0, 0, name, agent, one=x, other=y)
+        if one.mask != other.mask:
+            return Difference(0, 0, "action_mask", agent)
+    return step_difference(a.opening, b.opening) if a.opening and b.opening else None
 
 
 def traces(desk: Desk) -> Trace:
@@ -184,8 +208,8 @@ def traces(desk: Desk) -> Trace:
     first = record(desk, first_player)
     lengths = [len(play) - 1 for play in first.plays]
 
-    def compare(way: str, **circumstances) -> bool:
-        other = _one(desk, way, lengths, first_player, **circumstances)
+    def compare(way: str, python: int = 11, numpy: int = 11) -> bool:
+        other = _one(desk, way, lengths, first_player, python, numpy)
         found = difference(first, other)
         desk.put(Compared(way, found, other.steps))
         return found is None
@@ -202,8 +226,9 @@ def traces(desk: Desk) -> Trace:
     return first
 
 
-def _one(desk: Desk, way: str, lengths: list[int], played: Player, **generators) -> Trace:
-    reseed(**generators)
+def _one(desk: Desk, way: str, lengths: list[int], played: Player, python: int, numpy: int
+         ) -> Trace:
+    reseed(python, numpy)
     poison.fill(2 if way == "memory" else 1)
     if way == "played":
         played.reset(desk.seed + 5000)

@@ -6,20 +6,23 @@ import sys
 import time
 from collections import deque
 from contextlib import suppress
+from typing import SupportsIndex
 
 from .playing import PHASE, Desk
 from .python_facts import RESET, STEP
 
 OUTSIDE = ("subprocess.Popen", "os.system", "socket.connect", "os.posix_spawn", "os.exec")
 KEPT = 32
-_watch: list = []
+_watch: list[Watch] = []
 
 
 class Watch:
     """Counts sleeps, files opened for writing, programs and connections of reset() and step()."""
 
     def __init__(self, desk: Desk):
-        self.desk, self.slept, self.opened, self.outside = desk, 0, [], []
+        self.desk, self.slept = desk, 0
+        self.opened: list[str] = []
+        self.outside: list[str] = []
         self.active = False
 
     def start(self) -> None:
@@ -39,14 +42,14 @@ def install() -> None:
     sys.addaudithook(_audit)
     original = time.sleep
 
-    def sleep(seconds):
+    def sleep(seconds: float | SupportsIndex) -> None:
         if _watch and _watch[0].playing:
             _watch[0].slept += 1
-        return original(seconds)
+        original(seconds)
     time.sleep = sleep
 
 
-def _audit(event: str, arguments: tuple) -> None:
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
     if event != "open" and event not in OUTSIDE:
         return
     watch = _watch[0] if _watch else None
@@ -67,8 +70,9 @@ def _audit(event: str, arguments: tuple) -> None:
 class Sizes:
     """How many entries the environment's own containers have after each reset."""
 
-    def __init__(self, inner):
-        self.inner, self.seen, self.resets = inner, {}, 0
+    def __init__(self, inner: object):
+        self.inner, self.resets = inner, 0
+        self.seen: dict[str, list[int]] = {}
 
     def look(self) -> None:
         self.resets += 1

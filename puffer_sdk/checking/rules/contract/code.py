@@ -107,7 +107,7 @@ def _plainly_bound(facts: Facts) -> set[str]:
         for node in function.nodes:
             if node.op == "=" and node.children[0].kind == "member":
                 value = node.children[1].bare()
-                keys = {n.more.strip('"') for n in value.walk() if n.kind == "string"}
+                keys = {n.text.strip('"') for n in value.walk() if n.kind == "string"}
                 if value.kind == "member" and keys == {node.children[0].name}:
                     found |= keys
     return found
@@ -224,7 +224,7 @@ def shared_rng(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_entropy(node: Node) -> bool:
-    return any(n.kind == "string" and "random" in n.more for n in node.walk())
+    return any("random" in n.text for n in node.walk())
 
 
 def _is_static_seed(facts: Facts, call: Call) -> bool:

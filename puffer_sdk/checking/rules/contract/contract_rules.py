@@ -362,8 +362,8 @@ def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
         if call and (call.name == "dict_set" or any(
                 inner.key in of_vec for other in others for inner in other.walk())):
             continue
-        if node.more and (not needed or (call and call.name == "dict_get")):
-            keys.setdefault(node.more.strip('"'), node.line)
+        if node.text and (not needed or (call and call.name == "dict_get")):
+            keys.setdefault(node.text.strip('"'), node.line)
     return dict(sorted(keys.items(), key=lambda item: item[1]))
 
 

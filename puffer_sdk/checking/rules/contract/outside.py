@@ -104,11 +104,11 @@ def _calls(facts: Facts, program: str) -> Iterator[tuple[Call, str]]:
 
 def _opening(call: Call) -> str | None:
     """What is wrong with opening this file, as far as the source shows."""
-    texts = [node.more.strip('"') for node in
+    texts = [node.text.strip('"') for node in
              (child.bare() for child in call.node.children[1:]) if node.kind == "string"]
     if call.name == "fopen" and len(call.node.children) == 3:
         mode = call.node.children[2].bare()
-        if mode.kind == "string" and set("wa+") & set(mode.more):
+        if set("wa+") & set(mode.text):
             return "writes a file"
     names = {node.name for node in call.node.walk()}
     if names & {"O_WRONLY", "O_RDWR", "O_CREAT"}:

@@ -98,7 +98,7 @@ def test_sizes_fit_each_other(agents, obs, horizon, total, minibatch):
     config = resolve(WHACK)
     config = replace(config, vec=replace(config.vec, total_agents=total), train=replace(
         config.train, horizon=horizon, minibatch_size=minibatch))
-    facts = SimpleNamespace(config=config, seed=42, spec=SimpleNamespace(act_widths=(9,)),
+    facts = SimpleNamespace(config=config, seed=42, known_spec=SimpleNamespace(act_widths=(9,)),
                             fact=lambda *names: SimpleNamespace(seconds=1e-7),
                             shape=SimpleNamespace(agents=agents, env_agents=agents, obs_size=obs))
     steps = []

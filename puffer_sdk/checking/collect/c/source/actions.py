@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from .....base.spec import Spec
 from .....env.syntax import Node
@@ -38,7 +39,7 @@ class Actions:
     def __init__(self, source: Source, spec: Spec, functions: list[Function]):
         self.source, self.functions = source, functions
         self.widths = spec.act_widths or ()
-        self.locals: dict[int, int | None] = {}
+        self.locals: dict[int | None, int | None] = {}
         self.depth = 0                      # of parameters that come from parameters
 
     def impossible(self) -> Iterator[Impossible]:
@@ -47,15 +48,18 @@ class Actions:
                 if node.kind == "switch" and node.children:
                     yield from self.cases(function, node)
                 elif node.kind == "binary" and node.op in ("==", "!=", ">", ">="):
-                    yield from self.comparison(function, node, *node.children, node.op)
+                    yield from self.comparison(function, node, *_sides(node), node.op)
                 elif node.kind == "binary" and node.op in ("<", "<="):
                     mirrored = {"<": ">", "<=": ">="}[node.op]
-                    yield from self.comparison(function, node, *reversed(node.children), mirrored)
+                    one, other = _sides(node)
+                    yield from self.comparison(function, node, other, one, mirrored)
 
     def cases(self, function: Function, switch: Node) -> Iterator[Impossible]:
         head = self.head(function, switch.children[0])
         width = self.width(head)
-        for node in switch.walk() if width else ():
+        if head is None or not width:
+            return
+        for node in switch.walk():
             if node.kind != "case" or next(
                     up for up in node.up() if up.kind == "switch") is not switch:
                 continue
@@ -74,7 +78,7 @@ class Actions:
         if head is None and op in ("==", "!="):
             head, id = self.head(function, other), _whole(one)
         width = self.width(head)
-        if not width or id is None:
+        if head is None or not width or id is None:
             return
         leaves = _only_guards(node)
         if op == "==":
@@ -110,7 +114,8 @@ class Actions:
             return None if more is None or offset == "?" else (offset + more) % heads
         return None
 
-    def offset(self, function: Function, node: Node, seen: frozenset) -> int | str | None:
+    def offset(self, function: Function, node: Node, seen: frozenset[int | None]
+               ) -> int | Literal["?"] | None:
         """Elements from the start of an agent's row; "?" if unknown, None if no actions."""
         node = node.bare()
         if node.kind == "member":
@@ -145,7 +150,8 @@ class Actions:
             return value
         if node.kind == "binary" and node.op == "+":
             parts = [self.terms(child) for child in node.children]
-            return None if None in parts else sum(parts)
+            known = [part for part in parts if part is not None]
+            return sum(known) if len(known) == len(parts) else None
         if node.kind == "binary" and node.op == "*":
             factors = [child.bare().value for child in node.children]
             if any(isinstance(f, int) and f and f % heads == 0 for f in factors):
@@ -205,6 +211,10 @@ def _given(function: Function, key: int | None) -> list[Node] | None:
             elif node.writes or (node.op == "&" and node.kind == "unary"):
                 return None
     return found
+
+
+def _sides(node: Node) -> tuple[Node, Node]:
+    return node.children[0], node.children[1]
 
 
 def _whole(node: Node) -> int | None:

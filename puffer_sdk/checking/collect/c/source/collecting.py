@@ -5,16 +5,23 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .....base import paths
 from .....env import answers, syntax
 from .....env.source import hide
 from .layout import layout
+from .rows import Collected, FunctionRow, ParameterRow, ProgramRequest, Request, VariableRow
 
-FRAMES = 600            # who takes the answer may be that much deeper in calls of its own
+if TYPE_CHECKING:
+    from clang.cindex import Cursor, TranslationUnit
+
+    from .....env.syntax import Row, Static
+
+FRAMES = 600            # the reader of the answer may recurse that much deeper
 
 
-def of_env(request: dict) -> dict:
+def of_env(request: Request) -> dict[str, object]:
     """env/answers.py's answer, and what source/read.py makes a Source of."""
     sys.setrecursionlimit(FRAMES)
     reader, said = answers.read(request)
@@ -22,7 +29,7 @@ def of_env(request: dict) -> dict:
     return {**said, "source": _collected(reader.unit, request, struct)}
 
 
-def of_program(request: dict) -> dict:
+def of_program(request: ProgramRequest) -> Collected:
     """The same of another file, read with other flags, without the env struct."""
     from clang import cindex
 
@@ -33,9 +40,12 @@ def of_program(request: dict) -> dict:
     return _collected(unit, request, None)
 
 
-def _collected(unit, request: dict, struct: str | None) -> dict:
+def _collected(unit: TranslationUnit | None, request: Request, struct: str | None
+               ) -> Collected:
     """Functions and file-scope variables of the author's files; the env struct's layout."""
-    functions, variables, own = {}, {}, Own(request)
+    functions: dict[str, FunctionRow] = {}
+    variables: dict[int, VariableRow] = {}
+    own = Own(request)
     for cursor in unit.cursor.get_children() if unit is not None else ():
         kind = syntax.kind_of(cursor)
         file = own.name(cursor) if kind in ("FUNCTION_DECL", "VAR_DECL") else None
@@ -44,32 +54,32 @@ def _collected(unit, request: dict, struct: str | None) -> dict:
         if kind == "VAR_DECL":
             key = cursor.canonical.hash
             if key not in variables:
-                variables[key] = [key, cursor.spelling, file, cursor.location.line,
-                                  *_variable(cursor)]
+                variables[key] = (key, cursor.spelling, file, cursor.location.line,
+                                  *_variable(cursor))
         elif cursor.is_definition():
             block = next((c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT"),
                          None)
             if block is not None:
                 begin, end = block.extent.start, block.extent.end
-                functions[cursor.spelling] = [
+                functions[cursor.spelling] = (
                     cursor.spelling, file, cursor.location.line, begin.line,
                     own.plain(file)[begin.offset:end.offset],
                     [_parameter(each) for each in cursor.get_arguments()],
-                    syntax.pack(syntax.tree(cursor))]
+                    syntax.pack(syntax.tree(cursor)))
     found = layout(unit, struct) if struct else None
     return {"functions": list(functions.values()), "variables": list(variables.values()),
             "layout": found and asdict(found)}
 
 
-def _variable(cursor) -> tuple[list, list | None]:
-    """What is asked of its type, and its tree; 100,000 weights have none that anybody walks."""
+def _variable(cursor: Cursor) -> tuple[Static, list[Row] | None]:
+    """Its type and its tree; none for an array of numbers, such as 100,000 weights."""
     kind = syntax.facts_of(cursor.type)
     is_array = cursor.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY")
-    return kind, None if is_array and kind[1] not in ("POINTER", "RECORD") else \
+    return kind, None if is_array and kind.element not in ("POINTER", "RECORD") else \
         syntax.pack(syntax.tree(cursor))
 
 
-def _parameter(cursor) -> tuple[str, int, str, bool, str]:
+def _parameter(cursor: Cursor) -> ParameterRow:
     """As Parameter has it."""
     kind = cursor.type.get_canonical()
     pointee = kind.get_pointee().get_canonical() if kind.kind.name == "POINTER" else None
@@ -81,7 +91,7 @@ def _parameter(cursor) -> tuple[str, int, str, bool, str]:
 class Own:
     """Which files are the author's, and how they are called in findings."""
 
-    def __init__(self, request: dict):
+    def __init__(self, request: Request):
         self.folder = Path(request["folder"])
         self.names: dict[str, str | None] = {}
         self.texts: dict[str, str] = {}
@@ -89,7 +99,7 @@ class Own:
         self.ours = tuple(each for each in included     # a checkout's root holds the author's, too
                           if not self.folder.is_relative_to(each))
 
-    def name(self, cursor) -> str | None:
+    def name(self, cursor: Cursor) -> str | None:
         """The file relative to the env's folder; None if it is ours, or the system's."""
         location = cursor.location
         file = location.file

@@ -10,7 +10,7 @@ is never met: `if (env->burns != 0) env->burns = 9;`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .....base.spec import Spec
 from .....env.syntax import Node
@@ -66,7 +66,8 @@ def _conjuncts(test: Node) -> Iterator[Node]:
 def _is_never_met(source: Source, term: Node, does: list[Node]) -> bool:
     """Whether a field is compared with a number, and all that is stored to it elsewhere fails:
     zeros at first, other constants, and what only counts down."""
-    compare, number = operator.ne, 0        # a field alone
+    compare: Callable[[float, float], bool] = operator.ne
+    number: float | None = 0                # a field alone
     if term.op == "!":
         term, compare = term.children[0].bare(), operator.eq
     elif term.op in COMPARE:

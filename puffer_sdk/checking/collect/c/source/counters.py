@@ -50,7 +50,7 @@ def _repeats(source: Source) -> Iterator[tuple[Node, Node]]:
 def limits(source: Source) -> set[str]:
     """Fields of the env struct that are compared with a field that is only counted up and begun
     again."""
-    stores: dict[int, list[Node]] = {}
+    stores: dict[int | None, list[Node]] = {}
     functions = source.reach("init", "c_reset", "c_step")
     for function in functions:
         for node in function.nodes:
@@ -74,7 +74,7 @@ def _is_count(node: Node) -> bool:
     return node.op in ("x++", "++x") or node.op == "+=" and node.children[1].value is not None
 
 
-def _counted(source: Source, column: str) -> set[int]:
+def _counted(source: Source, column: str) -> set[int | None]:
     """Fields that go into the column, and itself."""
     found = set()
     for function in source.reach("c_step"):
@@ -84,7 +84,7 @@ def _counted(source: Source, column: str) -> set[int]:
     return found
 
 
-def _counts(source: Source, body: Node, counted: set[int]) -> bool:
+def _counts(source: Source, body: Node, counted: set[int | None]) -> bool:
     """Whether a pass adds to one of these fields, itself or in what it calls."""
     called = source.reach(*{node.name for node in body.walk() if node.kind == "call"})
     nodes = [*body.walk(), *(node for function in called for node in function.nodes)]

@@ -27,7 +27,8 @@ class Given:
     value: int | float
     file: str
     line: int
-    turns: frozenset[int] = frozenset()     # the program does something on each k-th turn only
+    # the program does something on each k-th turn only
+    turns: frozenset[int | float | None] = frozenset()
 
 
 def settings(spec: Spec) -> list[Given]:
@@ -39,9 +40,9 @@ def settings(spec: Spec) -> list[Given]:
     main = code.functions.get("main")
     if main is None:
         return []
-    everywhere = {}
+    everywhere: dict[str, Given | None] = {}
     for variable in code.globals.values():
-        if variable.file == program.name and variable.element == "RECORD":
+        if variable.file == program.name and variable.element == "RECORD" and variable.tree:
             everywhere.update(_in_force(variable.tree, main, variable.file, spec))
     found = []
     for function in code.reach("main"):
@@ -108,8 +109,8 @@ def _stores(tree: Node, spec: Spec) -> Iterator[tuple[str, Node, Node]]:
 
 def _is_setting(node: Node, spec: Spec) -> bool:
     """Whether this names a field of the env struct itself."""
-    return node.more is not None and \
-        node.more.removeprefix("struct ") == spec.struct.removeprefix("struct ")
+    return node.owner is not None and \
+        node.owner.removeprefix("struct ") == spec.struct.removeprefix("struct ")
 
 
 def _constant(node: Node, function: Function) -> int | float | None:

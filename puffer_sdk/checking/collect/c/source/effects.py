@@ -8,7 +8,8 @@ from __future__ import annotations
 from .....env.syntax import Node
 from .model import Access, Function, Source, Variable
 
-Store = tuple[int, Node, bool]      # key of the variable, where, whether through a pointer to it
+# key of the variable, where, whether through a pointer to it
+Store = tuple[int | None, Node, bool]
 
 
 class Effects:
@@ -47,7 +48,7 @@ class Effects:
                 return False
             key = callee.parameters[index].key
             return any(stored == key and through for stored, _, through in self.stores(callee))
-        return index in call.more
+        return index in call.through
 
 
 def accesses(source: Source, functions: list[Function]) -> list[Access]:
@@ -57,9 +58,9 @@ def accesses(source: Source, functions: list[Function]) -> list[Access]:
         effects.stores(function)
     for function in functions:
         for node in function.nodes:
-            if node.kind == "variable" and node.more:
+            if node.static and node.key is not None:
                 source.statics.setdefault(node.key, Variable(
-                    node.name, function.file, node.line, *node.more, function=function.name))
+                    node.name, function.file, node.line, *node.static, function=function.name))
     variables = source.globals | source.statics
     found = []
     for function in functions:

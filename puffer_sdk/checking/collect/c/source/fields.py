@@ -8,9 +8,12 @@ Over-approximates: a pointer leads to everything that it was ever given.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from .....env.syntax import Node, Pointers
+from .....env.syntax import Node
+
+if TYPE_CHECKING:
+    from .model import Function
 
 # as the front end names them, the compiler's own spellings too
 FILLS = {"memset", "__builtin_memset", "__memset_chk", "__builtin___memset_chk", "bzero"}
@@ -20,24 +23,33 @@ COPIES = {"memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__built
 SHOWN = ("observations", "rewards", "terminals", "truncations", "action_mask", "log", "num_agents")
 
 
-class Body(Protocol):
-    """What is asked of a Function."""
-
-    name: str
-    nodes: list[Node]
-    pointers: Pointers
-    library_calls: list
-
-    def given(self, key: int) -> list[tuple[Body, Node]]: ...
-
-
 class Fields:
     """What a Source knows of the env struct. Fields of the contract go by their names."""
 
+    files: dict[str, str]
+    functions: dict[str, Function]
+
+    def reach(self, *starts: str, without: tuple[str, ...] = ()) -> list[Function]:
+        """The functions of `starts` and those they may call, not going through `without`."""
+        seen: dict[str, Function] = {}
+        stack = list(reversed(starts))
+        while stack:
+            name = stack.pop()
+            function = self.functions.get(name)
+            if function is None or name in seen or name in without:
+                continue
+            seen[name] = function
+            stack += sorted(function.calls, reverse=True)
+        return list(seen.values())
+
+    def stepping(self) -> list[Function]:
+        """What c_step runs, without c_reset."""
+        return self.reach("c_step", without=("c_reset",))
+
     @cached_property
-    def callers(self) -> dict[str, list[tuple[Body, Node]]]:
+    def callers(self) -> dict[str, list[tuple[Function, Node]]]:
         """Function -> who calls it, and where."""
-        found: dict[str, list[tuple[Body, Node]]] = {}
+        found: dict[str, list[tuple[Function, Node]]] = {}
         for caller in self.functions.values():
             for node in caller.nodes:
                 if node.kind == "call" and node.name:
@@ -53,7 +65,7 @@ class Fields:
     def is_field(self, node: Node, name: str) -> bool:
         """Whether this is the env struct's field of that name: env->observations."""
         return node.kind in ("member", "designator") and node.name == name and \
-            node.more == self.struct
+            node.owner == self.struct
 
     def sets(self, field: str) -> bool:
         """Whether any function stores to a field of the env struct, or hands its address on."""
@@ -62,7 +74,7 @@ class Fields:
                    and self.is_field(node.children[0], field)
                    for function in self.functions.values() for node in function.nodes)
 
-    def fields_of(self, setting: str) -> set[int]:
+    def fields_of(self, setting: str) -> set[int | None]:
         """The fields of structs that hold an [env] key: those that binding.c stores it to, or the
         env struct's of that name."""
         if "binding.c" not in self.files:
@@ -71,7 +83,7 @@ class Fields:
         return {node.children[0].key for function in self.functions.values()
                 if function.file == "binding.c" for node in function.nodes
                 if node.op == "=" and node.children[0].kind == "member"
-                and any(inner.kind == "string" and inner.more == f'"{setting}"'
+                and any(inner.text == f'"{setting}"'
                         for inner in node.children[1].walk())}
 
     def is_only_read(self, setting: str) -> bool:
@@ -87,7 +99,7 @@ class Fields:
         """Whether what holds an [env] key is read to draw, or to make fields that are."""
         made, drawn = self.fields_of(setting), self.reach("c_render", "c_close")
         playing = self.reach("c_step", "c_reset", "init", "my_init", "my_vec_init")
-        seen: set[int] = set()
+        seen: set[int | None] = set()
         while made - seen:
             field = (made - seen).pop()
             seen.add(field)
@@ -118,11 +130,11 @@ class Fields:
                         found.add(node.children[0].name)
         return found
 
-    def stores_column(self, function: Body, node: Node) -> bool:
+    def stores_column(self, function: Function, node: Node) -> bool:
         """Whether an assignment is one to a field of env->log."""
         return self.is_of_log(function, node.children[0])
 
-    def is_of_log(self, function: Body, node: Node) -> bool:
+    def is_of_log(self, function: Function, node: Node) -> bool:
         return node.kind == "member" and bool(node.children) and \
             self.leads_to(function, node.children[0], "log")
 
@@ -131,7 +143,7 @@ class Fields:
         return bool(self.struct) and node.type.removesuffix(" *").removeprefix(
             "const ") == self.struct
 
-    def leads_to(self, function: Body, node: Node, field: str) -> bool:
+    def leads_to(self, function: Function, node: Node, field: str) -> bool:
         """Whether an lvalue or pointer lies in what a field of the env struct holds, or points to.
 
         Local pointers, parameters, and pointers in other structs are followed. A local array that
@@ -140,11 +152,11 @@ class Fields:
         return any(self._starts_at(function, origin, field)
                    for origin in function.pointers.origins(node))
 
-    def _starts_at(self, function: Body, origin: Node, field: str) -> bool:
+    def _starts_at(self, function: Function, origin: Node, field: str) -> bool:
         if origin.kind == "member":
             if self.is_field(origin, field):
                 return True
-            given = self._pointed.get(origin.key, ()) if origin.is_pointer else ()
+            given = self._pointed.get(origin.key, []) if origin.is_pointer else []
         else:
             given = [*function.given(origin.key), *self._copied.get(origin.key, ())]
         if not given:
@@ -156,14 +168,14 @@ class Fields:
                                            for owner, one in given)
         return known[origin.key, field]
 
-    def given_to(self, key: int) -> list[tuple[Body, Node, Node]]:
+    def given_to(self, key: int | None) -> list[tuple[Function, Node, Node]]:
         """(function, target, value) of each assignment to a variable or field, or to an element of
         it, that is not made from its own value: `x = x + 1` goes on, `x = y - z` begins anew."""
         return self._given.get(key, [])
 
     @cached_property
-    def _given(self) -> dict[int, list[tuple[Body, Node, Node]]]:
-        found: dict[int, list[tuple[Body, Node, Node]]] = {}
+    def _given(self) -> dict[int | None, list[tuple[Function, Node, Node]]]:
+        found: dict[int | None, list[tuple[Function, Node, Node]]] = {}
         for function in self.reach("init", "c_reset", "c_step"):
             for node in function.nodes:
                 if node.op == "=" and node.kind == "binary":
@@ -178,13 +190,13 @@ class Fields:
         return found
 
     @cached_property
-    def _leading(self) -> dict[tuple[int, str], bool]:
+    def _leading(self) -> dict[tuple[int | None, str], bool]:
         return {}
 
     @cached_property
-    def _pointed(self) -> dict[int, list[tuple[Body, Node]]]:
+    def _pointed(self) -> dict[int | None, list[tuple[Function, Node]]]:
         """Pointer fields of any struct -> what they are given."""
-        found: dict[int, list[tuple[Body, Node]]] = {}
+        found: dict[int | None, list[tuple[Function, Node]]] = {}
         for function in self.functions.values():
             for node in function.nodes:
                 if node.op == "=" and node.kind == "binary" and node.children[0].kind == "member" \
@@ -193,9 +205,9 @@ class Fields:
         return found
 
     @cached_property
-    def _copied(self) -> dict[int, list[tuple[Body, Node]]]:
+    def _copied(self) -> dict[int | None, list[tuple[Function, Node]]]:
         """Local arrays that memcpy() copies -> where to."""
-        found: dict[int, list[tuple[Body, Node]]] = {}
+        found: dict[int | None, list[tuple[Function, Node]]] = {}
         for function in self.functions.values():
             arrays = {node.key for node in function.nodes if node.kind == "variable"
                       and "[" in node.type}
@@ -215,10 +227,10 @@ class Fields:
 
     def is_column(self, node: Node, name: str) -> bool:
         """Whether this is the field of that name of some Log: an env's, or an agent's own."""
-        return node.kind == "member" and node.name == name and node.more == self.log
+        return node.kind == "member" and node.name == name and node.owner == self.log
 
 
-def is_zero(function: Body, value: Node) -> bool:
+def is_zero(function: Function, value: Node) -> bool:
     """Whether a struct is all zeros: `(Log){0}`, or a variable that is declared as that and that
     nothing is stored to."""
     value = value.bare()
@@ -236,17 +248,17 @@ def is_zero(function: Body, value: Node) -> bool:
 def field_of(node: Node) -> int | None:
     """The field of `.field = node`, or of `x->field = node`."""
     inner = node
-    while inner.parent is not None and (inner.parent.kind == "cast" or inner.parent.op == "&"):
-        inner = inner.parent
-    up = inner.parent
-    target = up.children[0] if up is not None and up.children else None
-    if target is None or target is inner or up.children[-1] is not inner:
+    while inner.around is not None and (inner.around.kind == "cast" or inner.around.op == "&"):
+        inner = inner.around
+    up = inner.around
+    if up is None or not up.children or up.children[-1] is not inner or up.children[0] is inner:
         return None
+    target = up.children[0]
     stored = target.kind == "designator" or (up.op == "=" and target.kind == "member")
     return target.key if stored else None
 
 
-def _bounds(store: Node, fields: set[int]) -> bool:
+def _bounds(store: Node, fields: set[int | None]) -> bool:
     """Whether a store only bounds a field: what it stores, or the test before it, is of it."""
     tests = [up.children[0] for up in store.up() if up.kind == "if"]
     return any(node.key in fields for part in (*store.children[1:], *tests)

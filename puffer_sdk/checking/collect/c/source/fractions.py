@@ -9,11 +9,12 @@ _PLAYING = ("init", "c_reset", "c_step")
 
 
 def cut_short(source: Source) -> dict[str, tuple[str, int, str]]:
-    """Float fields of the env struct that are made whole numbers wherever the game reads them.
+    """Float fields of the env struct that become whole numbers at every read by the game.
 
     name -> (file, line, text) of the first place
     """
-    found, kept = {}, set()
+    found: dict[str, tuple[str, int, str]] = {}
+    kept: set[str] = set()
     for function in source.reach(*_PLAYING):
         for node in function.nodes:
             if node.type not in ("float", "double") or not source.is_field(node, node.name):

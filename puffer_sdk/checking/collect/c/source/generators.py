@@ -93,7 +93,7 @@ def _draws(source: Source, function: Function, variable: Node, is_state: bool = 
                for call, index in _handed(function, variable.key))
 
 
-def _handed(function: Function, key: int) -> Iterator[tuple[Node, int]]:
+def _handed(function: Function, key: int | None) -> Iterator[tuple[Node, int]]:
     """(call, number of the argument) of the calls that a pointer to it goes to."""
     for node in function.nodes:
         if node.kind == "call":
@@ -121,7 +121,7 @@ def is_advance(function: Function, store: Node, deeper: bool = True) -> bool:
     and `x = *s; x ^= x << 13; *s = x`."""
     target, value = store.children[0], store.children[-1]
     parts = [(store.op.removesuffix("="), target, value)] if store.op != "=" else []
-    parts += [(node.op, *node.children) for node in value.walk()
+    parts += [(node.op, node.children[0], node.children[1]) for node in value.walk()
               if node.kind == "binary" and len(node.children) == 2]
     for op, *sides in parts:
         factors = [side.bare().value for side in sides]
@@ -154,4 +154,4 @@ def _is_stored(function: Function, variable: Node) -> bool:
 
 
 def _is_address(node: Node) -> bool:
-    return node.parent is not None and node.parent.op == "&" and node.parent.kind == "unary"
+    return node.around is not None and node.around.op == "&" and node.around.kind == "unary"

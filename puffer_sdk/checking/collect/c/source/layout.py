@@ -10,6 +10,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from clang.cindex import Cursor, TranslationUnit, Type
 
 MOST = 8192         # scalars that are listed; path_at knows them all
 MOST_OF_ONE = 1024  # of one field, so that a large board does not crowd out what follows it
@@ -116,13 +122,13 @@ def _value(scalar: Scalar, data: bytes) -> object:
                           and "ool" not in scalar.type)
 
 
-def layout(unit, struct: str) -> Layout | None:
+def layout(unit: TranslationUnit, struct: str) -> Layout | None:
     """The layout of the struct (or typedef) of that name; None if the unit does not have it."""
     kind = _find(unit, struct)
     return _layout(kind, "", frozenset()) if kind is not None else None
 
 
-def _find(unit, name: str):
+def _find(unit: TranslationUnit | None, name: str) -> Type | None:
     """The type of a struct, by its tag or typedef."""
     tag = name.removeprefix("struct ")
     for cursor in unit.cursor.get_children() if unit is not None else ():
@@ -134,7 +140,7 @@ def _find(unit, name: str):
     return None
 
 
-def _layout(kind, prefix: str, seen: frozenset[str]) -> Layout:
+def _layout(kind: Type, prefix: str, seen: frozenset[str]) -> Layout:
     spelling = kind.spelling
     found = Layout(prefix, spelling, kind.get_size(), _fields(kind))
     for path, pointee in _pointers(kind, prefix):
@@ -143,26 +149,24 @@ def _layout(kind, prefix: str, seen: frozenset[str]) -> Layout:
     return found
 
 
-def restored(facts: dict) -> Layout:
+def restored(facts: object) -> Layout:
     """A Layout of what dataclasses.asdict made of it; its scalars are listed here."""
-    found = Layout(**{**facts, "parts": [_part_of(each) for each in facts["parts"]],
-                      "pointees": {path: restored(each)
-                                   for path, each in facts["pointees"].items()}})
+    found = msgspec.convert(facts, Layout)
+    _list_scalars(found)
+    return found
+
+
+def _list_scalars(found: Layout) -> None:
+    for pointee in found.pointees.values():
+        _list_scalars(pointee)
     for part in found.parts:
         room = min(MOST_OF_ONE, MOST - len(found.scalars))
         scalars = list(islice(_scalars([part], found.prefix, 0, ()), room + 1))
         found.truncated |= len(scalars) > room
         found.scalars += scalars[:room]
-    return found
 
 
-def _part_of(facts: dict) -> _Part:
-    return _Part(**{**facts, "fields": [_part_of(each) for each in facts["fields"]],
-                    "element": facts["element"] and _part_of(facts["element"]),
-                    "bits": facts["bits"] and tuple(facts["bits"])})
-
-
-def _fields(kind) -> list[_Part]:
+def _fields(kind: Type) -> list[_Part]:
     parts = []
     for cursor in kind.get_fields():
         bit = cursor.get_field_offsetof()
@@ -177,12 +181,12 @@ def _fields(kind) -> list[_Part]:
     return parts
 
 
-def _name(cursor) -> str:
+def _name(cursor: Cursor) -> str:
     """Of a field; "" for an anonymous union or struct, which some clangs call `(anonymous ...)`."""
     return "" if "(" in cursor.spelling else cursor.spelling
 
 
-def _part(kind, name: str, offset: int) -> _Part:
+def _part(kind: Type, name: str, offset: int) -> _Part:
     what = kind.kind.name
     part = _Part(name, offset, max(kind.get_size(), 0), kind.spelling)
     if what == "CONSTANTARRAY":
@@ -213,7 +217,7 @@ def _below(part: _Part, path: str, offset: int, arrays: tuple[Stride, ...]) -> I
         yield Scalar(path, offset, part.size, part.type, arrays, part.bits, part.pointee_size)
 
 
-def _pointers(kind, path: str):
+def _pointers(kind: Type, path: str) -> Iterator[tuple[str, Type]]:
     """(path, struct type) of each field that points to a struct whose fields are known."""
     for cursor in kind.get_fields():
         inner, where = cursor.type.get_canonical(), _join(path, _name(cursor))

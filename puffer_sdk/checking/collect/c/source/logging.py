@@ -78,10 +78,11 @@ def may_fill(source: Source, name: str, element: int | None) -> bool:
 
 def _stores_to(source: Source, node: Node, name: str, element: int | None) -> bool:
     if node.kind == "designator":
-        return node.name == name and node.more == source.log
+        return node.name == name and node.owner == source.log
     if not source.is_column(node, name):
         return False
-    place, indices = node, []
+    place = node
+    indices: list[int | float | None] = []
     while place.parent.kind == "index" and place.parent.children[0] is place:
         place = place.parent
         indices.append(place.children[1].value)
@@ -99,7 +100,7 @@ def _fills_whole(source: Source, node: Node) -> bool:
         return node.type == source.log and any(
             child.bare().value != 0 for child in node.children)
     given = node.children if node.kind == "cast" and node.is_pointer else \
-        [node.arguments[index] for index in node.more or () if index < len(node.arguments)] \
+        [node.arguments[index] for index in node.through if index < len(node.arguments)] \
         if node.kind == "call" and node.name not in {*FILLS, *source.functions} else []
     return any(each.type == f"{source.log} *" for each in given) and not (
         node.type == f"{source.log} *" or node.parent.kind == "call" and node.parent.name in FILLS)
@@ -116,9 +117,11 @@ def idle(source: Source) -> dict[str, Node]:
     """Field of Log -> what it adds, where no line of code ever makes that anything but 0."""
     found = {}
     for name, places in stores(source).items():
-        values = [_factor(node.children[1]) if node.op == "+=" else None for _, node in places]
-        if all(value is not None and (value.value == 0 or value.kind == "member"
-                                      and not _is_counted(source, value)) for value in values):
+        added = [_factor(node.children[1]) if node.op == "+=" else None for _, node in places]
+        values = [value for value in added if value is not None]
+        if len(values) == len(added) and all(
+                value.value == 0 or value.kind == "member" and not _is_counted(source, value)
+                for value in values):
             found[name] = values[0]
     return found
 

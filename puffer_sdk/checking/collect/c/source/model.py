@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .....env import syntax
 from .....env.syntax import Node, Pointers
 from .fields import FILLS, Fields, field_of, is_zero
 from .layout import Layout
+
+if TYPE_CHECKING:
+    from .....env.syntax import Row
+    from ....core.finding import FileLine
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Call:
     node: Node
 
     @property
-    def at(self) -> dict:
+    def at(self) -> FileLine:
         """file= and line=, to spread into a Finding."""
         return {"file": self.function.file, "line": self.node.line}
 
@@ -52,7 +57,7 @@ class Function:
     body_line: int          # of its opening brace
     body: str               # its text, comments and strings blanked
     parameters: list[Parameter]
-    rows: list[list]        # of its tree
+    rows: list[Row]         # of its tree
     source: Source
 
     @cached_property
@@ -70,7 +75,7 @@ class Function:
         return Pointers(self.nodes, lambda name: functions[name].pointers
                         if name in functions else None)
 
-    def given(self, key: int) -> list[tuple[Function, Node]]:
+    def given(self, key: int | None) -> list[tuple[Function, Node]]:
         """What callers pass for the parameter of that key: (the caller, the argument)."""
         index = next((i for i, each in enumerate(self.parameters) if each.key == key), None)
         return [(caller, node.arguments[index])
@@ -123,7 +128,7 @@ class Variable:
     element: str                    # kind of the type, of an array its elements': "POINTER"
     is_mutable: bool                # whether it, or what it points to, may be stored to
     function: str | None = None     # that it is a local of
-    rows: list[list] | None = None  # of its tree; None of an array of numbers
+    rows: list[Row] | None = None   # of its tree; None of an array of numbers
 
     @cached_property
     def tree(self) -> Node | None:
@@ -135,7 +140,7 @@ class Variable:
         return [node for node in self.tree.walk() if node.is_function] if self.tree else []
 
     @property
-    def at(self) -> dict:
+    def at(self) -> FileLine:
         return {"file": self.file, "line": self.line}
 
 
@@ -149,7 +154,7 @@ class Access:
     is_write: bool
 
     @property
-    def at(self) -> dict:
+    def at(self) -> FileLine:
         return {"file": self.function.file, "line": self.node.line}
 
 
@@ -179,22 +184,6 @@ class Source(Fields):
             if node.name in self.functions:
                 found.setdefault(node.name, set()).add(field_of(node))
         return found
-
-    def reach(self, *starts: str, without: tuple[str, ...] = ()) -> list[Function]:
-        """The functions of `starts` and those they may call, not going through `without`."""
-        seen, stack = {}, list(reversed(starts))
-        while stack:
-            name = stack.pop()
-            function = self.functions.get(name)
-            if function is None or name in seen or name in without:
-                continue
-            seen[name] = function
-            stack += sorted(function.calls, reverse=True)
-        return list(seen.values())
-
-    def stepping(self) -> list[Function]:
-        """What c_step runs, without c_reset."""
-        return self.reach("c_step", without=("c_reset",))
 
     def batch_steps(self) -> list[str]:
         """A hand-written binding's MY_VEC_STEP functions: they take all envs at once."""
@@ -235,7 +224,7 @@ class Source(Fields):
                    for target, value in self.stores(function, field))
 
     def is_certain(self, function: Function, node: Node, within: tuple[str, ...] = ()) -> bool:
-        """Whether c_step comes by a node each time; a loop is taken to have a pass."""
+        """Whether c_step always reaches a node; a loop is taken to have a pass."""
         if function.name in within or any(up.kind in TESTS for up in node.up()) or any(
                 one.kind == "return" and one.start < node.start for one in function.nodes):
             return False
@@ -246,7 +235,7 @@ class Source(Fields):
     def clears_observations(self) -> bool:
         """Whether stepping stores to observations what c_reset fills them with, or 0, or fills
         them itself."""
-        filled = {0}
+        filled: set[int | float | None] = {0}
         for function in self.reach("c_reset"):
             for target, value in self.stores(function):
                 if any(up.kind in LOOPS for up in target.up()) \
@@ -265,15 +254,15 @@ class Source(Fields):
     def literal_stores(self) -> dict[int, int | float]:
         """Elements of the observation to which nothing but one number is stored, as in
         `obs[OBS_BIAS] = 1.0f` -> that number."""
-        found: dict[int, set] = {}
+        found: dict[int, set[int | float | None]] = {}
         for function in self.reach("c_reset", "c_step"):
             for target, value in self.stores(function):
                 element = target.children[1].value if target.kind == "index" else None
                 if isinstance(element, int):
                     is_literal = target.parent.op == "=" and value.bare().kind in LITERALS
                     found.setdefault(element, set()).add(value.value if is_literal else None)
-        return {element: values.pop() for element, values in found.items()
-                if len(values) == 1 and None not in values}
+        only = {element: values.pop() for element, values in found.items() if len(values) == 1}
+        return {element: value for element, value in only.items() if value is not None}
 
     def changes_of(self, element: int) -> set[tuple[str, int]]:
         """(file, line) of the stores of c_step to fields that the observation's element is made
@@ -282,9 +271,9 @@ class Source(Fields):
                 for place in self._changes.get(key, ())}
 
     @cached_property
-    def _shown(self) -> dict[int, set[int]]:
+    def _shown(self) -> dict[int, set[int | None]]:
         """Element of the observation -> the fields that are stored to it."""
-        found: dict[int, set[int]] = {}
+        found: dict[int, set[int | None]] = {}
         for function in self.reach("c_reset", "c_step"):
             for target, value in self.stores(function):
                 element = target.children[1].value if target.kind == "index" else None
@@ -294,9 +283,9 @@ class Source(Fields):
         return found
 
     @cached_property
-    def _changes(self) -> dict[int, set[tuple[str, int]]]:
+    def _changes(self) -> dict[int | None, set[tuple[str, int]]]:
         """Field -> (file, line) of each store to it that steps run."""
-        found: dict[int, set[tuple[str, int]]] = {}
+        found: dict[int | None, set[tuple[str, int]]] = {}
         for function in self.stepping():
             for node in function.nodes:
                 if node.writes and node.children[0].kind == "member":

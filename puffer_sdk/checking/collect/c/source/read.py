@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from .....base import paths
 from .....base.errors import PufferError
 from .....base.spec import Spec
@@ -13,6 +15,7 @@ from .....env import header
 from .....env.contract import MOST_BYTES
 from . import layout
 from .model import Function, Parameter, Source, Variable
+from .rows import Collected
 
 
 def examine(folder: Path) -> tuple[Spec | None, list[PufferError], Source]:
@@ -27,18 +30,20 @@ def read(folder: Path) -> Source:
     return examine(folder)[2]
 
 
-def filled(folder: Path, facts: dict) -> Source:
+def filled(folder: Path, facts: object) -> Source:
     """A Source of what the child has collected."""
+    collected = msgspec.convert(facts, Collected)
     source = Source(Path(folder).resolve())
     for path in paths.c_files(source.folder):
         try:
             source.files[path.name] = paths.content(path, MOST_BYTES).decode("utf-8", "replace")
         except OSError:
             continue
-    for name, file, line, body_line, body, parameters, rows in facts["functions"]:
+    for name, file, line, body_line, body, parameters, rows in collected["functions"]:
         source.functions[name] = Function(name, file, line, body_line, body,
                                           [Parameter(*each) for each in parameters], rows, source)
-    for key, name, file, line, kind, rows in facts["variables"]:
-        source.globals[key] = Variable(name, file, line, *kind, rows=rows)
-    source.layout = facts["layout"] and layout.restored(facts["layout"])
+    for key, name, file, line, kind, tree in collected["variables"]:
+        source.globals[key] = Variable(name, file, line, *kind, rows=tree)
+    if collected["layout"] is not None:
+        source.layout = layout.restored(collected["layout"])
     return source

@@ -107,7 +107,7 @@ class _Tables:
         """An assignment of what the env has from its settings alone."""
         return write.node.op == "=" and self.is_setting(write.function, write.node.children[1])
 
-    def is_setting(self, function: Function, value: Node, seen: frozenset[int] = frozenset()
+    def is_setting(self, function: Function, value: Node, seen: frozenset[int | None] = frozenset()
                    ) -> bool:
         """Whether a value comes from constants and from fields that nothing but init or my_init
         gives such values."""
@@ -117,8 +117,9 @@ class _Tables:
         if any(self.depends(function, node) for node in value.walk()
                if id(node) not in inside and not node.children):
             return False
-        if any(self.is_shared(node) and {**self.source.globals, **self.source.statics}[
-                node.key].is_mutable for node in value.walk()):
+        known = {**self.source.globals, **self.source.statics}
+        if any(self.is_shared(node) and node.key is not None and known[node.key].is_mutable
+               for node in value.walk()):
             return False
         stores = [(each, node) for each in self.functions for node in each.nodes if node.writes
                   and node.children[0].key in {field.key for field in fields} - seen]

@@ -54,10 +54,10 @@ def sites(source: Source) -> list[Site]:
         "copy", copy.file, copy.line, copy.start, copy.end, -1, copy.type, copy.of, "generator",
         copy.name) for copy in generators.copies(source)}
     for function in source.reach("c_reset", "c_step"):
-        for site in filter(None, _byte_sites(source, function)):
-            found.setdefault((site.file, site.start, site.end), site)
+        for byte in filter(None, _byte_sites(source, function)):
+            found.setdefault((byte.file, byte.start, byte.end), byte)
         for goes, target, value in _stores(source, function):
-            nodes = _quotients(function, value)
+            nodes = list(_quotients(function, value))
             if goes == "rewards":               # every third coin may be a bonus
                 nodes = [one for one in nodes if one[2].children[-1].value is None]
                 if _clears(target, value):
@@ -65,7 +65,7 @@ def sites(source: Source) -> list[Site]:
                 elif function.name == "c_step" and _replaces(source, target, value):
                     nodes.append((function, "replace", value))
             elif goes == "perf" and _is_an_entrys(source, target):
-                nodes = [*nodes, (function, "share", value)]
+                nodes.append((function, "share", value))
             for owner, kind, node in nodes:
                 site = _site(source, owner, kind, node, goes, target, function)
                 if site:
@@ -101,7 +101,7 @@ def _stores(source: Source, function: Function) -> Iterator[tuple[str, Node, Nod
     for node in function.nodes:
         if node.kind == "binary" and node.op in syntax.ASSIGNMENTS and source.is_column(
                 node.children[0], "perf"):
-            yield "perf", *node.children
+            yield "perf", node.children[0], node.children[1]
 
 
 def _is_an_entrys(source: Source, target: Node) -> bool:
@@ -125,7 +125,7 @@ def _clears(target: Node, value: Node) -> bool:
 def _replaces(source: Source, target: Node, value: Node) -> bool:
     """rewards[0] = x on every step that comes so far: under no condition, and x is no sum of it."""
     return _is_plain(target) and target.parent.parent.kind == "block" and \
-        target.parent.parent.parent.parent is None and \
+        target.parent.parent.parent.around is None and \
         not any(source.is_field(node, "rewards") for node in value.walk())
 
 
@@ -141,7 +141,8 @@ def _bytes(source: Source, function: Function, target: Node,
     is stored, and where the byte was made that is stored."""
     if not _BYTE.fullmatch(target.type):
         return
-    waiting, seen = [(function, target, value)], set()
+    waiting = [(function, target, value)]
+    seen: set[str | int | None] = set()     # functions, keys of variables
     while waiting:
         owner, place, node = waiting.pop()
         if node.kind == "choice" and len(node.children) == 3:
@@ -167,8 +168,8 @@ def _quotients(function: Function, value: Node) -> Iterator[tuple[Function, str,
     """Divisions of whole numbers whose result is at once made a float, or multiplied."""
     for node in value.walk():
         if node.kind == "binary" and node.op == "/" and _WIDE.fullmatch(node.type) and \
-                node.value is None and node.parent is not None:
-            above = node.parent
+                node.value is None and node.around is not None:
+            above = node.around
             if _FLOAT.fullmatch(above.type) and (above.kind == "cast" or
                                                  above.op in "+ - * / = += -=".split()):
                 yield function, "quotient", node

@@ -92,7 +92,7 @@ def _adds(source: Source, node: Node, counter: int | None) -> str:
     return f"{own}({','.join(_adds(source, child, counter) for child in node.children)})"
 
 
-def _terms(source: Source, function: Function, node: Node, sign: int = 1) -> Counter:
+def _terms(source: Source, function: Function, node: Node, sign: int = 1) -> Counter[str]:
     """a + b - 2 -> {"a": 1, "b": 1, ONE: -2}; a local that is set once stands for its value."""
     node = node.bare()
     if isinstance(node.value, int):

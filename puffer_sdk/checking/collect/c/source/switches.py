@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from .....env.syntax import Node
 from .model import Source
 
-_APPLY = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
-          "==": operator.eq, "!=": operator.ne, "&&": lambda a, b: a and b,
-          "||": lambda a, b: a or b, "&": lambda a, b: int(a) & int(b)}
+_APPLY: dict[str, Callable[[float, float], float]] = {
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "&&": lambda a, b: a and b,
+    "||": lambda a, b: a or b, "&": lambda a, b: int(a) & int(b)}
 
 
 def value(source: Source, node: Node, settings: Mapping[str, float]) -> float | None:
@@ -27,8 +28,9 @@ def value(source: Source, node: Node, settings: Mapping[str, float]) -> float | 
         return float(not sides[0])
     if node.op == "&&" and any(side == 0 for side in sides):
         return 0.0
-    if node.op in _APPLY and len(sides) == 2 and None not in sides:
-        return float(_APPLY[node.op](*sides))
+    known = [side for side in sides if side is not None]
+    if node.op in _APPLY and len(sides) == len(known) == 2:
+        return float(_APPLY[node.op](known[0], known[1]))
     return None
 
 
@@ -37,7 +39,7 @@ def _setting(source: Source, node: Node, settings: Mapping[str, float]) -> float
     if _is_set(source, node, "init", "c_reset", "c_step"):
         return None
     if node.kind == "name":
-        variable = source.globals.get(node.key)
+        variable = source.globals.get(node.key or 0)
         below = variable.tree.children if variable and variable.tree else ()
         return (below[-1].value if below else 0.0) if variable else None
     if not source.is_field(node, node.name):

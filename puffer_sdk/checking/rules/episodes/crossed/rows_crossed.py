@@ -48,8 +48,11 @@ def rows_crossed() -> None:
 class Row(Protocol):
     """What a row answered to an agent's choices."""
 
-    row: int
-    tested: int         # moments
+    @property
+    def row(self) -> int: ...
+
+    @property
+    def tested(self) -> int: ...        # moments
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)
