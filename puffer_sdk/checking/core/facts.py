@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,16 @@ from ...base.spec import Spec
 from ...env.obs_spec import ObsSpec, named, title
 from ...env.syntax import Node
 from ...settings.values import Config
+from ..collect.c.frames import Fault
+from ..collect.c.source.functions import Function
 from ..collect.c.source.layout import Layout
-from ..collect.c.source.model import Function, Source
+from ..collect.c.source.model import Source
 from ..collect.c.source.sites import Site
 from .fact_kinds import ShapeFact, SiteFact
 from .finding import Elements, FileLine, limits, span
 from .kinds import Fact, FactError
 from .memory_bound import MEMORY
 from .statistics import Statistics
-
-if TYPE_CHECKING:
-    from ..collect.c.deep import Fault
 
 # experiments that put values into the env's memory which it never has: it may stumble over them
 STRANGE = ("rewrite", "columns")
@@ -134,7 +133,7 @@ class Facts:
     options: frozenset[str] = frozenset()                   # that were asked for: "--learn"
     learning: Learning | None = None
     deep: dict[str, str] = field(default_factory=dict)      # tool of --deep -> what it did
-    deep_faults: list[Fault] = field(default_factory=list)         # of deep.Fault
+    deep_faults: list[Fault] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)   # the author's, by name
     sites: list[Site] = field(default_factory=list)         # whose numbers `audit` counts
     beginnings: list[str] = field(default_factory=list)     # functions that begin an episode, too

@@ -5,7 +5,6 @@ A trace holds a hash of each env's rows at each step. All traces of one build mu
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,7 @@ from ....base.spec import OBS_NAMES
 from ...core.fact_kinds import TracedFact
 from ...core.facts import Difference, Trace
 from .driver import EXACT, FAST
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .jobs import Lab
 
 BESIDE = {"trace-threads": "trace-debug"}        # what a trace is compared with, if not -base
 
@@ -31,7 +28,7 @@ def _differing(trace: Trace, other: Trace) -> NDArray[np.bool_]:
 class Traces:
     """The traces that a plan left behind; it runs an experiment again for a closer look."""
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: Lab):
         self.plan, self.facts = plan, plan.facts
 
     def find_differences(self) -> None:

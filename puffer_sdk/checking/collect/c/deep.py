@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -29,7 +29,7 @@ from ...core.finding import Finding
 from ...core.memory_bound import Bound
 from . import driver
 from .driver import Kind, Runner
-from .frames import Frame, own_frame
+from .frames import Fault, Frame, own_frame
 from .jobs import GUARD_HIGH
 from .sizes import cost_class
 
@@ -45,21 +45,6 @@ HINT = "give it a value where it is made: calloc, = {0}, or a store before every
 
 _MODULE = re.compile(r"^\s+#\d+ 0x[0-9a-f]+\s+\((?P<module>[^()+]+)\+(?P<offset>0x[0-9a-f]+)\)")
 _ORIGIN = re.compile(r"Uninitialized value was created by (?:an? )?(?P<what>[^\n]*)")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One fault that a tool reported, in the author's files."""
-
-    code: str
-    message: str
-    frame: Frame            # relative to the env's folder
-    actual: str
-    stack: tuple[str, ...]
-    tool: str
-    origin: tuple[str, int] | None = None       # where unwritten memory was made
-    env: int | None = None
-    step: int | None = None
 
 
 def gather(facts: Facts, *, budget: float, verbose: bool = False) -> None:

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
 
 from ....base import files, paths, processes
 from ....base.errors import BuildError
@@ -213,41 +212,6 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     except BuildError as error:
         raise build.of_assertion(error) or error from None
     return library
-
-
-class Options(TypedDict, total=False):
-    """What the plan tells an experiment: Options of play/harness.h, and what Runner.run takes."""
-
-    agents: int
-    envs: int
-    steps: int
-    hang: float
-    settings: Mapping[str, float]
-    perturb: int
-    samples: Path
-    bounds: Path
-    hashes: Path
-    dump: Path
-    dump_env: int
-    dump_step: int
-    fed: str
-    generators: str
-    private: str
-    ahead: int
-    coverage: int
-    fences: int
-    layout: int
-    log_length: int
-    log_perf: int
-    log_return: int
-    only: int
-    repeat: int
-    reseed: int
-    seek: int
-    shift: int
-    stores: int
-    told: int
-    uneven: int
 
 
 @dataclass

@@ -17,6 +17,21 @@ class Frame:
     line: int
 
 
+@dataclass(frozen=True)
+class Fault:
+    """One fault that a tool of --deep reported, in the author's files."""
+
+    code: str
+    message: str
+    frame: Frame            # relative to the env's folder
+    actual: str
+    stack: tuple[str, ...]
+    tool: str
+    origin: tuple[str, int] | None = None       # where unwritten memory was made
+    env: int | None = None
+    step: int | None = None
+
+
 def symbolize(library: Path, base: int, stack: list[int], pc: int | None) -> list[Frame]:
     """Addresses of a harness process as functions and lines of the environment."""
     end = base + 64 * library.stat().st_size

@@ -3,17 +3,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts
 from . import alike, hidden
-from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind, Options
+from .driver import DEBUG, FAST, SANITIZED, TRAINED, WATCHED, Kind, Runner
 from .sizes import Sizes
 from .source import counters, logging
 
@@ -31,6 +32,41 @@ SHORT = 24              # steps of an episode that is to be cut off
 WHOLE = "the binding steps all envs at once (MY_VEC_STEP)"
 
 
+class Options(TypedDict, total=False):
+    """What the plan tells an experiment: Options of play/harness.h, and what Runner.run takes."""
+
+    agents: int
+    envs: int
+    steps: int
+    hang: float
+    settings: Mapping[str, float]
+    perturb: int
+    samples: Path
+    bounds: Path
+    hashes: Path
+    dump: Path
+    dump_env: int
+    dump_step: int
+    fed: str
+    generators: str
+    private: str
+    ahead: int
+    coverage: int
+    fences: int
+    layout: int
+    log_length: int
+    log_perf: int
+    log_return: int
+    only: int
+    repeat: int
+    reseed: int
+    seek: int
+    shift: int
+    stores: int
+    told: int
+    uneven: int
+
+
 class Job(NamedTuple):
     """One run of the harness."""
 
@@ -38,6 +74,22 @@ class Job(NamedTuple):
     kind: Kind              # of the library that it opens
     experiment: str
     options: Options
+
+
+class Lab(Protocol):
+    """What plan.py has built and run; its parts run experiments of their own."""
+
+    facts: Facts
+    folder: Path
+    sizes: Sizes
+    runner: Runner
+    built: dict[str, tuple[Path, Path]]     # kind -> program, library
+    libraries: dict[str, Path]              # experiment -> what it opened
+    ran: dict[str, Job]                     # by name
+
+    def build(self, kind: Kind) -> None: ...
+
+    def experiment(self, job: Job) -> None: ...
 
 
 @dataclass

@@ -36,13 +36,12 @@ from .driver import (
     TRAINED,
     WATCHED,
     Kind,
-    Options,
     Runner,
     build_library,
     build_program,
 )
 from .frames import own_frame, symbolize
-from .jobs import Job, Jobs
+from .jobs import Job, Jobs, Options
 from .sizes import Sizes, cost_class
 from .source import beginnings, sites
 

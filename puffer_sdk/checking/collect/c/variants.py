@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +17,7 @@ from ....base.spec import SCALARS
 from ...core.fact_kinds import TracedFact
 from ...core.facts import Facts, Variant
 from .driver import FAST, SANITIZED, Kind
-from .jobs import Job
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .jobs import Job, Lab
 
 SMALL = 64              # sizes up to which eight times as much is not absurd
 ENOUGH = 16             # keys, from which on each gets less
@@ -37,7 +33,7 @@ _FLOATS = ("float", "double")
 class Variants:
     """Starts the short plays; conclude() waits for them and looks at what they leave open."""
 
-    def __init__(self, plan: Plan, pool: ThreadPoolExecutor):
+    def __init__(self, plan: Lab, pool: ThreadPoolExecutor):
         self.plan, self.pool, self.facts = plan, pool, plan.facts
         self.jobs: list[Future[Variant]] = []
         # kind, steps -> the ini's own values

@@ -11,7 +11,7 @@ from ....settings import inifile
 from ....settings.config import find_ini
 from ...collect.c.source import counters, demo, switches
 from ...collect.c.source.effects import accesses
-from ...collect.c.source.model import Call, Function
+from ...collect.c.source.functions import Call, Function
 from ...collect.c.source.shared import shared_state
 from ...core.facts import Facts
 from ...core.finding import Finding

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ....base import paths
 from ....env.source import hide
-from ...collect.c.source.model import Call
+from ...collect.c.source.functions import Call
 from ...core.fact_kinds import OutsideFact
 from ...core.facts import Facts
 from ...core.finding import Finding

@@ -8,7 +8,7 @@ from ....env import obs_spec
 from ....env.syntax import Node
 from ...collect.c.source.beginnings import counted_on
 from ...collect.c.source.fields import FILLS
-from ...collect.c.source.model import Function
+from ...collect.c.source.functions import Function
 from ...core.fact_kinds import (
     AgainFact,
     EndingsFact,

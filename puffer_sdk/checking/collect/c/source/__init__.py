@@ -1,8 +1,9 @@
 """The author's C, read with libclang in a child process; nothing is compiled or run.
 
     layout      where each scalar of the env struct lies
-    model       Source: functions, variables, calls, and who calls whom
-    collecting  what the child sends; read: folder -> Source
+    rows        what the child sends; collecting makes it, read: folder -> Source
+    functions   a function or a variable, as a tree and what is asked of it
+    model       Source: all of them, and who calls whom
     fields      which expressions lie in a field of the env struct
     effects     which variables a function stores to
     shared      state that all envs of a process share

@@ -14,7 +14,8 @@ from typing import Literal
 
 from .....base.spec import Spec
 from .....env.syntax import Node
-from .model import LOOPS, Function, Source
+from .functions import Function
+from .model import LOOPS, Source
 
 DEEPEST = 50        # calls through which an action is followed
 _LEAVING = {"return", "break_stmt", "continue_stmt", "goto_stmt"}

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from .....env.syntax import Node
 from .fields import COPIES, FILLS
-from .model import LOOPS, Function, Source
+from .functions import Function
+from .model import LOOPS, Source
 
 SHOWN = ("observations", "rewards", "terminals", "truncations", "action_mask")
 MOST = 7                # functions that the harness counts besides c_reset

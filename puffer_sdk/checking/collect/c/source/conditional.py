@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from .....base.spec import Spec
 from .....env.syntax import Node
 from .actions import Actions
-from .model import TESTS, Function, Source
+from .functions import Function
+from .model import TESTS, Source
 
 COMPARE = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
            ">": operator.gt, ">=": operator.ge}

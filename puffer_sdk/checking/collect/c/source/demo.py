@@ -14,7 +14,8 @@ from .....base.spec import Spec
 from .....env import probe
 from .....env.syntax import Node
 from . import read
-from .model import Function, Source
+from .functions import Function
+from .model import Source
 
 _KEEP_GOING = 0x200         # CXTranslationUnit_KeepGoing: past a header that is not installed
 

@@ -6,7 +6,8 @@ that its pointer may lead to within the function.
 from __future__ import annotations
 
 from .....env.syntax import Node
-from .model import Access, Function, Source, Variable
+from .functions import Access, Function, Variable
+from .model import Source
 
 # key of the variable, where, whether through a pointer to it
 Store = tuple[int | None, Node, bool]

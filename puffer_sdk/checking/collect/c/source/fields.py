@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .....env.syntax import Node
 
 if TYPE_CHECKING:
-    from .model import Function
+    from .functions import Function
 
 # as the front end names them, the compiler's own spellings too
 FILLS = {"memset", "__builtin_memset", "__memset_chk", "__builtin___memset_chk", "bzero"}

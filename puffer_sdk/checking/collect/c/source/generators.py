@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from .....env import syntax
 from .....env.syntax import Node
-from .model import INTEGER, Function, Source
+from .functions import Function
+from .model import INTEGER, Source
 
 LARGE, HUGE = 256, 1 << 24  # factors and terms from which on a result is no size or score
 DEEPEST = 4         # functions through which a pointer to a state is followed

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from .....env.syntax import Node
 from .fields import FILLS
-from .model import INTEGER, Function, Source
+from .functions import Function
+from .model import INTEGER, Source
 
 DEEPEST = 8         # pointers given to pointers
 

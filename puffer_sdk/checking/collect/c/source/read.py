@@ -14,7 +14,8 @@ from .....base.spec import Spec
 from .....env import header
 from .....env.contract import MOST_BYTES
 from . import layout
-from .model import Function, Parameter, Source, Variable
+from .functions import Function, Parameter, Variable
+from .model import Source
 from .rows import Collected
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from .....env.syntax import Node
 from .effects import accesses
-from .model import Access, Call, Function, Source, Variable
+from .functions import Access, Call, Function, Variable
+from .model import Source
 
 _LEFT_OUT = ("c_render", "c_close")
 _LOCKS = ("pthread_", "mtx_t", "once_flag")

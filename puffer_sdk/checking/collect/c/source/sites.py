@@ -20,7 +20,8 @@ from .....env.source import hide
 from .....env.syntax import Node
 from . import generators, logging
 from .fields import COPIES
-from .model import Function, Source
+from .functions import Function
+from .model import Source
 
 _WIDE = re.compile(r"(?:const )?(?:un)?(?:signed )?(?:int|short|long|long long)")
 _BYTE = re.compile(r"(?:const )?unsigned char")

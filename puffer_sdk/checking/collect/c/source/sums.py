@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .....env.syntax import Node
-from .model import Function, Source, _squeeze
+from .functions import Function
+from .model import Source, _squeeze
 
 ONE = ""                # the name of the constant term
 
