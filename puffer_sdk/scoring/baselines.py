@@ -62,10 +62,10 @@ def same_actions(vec: VecEnv, action: Sequence[float] | np.ndarray) -> np.ndarra
     return fill_empty(actions, vec.alive)
 
 
-def actor_player(actor: Actor, eyes: VecEnv | None = None) -> Player:
+def actor_player(actor: Actor, shown: np.ndarray | None = None) -> Player:
     """Plays what an actor chooses.
 
-    eyes    whose observations it is shown; the vec's own unless given
+    shown   the observations, (N, D), that stay where they are; the vec's own unless given
     """
     begun = False
 
@@ -74,7 +74,7 @@ def actor_player(actor: Actor, eyes: VecEnv | None = None) -> Player:
         if begun:
             actor.ended(ended(vec))
         begun = True
-        actions = actor.act(fill_empty((eyes or vec).observations, vec.alive),
+        actions = actor.act(fill_empty(vec.observations if shown is None else shown, vec.alive),
                             fill_empty(vec.action_mask, vec.alive, 1))
         forget_empty(actor, vec.alive)
         vec.actions[:] = fill_empty(actions, vec.alive)

@@ -253,7 +253,7 @@ class _Probe:
         def make(vec: VecEnv) -> Player:
             actor = backends.make_actor(vec, self.config, tensors, self.config.train.seed + 1)
             eyes = Blind(vec, self.job.unit, 1) if blind else None
-            player = actor_player(actor, eyes)
+            player = actor_player(actor, eyes.observations if eyes else None)
 
             def play(vec: VecEnv) -> None:
                 if eyes:
@@ -265,6 +265,15 @@ class _Probe:
 
 class Blind:
     """A VecEnv whose agents are shown what the agents of another env see, each tick another's."""
+
+    num_agents: int             # of the vec, from here on
+    obs_size: int
+    act_sizes: tuple[int, ...]
+    actions: NDArray[np.float32]
+    rewards: NDArray[np.float32]
+    terminals: NDArray[np.float32]
+    truncations: NDArray[np.float32]
+    action_mask: NDArray[np.uint8] | None
 
     def __init__(self, vec: VecEnv, unit: int, seed: int):
         import numpy as np
