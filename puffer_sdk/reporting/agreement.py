@@ -10,7 +10,6 @@ each, or one of them counts wrongly.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +43,7 @@ class Measure:
         return abs(self.training - self.eval) <= self.within + 1e-6
 
 
-def compare(env: str | os.PathLike[str], settings: Mapping[str, object] | None = None, *,
+def compare(env: str | Path, settings: Mapping[str, object] | None = None, *,
             agents: int, steps: int = STEPS, shared: bool = False,
             runs_dir: Path) -> list[Measure]:
     """Train without learning, evaluate, and compare what was logged.
@@ -59,7 +58,7 @@ def compare(env: str | os.PathLike[str], settings: Mapping[str, object] | None =
     result = train(env, given, runs_dir=runs_dir)
     assert result and not isinstance(result, int)    # in this process
     rows = [row for row in Run(result.folder).metrics() if row.get("env/n")]
-    late = [row for row in rows if row["step"] > result.steps // 2]
+    late = [row for row in rows if (row["step"] or 0) > result.steps // 2]
     if len(late) < FEWEST:
         return []
     ticks = result.steps // agents

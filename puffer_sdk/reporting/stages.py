@@ -178,15 +178,16 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int, verbose: b
     last = run.checkpoints()[-1]
     path = find_model(run.folder.parent, run.folder)
     past, facts = checkpoint.load(path), checkpoint.load(last).facts
-    goal = facts.get("goal") or {}
+    goal = facts.get("goal")
     files.save(entry.path(".safetensors"), files.read(path), what="the policy",
                hint=HINT)
     rows = run.metrics()
     return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
-             "goal_step": goal.get("step"), "weights": _hash_tensors(past.tensors),
+             "goal_step": goal["step"] if goal else None, "weights": _hash_tensors(past.tensors),
              "claim": run.evaluation, "final": run.reached(),
              "curves": curves.sample(rows, subject.config)},
-            {"seed": seed, "seconds": facts["seconds"], "goal_seconds": goal.get("seconds"),
+            {"seed": seed, "seconds": facts["seconds"],
+             "goal_seconds": goal["seconds"] if goal else None,
              "steps_per_second": facts["step"] / max(facts["seconds"], 1e-9)})
 
 
@@ -234,7 +235,7 @@ def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
         with ui.Progress() as bar:
             result = evaluate(subject.ref, subject.settings, model=model, ini=subject.ini,
                               output=Path(os.devnull), on_progress=bar.update)
-        facts = result.to_dict()
+        facts: Facts = result.to_dict()
         for name in ("env", "checkpoint"):
             facts.pop(name)
         histograms = curves.of_episodes(facts["policies"])

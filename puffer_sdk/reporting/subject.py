@@ -19,8 +19,9 @@ from ..env.child_process import Payload
 from ..env.job import CompiledEnv, EnvJob
 from ..env.obs_spec import ObsField
 from ..interop.python_envs import env_source
-from ..interop.python_envs.env_source import CompiledSource, PythonEnv, PythonSource, PythonSpec
+from ..interop.python_envs.env_source import CompiledSource, PythonEnv, PythonSource
 from ..interop.python_envs.probe_env import BATCH
+from ..interop.python_envs.python_spec import PythonSpec
 from ..settings.values import Config
 from ..toolchain import compilers
 from ..training import backends
@@ -174,7 +175,9 @@ def _open_compiled(source: CompiledSource, ini: Path | None, settings: dict[str,
 def _open_python(source: PythonSource, ini: Path | None, settings: dict[str, object],
                  verbose: bool) -> Subject:
     prepared = opener = spec = broken = None
-    about, parts, by_itself = {}, (), False
+    about: Facts = {}
+    parts: tuple[ObsField, ...] = ()
+    by_itself = False
     try:
         prepared = source.prepare(settings, verbose=verbose)
     except RunError as error:

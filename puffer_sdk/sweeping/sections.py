@@ -10,7 +10,8 @@ from typing import Any
 from ..base import ui
 from ..base.errors import UsageError, did_you_mean
 from ..base.spec import Spec
-from ..interop.python_envs.env_source import CompiledSource, PythonSource, PythonSpec
+from ..interop.python_envs.env_source import CompiledSource, PythonSource
+from ..interop.python_envs.python_spec import PythonSpec
 from ..settings import inifile, key_hints, table
 from ..settings.texts import show
 from ..settings.values import Config

@@ -17,7 +17,8 @@ from typing import Any
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged, UsageError, did_you_mean
 from ..base.spec import Spec
-from ..interop.python_envs.env_source import CompiledSource, PythonSource, PythonSpec
+from ..interop.python_envs.env_source import CompiledSource, PythonSource
+from ..interop.python_envs.python_spec import PythonSpec
 from ..settings import inifile, table, torch_class
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal

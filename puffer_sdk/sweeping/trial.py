@@ -17,6 +17,7 @@ from typing import Any
 
 from ..base import files
 from ..base.errors import PufferError, RunError
+from ..base.records import Json
 from ..env import child_process
 from ..env.warm import Warm
 from ..interop.python_envs.env_source import CompiledSource, Prepared, PythonSource
@@ -161,7 +162,7 @@ class _Watch:
         self.score: float | None = None
         self.first: float | None = None
         self.cost, self.steps, self.reached = 0.0, 0, False
-        self.claim: dict[str, Any] | None = None
+        self.claim: Json = None         # a Claim (scoring/score.py)
         self.bad = ""
         self.logged: list[str] = []
         self.curve: list[float | None] = [None] * QUARTERS

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ..base import files
 from ..base.errors import RunError, UsageError
+from ..base.records import Json
 from ..settings.values import Config
 from .runs import Run
 
@@ -29,7 +30,7 @@ def require(**wanted: bool) -> None:
                              hint=f"pip install 'puffer-sdk[{name}]'")
 
 
-def without_nan(value: object) -> object:
+def without_nan(value: Json) -> Json:
     """The same value, with None in place of what JSON cannot write: NaN and the infinities."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
