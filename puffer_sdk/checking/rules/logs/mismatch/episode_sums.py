@@ -8,9 +8,10 @@ from ....core.fact_kinds import EntriesFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
-from ....core.registry import NotTested, detector, present
+from ....core.registry import NotTested, detector, finds, present
 from ....core.repro_spec import Shows
-from ...episodes.crossed.known import is_paid_elsewhere
+from ...episodes.crossed.nobody import nobody
+from ...episodes.crossed.rewards import rewards
 from ...episodes.no_reset.known import is_reset_late
 from .log_mismatch import entries
 
@@ -39,7 +40,7 @@ def sums(facts: Facts) -> Iterator[Finding]:
         if enough(wrong) and wrong > RARE * fact.judged:
             if present(facts.spec).has_max_agents:
                 raise NotTested("agents may move to other rows when num_agents changes")
-            if name == "episode_return" and is_paid_elsewhere(facts):
+            if name == "episode_return" and (finds(nobody, facts) or finds(rewards, facts)):
                 raise NotTested("rewards are paid to rows of others", "PUF409")
             yield _mismatch(facts, name, fact, wrong)
     if unclear:
