@@ -25,7 +25,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -180,6 +180,18 @@ def unless(cause: NotTested | None, findings: Iterator[Finding]) -> Iterator[Fin
         yield from findings
     elif any(True for _ in findings):
         raise cause
+
+
+def explained_by(*causes: Callable[[Facts], NotTested | None]) -> Callable[[Look], Look]:
+    """Decorator below @rule or @detector: where the function has findings, the first cause that
+    explains them is raised in their place."""
+    def wrap(function: Look) -> Look:
+        @wraps(function)
+        def look(facts: Facts) -> Iterator[Finding]:
+            found = (cause(facts) for cause in causes)
+            return unless(next((each for each in found if each), None), function(facts))
+        return look
+    return wrap
 
 
 def reasons(not_tested: Mapping[str, NotTested], findings: list[Finding]

@@ -7,7 +7,7 @@ from ....env.contract import UNSET
 from ...core.fact_kinds import SharedMemoryFact
 from ...core.facts import Difference, Facts
 from ...core.finding import Finding
-from ...core.registry import DEADLY, NotTested, finds, need, rule, unless
+from ...core.registry import DEADLY, NotTested, explained_by, finds, need, rule
 from ...core.repro_spec import FAILED, RACE, Proof, Shows
 from ..contract.code import mutable_global, shared_rng
 from ..contract.contract_rules import compiler_warning
@@ -36,6 +36,7 @@ def _finding(facts: Facts, code: str, message: str, found: Difference, *, seen_i
 
 
 @rule("PUF501", "nondeterministic", proof=Proof("same-in-another-process"))
+@explained_by(unsound)
 def nondeterministic(facts: Facts) -> Iterator[Finding]:
     """The same seed and the same actions give two different runs.
 
@@ -55,10 +56,6 @@ def nondeterministic(facts: Facts) -> Iterator[Finding]:
 
     Fix: draw every random number from env->rng; keep all state in the struct; initialise it.
     """
-    yield from unless(unsound(facts), _two_runs(facts))
-
-
-def _two_runs(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base")
     moved, again = (facts.differences.get(n) for n in ("trace-moved", "trace-again"))
     if moved:
@@ -86,6 +83,7 @@ def _cause(facts: Facts) -> str:
 
 
 @rule("PUF503", "env-crosstalk", proof=Proof("same-alone", envs=2))
+@explained_by(unsound, lambda facts: unrepeatable(facts, "trace-moved"))
 def env_crosstalk(facts: Facts) -> Iterator[Finding]:
     """Stepping one env changes another: env i behaves differently alone, in a batch, or in
     another position of it.
@@ -103,10 +101,6 @@ def env_crosstalk(facts: Facts) -> Iterator[Finding]:
 
     Fix: move file-scope and static variables that change into the env struct.
     """
-    yield from unless(unsound(facts) or unrepeatable(facts, "trace-moved"), _among_others(facts))
-
-
-def _among_others(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base")
     if "trace-reversed" not in facts.traces:
         raise NotTested(facts.skipped.get("trace-reversed", "the environment did not survive"))
@@ -125,6 +119,7 @@ def _among_others(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF504", "thread-unsafe", proof=Proof("same-on-threads", envs=4, statuses=(FAILED, RACE)))
+@explained_by(unsound, unrepeatable)
 def thread_unsafe(facts: Facts) -> Iterator[Finding]:
     """Two threads that step different envs at the same time change each other's games.
 
@@ -149,10 +144,6 @@ def thread_unsafe(facts: Facts) -> Iterator[Finding]:
     threads share no word, and the compiler sees variables that are read before they are set, only
     PUF117 is reported.
     """
-    yield from unless(unsound(facts) or unrepeatable(facts), _on_threads(facts))
-
-
-def _on_threads(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-debug", "trace-threads")
     found = facts.build_differences.get("trace-threads")
     if found is None:
@@ -177,7 +168,14 @@ def _reads_unset(facts: Facts) -> bool:
     return any(finding.actual == UNSET for finding in compiler_warning(facts))
 
 
+def _undefined(facts: Facts) -> NotTested | None:
+    return NotTested("undefined behaviour explains it", "PUF202") \
+        if finds(undefined_behaviour, facts) else None
+
+
 @rule("PUF505", "build-dependent", "warning")
+@explained_by(unsound, lambda facts: unrepeatable(facts, "trace-moved", "trace-again"),
+              _undefined)
 def build_dependent(facts: Facts) -> Iterator[Finding]:
     """The env plays another game when the compiler optimises more, or less.
 
@@ -199,17 +197,6 @@ def build_dependent(facts: Facts) -> Iterator[Finding]:
     then look at casts of large floats to int, and at `#pragma` and `__attribute__` lines
     that change the arithmetic.
     """
-    yield from unless(
-        unsound(facts) or unrepeatable(facts, "trace-moved", "trace-again") or _undefined(facts),
-        _other_builds(facts))
-
-
-def _undefined(facts: Facts) -> NotTested | None:
-    return NotTested("undefined behaviour explains it", "PUF202") \
-        if finds(undefined_behaviour, facts) else None
-
-
-def _other_builds(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base")
     for name, builds in (("trace-debug", "-O2 and -O0"), ("trace-trained", "-O2 and -O3")):
         if name in facts.build_differences:

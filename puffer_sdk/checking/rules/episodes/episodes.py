@@ -22,7 +22,7 @@ from ...core.fact_kinds import (
 from ...core.facts import Facts
 from ...core.finding import Finding
 from ...core.often import enough
-from ...core.registry import NotTested, need, needed, present, rule, unless
+from ...core.registry import NotTested, explained_by, need, needed, present, rule
 from ...core.repro_spec import Proof, Shows
 from ..determinism.seeds.seed_ignored import seeded_from
 from ..memory.memory import unrepeatable, unsound
@@ -129,7 +129,15 @@ def lockstep(facts: Facts) -> Iterator[Finding]:
                   hint="let episodes begin at a tick of their own")
 
 
+def _same_game(facts: Facts) -> NotTested | None:
+    """A seed that is put back is what every episode keeps."""
+    again = facts.fact("again", AgainFact)
+    kept = again and again.kept == again.envs and again.others
+    return NotTested("a seed that c_reset puts back explains it", "PUF502") if kept else None
+
+
 @rule("PUF404", "reset-leaks-state", "warning")
+@explained_by(unsound, unrepeatable, _same_game)
 def reset_leaks_state(facts: Facts) -> Iterator[Finding]:
     """The next episode depends on the previous one: c_reset forgets a field.
 
@@ -153,17 +161,6 @@ def reset_leaks_state(facts: Facts) -> Iterator[Finding]:
     difference if they are restored before c_reset.
     """
     need(facts, "fresh")
-    yield from unless(unsound(facts) or unrepeatable(facts) or _same_game(facts), _leaks(facts))
-
-
-def _same_game(facts: Facts) -> NotTested | None:
-    """A seed that is put back is what every episode keeps."""
-    again = facts.fact("again", AgainFact)
-    kept = again and again.kept == again.envs and again.others
-    return NotTested("a seed that c_reset puts back explains it", "PUF502") if kept else None
-
-
-def _leaks(facts: Facts) -> Iterator[Finding]:
     fact = facts.fact("fresh", NotFreshFact)
     if fact is None:
         return

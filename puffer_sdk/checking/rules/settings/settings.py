@@ -9,7 +9,7 @@ from ....settings.config import find_ini
 from ...core.fact_kinds import CrashFact
 from ...core.facts import Facts, Variant
 from ...core.finding import FileLine, Finding, Seen
-from ...core.registry import present, rule, unless
+from ...core.registry import explained_by, present, rule
 from ...core.repro_spec import Shows, dies
 from ..memory.memory import array_size, asan_place, place_of, ubsan_places, unsound
 from .variants import played
@@ -18,6 +18,7 @@ _INDEX = re.compile(r"index (-?\d+) out of bounds for type '([^']+)'")
 
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())
+@explained_by(unsound)
 def size_depends_on_setting(facts: Facts) -> Iterator[Finding]:
     """With another value of an [env] key the env writes past its arrays or its rows.
 
@@ -39,11 +40,7 @@ def size_depends_on_setting(facts: Facts) -> Iterator[Finding]:
     [sweep.env.KEY] of the ini reaches the value: PufferLib's sizes are constants. The same holds
     for num_agents: one agent cannot play a game for two.
     """
-    yield from unless(unsound(facts), _past_its_arrays(facts, played(facts)))
-
-
-def _past_its_arrays(facts: Facts, others: list[Variant]) -> Iterator[Finding]:
-    own = _own_faults(facts)
+    others, own = played(facts), _own_faults(facts)
     told: set[str] = set()
     for variant in others:
         key, found = variant.key, _past_the_end(facts, variant)

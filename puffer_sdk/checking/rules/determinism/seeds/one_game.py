@@ -7,17 +7,14 @@ from ....core.fact_kinds import AgainFact, EndingsFact
 from ....core.facts import Facts
 from ....core.finding import FileLine, Finding
 from ....core.often import enough, half
-from ....core.registry import detector, unless
+from ....core.registry import detector, explained_by
 from .seed_ignored import SEEDING, begins_without_reset, explained
 
 
 @detector("PUF502", "one-game")
+@explained_by(explained, begins_without_reset)
 def one_game(facts: Facts) -> Iterator[Finding]:
     """Every episode of an env is the same game, and other envs play others."""
-    yield from unless(explained(facts) or begins_without_reset(facts), _one_game(facts))
-
-
-def _one_game(facts: Facts) -> Iterator[Finding]:
     again = facts.fact("again", AgainFact)
     place, seed = _put_back(facts)
     endings = facts.fact("audit", EndingsFact)

@@ -7,19 +7,16 @@ from ....core.fact_kinds import AgainFact
 from ....core.facts import Facts
 from ....core.finding import Finding
 from ....core.often import enough
-from ....core.registry import detector, unless
+from ....core.registry import detector, explained_by
 from .seed_ignored import begins_without_reset, explained
 
 TESTS = 24          # openings that are compared with others of the env
 
 
 @detector("PUF502", "one-opening", unless=("one-game", "copied"))
+@explained_by(explained, begins_without_reset)
 def one_opening(facts: Facts) -> Iterator[Finding]:
     """Every episode of an env begins with the same observation, another seed with another."""
-    yield from unless(explained(facts) or begins_without_reset(facts), _one_opening(facts))
-
-
-def _one_opening(facts: Facts) -> Iterator[Finding]:
     again = facts.fact("again", AgainFact)
     if again and again.tests >= TESTS and again.same == again.tests and enough(again.by_seed):
         yield Finding("PUF502", "every episode of an env begins with the same observation, "

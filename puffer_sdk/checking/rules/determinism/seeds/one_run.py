@@ -8,7 +8,7 @@ from ....collect.c.source.model import Source
 from ....core.fact_kinds import DrawsFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.registry import NotTested, detector, need, unless
+from ....core.registry import NotTested, detector, explained_by, need
 from .seed_ignored import SEEDING, explained, seeded_from
 
 PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
@@ -16,12 +16,9 @@ _DICE = {"rand", "random", "GetRandomValue", "puffer_rand", "puffer_random_value
 
 
 @detector("PUF502", "one-run", unless=("one-game",))
+@explained_by(explained)
 def one_run(facts: Facts) -> Iterator[Finding]:
     """Another seed gives the same run, although random numbers are drawn."""
-    yield from unless(explained(facts), _one_run(facts))
-
-
-def _one_run(facts: Facts) -> Iterator[Finding]:
     need(facts, "trace-base", "trace-seeded")
     base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]
     if base.shape != other.shape or (base != other).any():

@@ -6,20 +6,17 @@ from collections.abc import Iterator
 from ....core.fact_kinds import RunFact
 from ....core.facts import Facts
 from ....core.finding import Finding
-from ....core.registry import NotTested, detector, unless
+from ....core.registry import NotTested, detector, explained_by
 from ...contract.contract_rules import ini_place
 from ...memory.memory import unsound
 from ..variants import played
 
 
 @detector("PUF113", "unused")
+@explained_by(unsound)
 def unused(facts: Facts) -> Iterator[Finding]:
     """Another value gives the same game, although nothing reads the key's field in steps."""
     played(facts)
-    yield from unless(unsound(facts), _without_effect(facts))
-
-
-def _without_effect(facts: Facts) -> Iterator[Finding]:
     run = facts.fact("run", RunFact)
     if facts.without_effect and (not run or not run.rewards):
         raise NotTested("no reward was seen: a key may be about one")
