@@ -358,7 +358,7 @@ def _tested(condition: Node, path: str, any_test: bool) -> bool:
     for node in condition.walk():
         if _path(node) != path:
             continue
-        above = node.around
+        above = node.parent
         if any_test or above is not None and (above.op == "!" or (
                 above.op == "==" and any(c.bare().value == 0 for c in above.children))):
             return True
