@@ -69,8 +69,9 @@ class PufferEnv(gymnasium.Env[Observation, object]):
                              expected="reset() before the first step, and after each ending")
         vec = episode.vec
         actions = self.opened.actions
-        actions.write([[part] for part in action] if actions.tuple and isinstance(action, Iterable)
-                      else [action], vec.actions)
+        heads: list[Any] = [[part] for part in action] \
+            if actions.tuple and isinstance(action, Iterable) else [action]
+        actions.write(heads, vec.actions)
         vec.step()
         truncated = bool(vec.truncations[0])
         terminated = bool(vec.terminals[0]) and not truncated
