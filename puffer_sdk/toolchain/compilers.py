@@ -1,5 +1,4 @@
-"""The C compiler. In: a command. Out: the file it makes, or a BuildError that names the line.
-"""
+"""The C compiler. In: a command. Out: the file it makes, or a BuildError that names the line."""
 from __future__ import annotations
 
 import hashlib
