@@ -21,7 +21,7 @@ from ..base import drafts, files
 from ..base.errors import UsageError
 from ..env import child_process
 from ..interop.python_envs import env_source
-from ..interop.python_envs.env_source import CompiledSource
+from ..interop.python_envs.env_source import CompiledSource, Prepared
 from ..raylib import drawing
 from ..settings import torch_class
 from ..training import backends, checkpoint, flat
@@ -204,14 +204,15 @@ def record_options(options: Options, env: str | Path | None,
     if past:
         backends.require_actor(past.config, past.path, verbose=verbose)
     raylib = director = None
+    prepared: Prepared
     if isinstance(source, CompiledSource):
         source.resolve(settings, warn_unread=False)     # refused before raylib is compiled
         served = drawing.shared("headless", verbose=verbose, on_progress=on_progress)
         prepared = source.prepare(settings, raylib_headers=served.headers, verbose=verbose)
         raylib, director = served.library, canvas.build(served, verbose=verbose)
     else:
-        prepared = source.prepare(settings, verbose=verbose).drawn("rgb_array")
-        prepared = prepared.as_trained(past.facts["env"] if past else None)
+        prepared = source.prepare(settings, verbose=verbose).drawn("rgb_array").as_trained(
+            past.facts["env"] if past else None)
     folder_of_run = run_folder(found)
     with files.private("puffer-record-") as home:
         job = prepared.job(FilmJob, model=weights, greedy=greedy, policies=tuple(policies),

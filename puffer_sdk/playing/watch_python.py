@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..env import child_process
 from ..env.child_pipe import Link
-from ..interop.python_envs.env_source import Prepared, PythonEnv
+from ..interop.python_envs.env_source import PreparedPython, PythonEnv
 from ..policy.players import PlayersJob, load_players
 
 
@@ -21,7 +21,7 @@ class WatchJob(PlayersJob):
     ticks: int | None       # to end after; None: until Ctrl-C
 
 
-def watch(prepared: Prepared, model: Path | None, *, greedy: bool, seed: int,
+def watch(prepared: PreparedPython, model: Path | None, *, greedy: bool, seed: int,
           ticks: int | None) -> dict[str, int]:
     """{"ticks", "episodes"}; seed: of the first episode. Raises UsageError where it has no window.
     """

@@ -111,8 +111,8 @@ def evaluate(env: str | Path | None = None, settings: Mapping[str, object] | Non
             home = output = None
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("the output folder does not exist", where=Path(output).parent)
-    prepared = source.prepare(settings, verbose=verbose)
-    prepared = prepared.as_trained(past.facts["env"] if past else None)
+    prepared = source.prepare(settings, verbose=verbose).as_trained(
+        past.facts["env"] if past else None)
     resolved = prepared.config
     job = prepared.job(PlayersJob, model=weights, greedy=greedy, seconds=seconds)
 

@@ -29,7 +29,7 @@ from ..base.spec import Spec
 from ..distributed import dividing, rank
 from ..env import child_process
 from ..interop.python_envs import env_source
-from ..interop.python_envs.env_source import PythonSpec
+from ..interop.python_envs.python_spec import PythonSpec
 from ..scoring.score import Claim
 from ..settings import torch_class
 from ..settings.goal import parse_goal
