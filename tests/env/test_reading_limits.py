@@ -88,7 +88,7 @@ def test_a_child_that_waits_for_a_core_is_not_idle(monkeypatch, starved, said):
     monkeypatch.setattr(limited, "IDLE", 0.5)
     monkeypatch.setattr(processes, "wants_cpu", lambda pid: starved)
     with subprocess.Popen(["sh", "-c", "sleep 2.5; printf read"], stdout=subprocess.PIPE) as child:
-        assert limited._read(child) == said
+        assert limited._read(child.pid, child.stdout) == said
         child.kill()
 
 
