@@ -107,9 +107,9 @@ def quantities(parts: Sequence[ObsField], rows: NDArray[np.generic], rewards: ND
         values = values[np.isfinite(values)]
         low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
         bins = np.histogram(values, BINS, (low, high if high > low else low + 1))[0]
-        return Quantity(name, float(low), float(high), float(values.mean() if len(values) else 0),
-                        float((values == 0).mean() if len(values) else 0), bins.tolist(),
-                        element).to_dict()
+        mean, zeros = (values.mean(), (values == 0).mean()) if len(values) else (0.0, 0.0)
+        return dict(Quantity(name, float(low), float(high), float(mean), float(zeros),
+                             bins.tolist(), element).to_dict())
 
     found = []
     for part in parts:

@@ -107,7 +107,7 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     def work(entry: Entry) -> Result:
         result = check(subject.ref, settings=subject.settings, ini=subject.ini, budget=BUDGET,
                        verbose=verbose)
-        document = result.to_dict()
+        document: Facts = result.to_dict()
         coverage = document["coverage"]
         seconds = coverage.pop("seconds")
         return ({"verdict": document["verdict"], "findings": document["findings"], **coverage},
