@@ -5,6 +5,7 @@ In reading order:
     baselines      random and idle play
     entries        which log entries count
     play_episodes  a player in fresh envs, within a budget of agent steps
+    kept_scores    scores, as runs and checkpoints keep them
     score          means, intervals, rates
     intervals      means with 95 % intervals
     apart          isolates a play within a process

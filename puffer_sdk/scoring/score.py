@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, TypedDict
 
-import msgspec
 import numpy as np
 
 from .entries import Entries, Entry
@@ -23,7 +21,6 @@ PLACE = ("env", "agent", "seed", "tick", "n")       # of an entry: what is no me
 ORDER = ("perf", "score", "episode_return", "episode_length")
 RETURN_RATE, ENTRY_RATE = "return_per_1000_ticks", "entries_per_1000_ticks"
 RATES = (RETURN_RATE, ENTRY_RATE)
-Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]      # in files: of steps, bytes, processes
 FEW = 10                # episodes below which an interval says nothing
 
 
@@ -51,38 +48,6 @@ class Score:
     def settled(self) -> bool:
         """Whether all agents have their quota of episodes, or of entries if none end."""
         return not self.unfinished and self.count > 0
-
-
-class _KeptScore(TypedDict):
-    policy: str
-    unit: str
-    count: int
-    ticks: int
-    unfinished: int
-    mean: dict[str, float | None]
-    interval: dict[str, float | None]
-
-
-class KeptScore(_KeptScore, total=False):
-    """A Score, as runs and checkpoints keep it: without its episodes."""
-
-    zero_sum: bool
-    span: int
-
-
-class _Claim(TypedDict):
-    step: Count
-    metric: str
-    trained: KeptScore
-    random: KeptScore
-
-
-class Claim(_Claim, total=False):
-    """What a run says of its best weights, those of `step`."""
-
-    least: bool             # whether less is better
-    rated: bool             # whether episodes do not all end
-    unmoved: list[str]      # measures that come before `metric` and never moved
 
 
 def score_of(entries: Entries, policy: str) -> Score:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..base import ui
-from .score import FEW, RATES, RETURN_RATE, Claim, Score
+from .kept_scores import Claim
+from .score import FEW, RATES, RETURN_RATE, Score
 
 ROUNDED = 1e-4          # by which a perf may be outside [0, 1]: sums of floats
 ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself"

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import PufferError
-from ..scoring.score import Claim
+from ..scoring.kept_scores import Claim
 from . import checkpoint
 from .run_records import Facts, KeptLook
 

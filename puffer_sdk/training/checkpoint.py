@@ -41,7 +41,7 @@ from ..base import files, records, trust, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..env.library import Description
 from ..interop.python_envs import layouts
-from ..scoring.score import Claim
+from ..scoring.kept_scores import Claim
 from ..scoring.words import claimed
 from ..settings import factors, torch_class
 from ..settings.goal import Goal

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..scoring.entries import Entries
-from ..scoring.score import Claim, KeptScore, Score
+from ..scoring.kept_scores import Claim, KeptScore
+from ..scoring.score import Score
 from .run_records import KeptLook, KeptState, Reached
 
 OF_BEFORE = 2           # episodes that the expected length of one counts for

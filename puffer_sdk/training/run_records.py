@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 
-from ..scoring.score import Claim, Count, KeptScore
+from ..scoring.kept_scores import Claim, Count, KeptScore
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
 

@@ -24,17 +24,14 @@ import socket
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..interop.python_envs.makers import KINDS
+from ..scoring.kept_scores import Claim
 from ..settings import inifile
 from .alive import is_alive, this_process
 from .run_records import Info, WithStatus
-
-if TYPE_CHECKING:       # completion imports no numpy
-    from ..scoring.score import Claim
 
 STATUSES = ("running", "finished", "interrupted", "failed")
 Row = dict[str, float | None]       # of metrics.jsonl; None: not finite

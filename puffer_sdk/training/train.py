@@ -30,7 +30,7 @@ from ..distributed import dividing, rank
 from ..env import child_process
 from ..interop.python_envs import env_source
 from ..interop.python_envs.python_spec import PythonSpec
-from ..scoring.score import Claim
+from ..scoring.kept_scores import Claim
 from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.table import OBS_SCALE

@@ -1,0 +1,43 @@
+"""Scores as runs and checkpoints keep them.  types that base/records.py checks
+
+Nothing here imports NumPy: shell completion reads runs.
+"""
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]      # in files: of steps, bytes, processes
+
+
+class _KeptScore(TypedDict):
+    policy: str
+    unit: str
+    count: int
+    ticks: int
+    unfinished: int
+    mean: dict[str, float | None]
+    interval: dict[str, float | None]
+
+
+class KeptScore(_KeptScore, total=False):
+    """A Score, as runs and checkpoints keep it: without its episodes."""
+
+    zero_sum: bool
+    span: int
+
+
+class _Claim(TypedDict):
+    step: Count
+    metric: str
+    trained: KeptScore
+    random: KeptScore
+
+
+class Claim(_Claim, total=False):
+    """What a run says of its best weights, those of `step`."""
+
+    least: bool             # whether less is better
+    rated: bool             # whether episodes do not all end
+    unmoved: list[str]      # measures that come before `metric` and never moved
