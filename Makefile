@@ -66,8 +66,9 @@ fuzz: deps $(VENV)/.dev
 size: $(VENV)/.base
 	@$(BIN)/python tools/size.py
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	@$(BIN)/python tools/formatting.py
 
 format: $(VENV)/.dev
