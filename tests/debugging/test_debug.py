@@ -317,6 +317,7 @@ def test_a_debugger_that_cannot_run_is_named(failure, tmp_path):
     assert "Operation not permitted" in caught.value.detail
 
 
+@long_only
 def test_the_script_alone_is_enough(broken, failure):
     """What debug leaves in build/debug works with gdb -x, as the page says."""
     folder, _ = broken("aborts")

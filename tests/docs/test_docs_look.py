@@ -100,6 +100,7 @@ def test_pages_fit_and_can_be_read(site, address, browser, size, palette):
     assert not wrong
 
 
+@long_only
 def test_faint_and_wide_pages_are_noticed(address, browser):
     page = open_page(browser, address + "index.html", PHONE, "light")
     assert page.evaluate(f"({FAINT})()") == page.evaluate(f"({WIDE})({PHONE[0]})") == []

@@ -161,6 +161,7 @@ def test_refused_where_the_start_is_not_clean(copy):
     assert "no luck" in caught.value.detail and caught.value.actual == 3
 
 
+@long_only
 def test_command_line(copy):
     """--strict turns a fault that nobody noticed into status 1."""
     bandit = copy(SPECIMENS / "correct" / "bandit")

@@ -99,6 +99,7 @@ def run_torch_alone(path, script, folder) -> tuple[np.ndarray, np.ndarray, dict]
     return out["logits"], out["values"], json.loads(done.stdout)
 
 
+@long_only
 @pytest.mark.parametrize(("case", "agents"), short_or_long(
     [("scaled bytes", 3)],
     [("multi-discrete", 8), ("mixed", 1), ("scaled bytes", 3), ("bytes", 7), ("no layers", 2)]))
