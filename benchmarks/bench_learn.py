@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="runs of ours that are there, too")
     parser.add_argument("--try", dest="label", default="", help="a label for settings to try")
     given, settings = parser.parse_known_args()
-    from tasks import TASKS
+    from learn_tasks import TASKS
 
     if settings and (not given.label or given.half != "search"):
         parser.error("settings are tried with --try LABEL --half search: the other tasks judge")
@@ -62,15 +62,15 @@ def main() -> int:
             figures.setdefault("tasks", {})[task.name] = {
                 "steps": task.steps, "best": task.best, "held_out": task.held_out}
             if not given.label and "random" not in rows:
-                rows[RANDOM] = run("ours.py", task.name, seed, "--random")["random"]
+                rows[RANDOM] = run("learn_ours.py", task.name, seed, "--random")["random"]
             for who in given.who or [OURS]:
                 mine = rows.setdefault(who, {})
                 if not can(who, task) or (str(seed) in mine
                                           and not (given.again and who == OURS)):
                     continue
-                script, *first = {OURS: ["ours.py"], SB3: ["sb3.py", "defaults"],
-                                  ZOO: ["sb3.py", "zoo"],
-                                  CLEANRL: ["cleanrl.py", str(given.cleanrl)]}[who]
+                script, *first = {OURS: ["learn_ours.py"], SB3: ["learn_sb3.py", "defaults"],
+                                  ZOO: ["learn_sb3.py", "zoo"],
+                                  CLEANRL: ["learn_cleanrl.py", str(given.cleanrl)]}[who]
                 row = run(script, *first, task.name, seed, *settings)
                 mine[str(seed)] = row
                 print(f"{task.name} {who} {seed}: {json.dumps(row)}", flush=True)
@@ -81,7 +81,7 @@ def main() -> int:
 
 def can(who: str, task) -> bool:
     """Whether they can play it. Peers of agents that share a world, and of C, are no part."""
-    from sb3_settings import ZOO as tuned
+    from learn_sb3_settings import ZOO as tuned
 
     if who == OURS:
         return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 
 import click
@@ -27,6 +27,7 @@ Offer = Iterator[str | CompletionItem]
 def _quiet(complete: Callable[[click.Context, click.Parameter, str], Offer]
            ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """A list of those that begin with what was typed; [] if an environment cannot be read."""
+    @wraps(complete)
     def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         with suppress(PufferError, OSError):
             return [item if isinstance(item, CompletionItem) else CompletionItem(item)

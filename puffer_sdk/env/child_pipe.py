@@ -65,7 +65,10 @@ class Link:
         """The parent raises it, and with that the work is over."""
         parts = {name: None if (value := getattr(error, name)) is None else str(value)
                  for name in PARTS}
-        self.emit("error", kind=type(error).__name__, parts=parts, quiet=error.quiet,
+        # a class that the parent knows: another module's own class goes as what it is made of
+        kind = next(each.__name__ for each in type(error).__mro__
+                    if each.__module__ == PufferError.__module__)
+        self.emit("error", kind=kind, parts=parts, quiet=error.quiet,
                   fits=getattr(error, "fits", None))
 
     def restore_descriptors(self) -> None:

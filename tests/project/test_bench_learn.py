@@ -9,7 +9,7 @@ from helpers.places import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "learning"))
 import bench_learn
-from tasks import TASKS
+from learn_tasks import TASKS
 
 HELD_OUT = {"CartPole-v1", "Acrobot-v1", "MountainCarContinuous-v0", "LunarLanderContinuous-v3",
             "HalfCheetah-v5", "InvertedPendulum-v5", "MiniGrid-Empty-8x8-v0",

@@ -1,4 +1,4 @@
-"""One run of ours: `python ours.py TASK SEED [--random]` -> a line of JSON.
+"""One run of ours: `python learn_ours.py TASK SEED [--random]` -> a line of JSON.
 
 Only [env] of a C environment's ini is taken: [vec], [policy] and [train] are the defaults. Options
 after SEED, such as --train.learning-rate=0.01, are settings to try.
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tasks import ROOT, TASKS, Task
+from learn_tasks import ROOT, TASKS, Task
 
 EPISODES = 100
 
@@ -56,7 +56,7 @@ def prepare(task: Task, folder: Path) -> str:
     if not task.in_c:
         file = folder / "task.py"
         file.write_text(f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-                        f"from tasks import TASKS\n\nmake = TASKS[{task.name!r}].make\n")
+                        f"from learn_tasks import TASKS\n\nmake = TASKS[{task.name!r}].make\n")
         return f"{file}:make"
     target = folder / task.name
     if task.folder in ("squared", "target"):

@@ -1,4 +1,4 @@
-"""One run of CleanRL's PPO: `python cleanrl.py FOLDER TASK SEED` -> a line of JSON.
+"""One run of CleanRL's PPO: `python learn_cleanrl.py FOLDER TASK SEED` -> a line of JSON.
 
 FOLDER holds its ppo.py and ppo_continuous_action.py, which run as they are, with their defaults.
 They keep no weights: only the last ones are played, for 100 fresh episodes.
@@ -17,7 +17,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import torch
-from tasks import TASKS
+from learn_tasks import TASKS
 
 EPISODES = 100
 
