@@ -76,7 +76,8 @@ def test_a_page_helps_a_newcomer(name):
     assert 1 <= len(examples) <= 3
     assert any(re.match(rf"(puffer-sdk|eval \"\$\(puffer-sdk) {name}\b", words)
                for words, _ in examples)
-    context = click.Context(command, info_name=name, max_content_width=80, terminal_width=80)
+    context = click.Context(command, info_name=name, max_content_width=80, terminal_width=80,
+                            **cli.cli.context_settings)
     text = command.get_help(context)
     assert text.index("Examples:") < text.index("Options:")
     for words, _ in examples:
@@ -101,9 +102,10 @@ def test_examples_parse(monkeypatch):
             prog, *args = shlex.split(line)
             assert prog == "puffer-sdk"
             target = cli.cli.get_command(None, args.pop(0))
-            context = click.Context(target)
+            context = click.Context(target, **cli.cli.context_settings)
             while isinstance(target, click.Group) and args[0] in target.commands:
-                target, context = target.commands[args.pop(0)], click.Context(target)
+                context = click.Context(target, parent=context)
+                target = target.commands[args.pop(0)]
             if not isinstance(target, click.Group):
                 target.make_context("x", args, parent=context)
 

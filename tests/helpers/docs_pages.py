@@ -113,7 +113,9 @@ def problem(line: str) -> str | None:
         return f"there is no command {words[1]!r}"
     if isinstance(command, click.Group) and len(words) > 2:
         command = command.get_command(click.Context(command), words[2]) or command
-    with click.Context(command, ignore_unknown_options=True) as context:
+    # a command keeps the help option of its first context
+    with click.Context(command, ignore_unknown_options=True,
+                       **cli.cli.context_settings) as context:
         known = {name for option in command.get_params(context) for name in option.opts}
     for word in words[2:]:
         word = word.strip("[]").partition("=")[0]

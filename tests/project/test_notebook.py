@@ -49,7 +49,7 @@ def test_each_command_parses(commands, squared):
     for program, *words in commands:
         if program.endswith("/puffer-sdk"):
             words = words[:words.index(">")] if ">" in words else words
-            with click.Context(cli) as context:
+            with click.Context(cli, **cli.context_settings) as context:
                 command = cli.get_command(context, words[0])
                 parsed = command.make_context(words[0], words[1:], parent=context).params
             env = ROOT / "examples" / (parsed.get("env") or "")
