@@ -337,6 +337,7 @@ class EndingsFact(Fact):
     called: int
     env: int
     step: int
+    unlike: int
 
 @dataclass(frozen=True, kw_only=True)
 class RestartsFact(Fact):

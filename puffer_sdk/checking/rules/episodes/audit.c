@@ -455,6 +455,15 @@ static bool* find_telling(const Audit* a) {
     return any ? telling : NULL;
 }
 
+// Words that c_reset always brings to one value, and that no ending ever did
+static int count_unlike(const Audit* a) {
+    int unlike = 0;
+    for (size_t i = 0; i < a->habit_count; i++) {
+        unlike += a->habits[i].away >= ENOUGH && a->habits[i].came == 0;
+    }
+    return unlike;
+}
+
 void experiment_audit(void) {
     Batch b = batch_open(PACKED);
     Audit a = audit(&b, NULL);
@@ -477,7 +486,8 @@ void experiment_audit(void) {
          .stayed_next = a.stayed_next, .late = a.late, .late_played = a.late_played,
          .late_step = a.late_step, .late_env = a.late_env, .grown = a.grown, .part = a.part,
          .resets = a.resets, .draws = a.draws, .plain = a.plain, .noisy = a.noisy,
-         .frozen = a.frozen, .called = a.called, .env = a.env, .step = a.step);
+         .frozen = a.frozen, .called = a.called, .unlike = count_unlike(&a), .env = a.env,
+         .step = a.step);
     const Restarts* r = &a.restarts[a.restarts[BY_CALL].count ? BY_CALL : BY_WORDS];
     fact(restarts, .by = r->by, .restarts = r->count, .hidden = r->hidden, .step = r->step,
          .env = r->env, .agent = r->agent);
