@@ -61,8 +61,8 @@ def main() -> int:
             rows = figures["runs"].setdefault(task.name, {})
             figures.setdefault("tasks", {})[task.name] = {
                 "steps": task.steps, "best": task.best, "held_out": task.held_out}
-            if not given.label and "random" not in rows:
-                rows[RANDOM] = run("learn_ours.py", task.name, seed, "--random")["random"]
+            if RANDOM not in rows:
+                rows[RANDOM] = run("learn_ours.py", task.name, SEEDS[0], "--random")["random"]
             for who in given.who or [OURS]:
                 mine = rows.setdefault(who, {})
                 if not can(who, task) or (str(seed) in mine

@@ -17,9 +17,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import torch
-from learn_tasks import TASKS
-
-EPISODES = 100
+from learn_tasks import EPISODES, TASKS
 
 
 def main() -> None:

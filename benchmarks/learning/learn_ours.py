@@ -13,9 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from learn_tasks import ROOT, TASKS, Task
-
-EPISODES = 100
+from learn_tasks import EPISODES, ROOT, TASKS, Task
 
 
 def main() -> None:

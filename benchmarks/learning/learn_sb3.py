@@ -1,6 +1,6 @@
 """One run of SB3's PPO: `python learn_sb3.py defaults|zoo TASK SEED` -> a line of JSON.
 
-`zoo`: the settings that RL Baselines3 Zoo found for the task (its hyperparams/ppo.yml, 2025), with
+`zoo`: the settings that RL Baselines3 Zoo found for the task (learn_sb3_settings.py), with
 its steps replaced by ours. best: the weights at the best mean of a rollout's last episodes; last:
 those at the end. Both play 100 fresh episodes, as ours do.
 """
@@ -14,14 +14,12 @@ import sys
 import numpy as np
 import torch
 from learn_sb3_settings import ZOO
-from learn_tasks import TASKS
+from learn_tasks import EPISODES, TASKS
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
-
-EPISODES = 100
 
 
 class Best(BaseCallback):

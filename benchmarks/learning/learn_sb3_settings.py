@@ -1,4 +1,4 @@
-"""Settings of RL Baselines3 Zoo for the tasks that it has: its hyperparams/ppo.yml of 2025.
+"""Settings of RL Baselines3 Zoo for the tasks that it has: its hyperparams/ppo.yml at 00128b5d.
 
 Settings of an older version of a task are taken where the Zoo has no newer one. Steps are ours.
 """

@@ -21,6 +21,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 ROOT = Path(__file__).resolve().parents[2]
+EPISODES = 100          # fresh ones that score weights
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class Link:
         """The parent raises it, and with that the work is over."""
         parts = {name: None if (value := getattr(error, name)) is None else str(value)
                  for name in PARTS}
-        # a class that the parent knows: another module's own class goes as what it is made of
+        # the parent makes it again of base/errors.py: a subclass of another module goes as its base
         kind = next(each.__name__ for each in type(error).__mro__
                     if each.__module__ == PufferError.__module__)
         self.emit("error", kind=kind, parts=parts, quiet=error.quiet,

@@ -46,9 +46,10 @@ class Description:
 
     def facts(self) -> dict[str, object]:
         """What a checkpoint says about the rows and heads that its network is made for."""
-        facts: dict[str, object] = {"obs_size": self.obs_size, "obs_dtype": self.obs_dtype.name,
-                 "act_sizes": list(self.act_sizes), "masked": self.mask_size > 0,
-                 "comes_and_goes": self.has_alive}
+        facts: dict[str, object] = {
+            "obs_size": self.obs_size, "obs_dtype": self.obs_dtype.name,
+            "act_sizes": list(self.act_sizes), "masked": self.mask_size > 0,
+            "comes_and_goes": self.has_alive}
         return facts if self.layout is None else {**facts, "layout": self.layout.to_dict()}
 
 
@@ -171,7 +172,7 @@ class Settings:
 
 
 def error_of(given: CObject, env: Settings, vec: Settings | None = None, *,
-                  folder: Path | None) -> PufferError:
+             folder: Path | None) -> PufferError:
     """The PufferError that the C side filled, as an error to raise.
 
     env, vec    the sections that the call was given

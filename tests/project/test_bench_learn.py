@@ -46,6 +46,28 @@ def test_intervals_hold_what_they_should():
     assert "| held out | ours, defaults | 1 | 0.50 (0.00 to 1.00) |" in bench_learn.table(spread)
 
 
+def test_a_try_keeps_its_own_runs_and_shows_them(monkeypatch, capsys, tmp_path):
+    asked = []
+
+    def run(script, *words):
+        asked.append((script, *words))
+        return {"random": 0.0} if "--random" in words else {"cpu": 1.0, "last": 0.5, "best": 0.75}
+
+    monkeypatch.setattr(bench_learn, "run", run)
+    monkeypatch.setattr(bench_learn, "versions", lambda figures: {})
+    monkeypatch.setattr(bench_learn, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bench_learn.py", "--try", "slow", "--half", "search",
+                                      "--only", "Reacher", "--seeds", "2",
+                                      "--train.learning-rate=0.001"])
+    for _ in range(2):                  # what is there is not run again
+        assert bench_learn.main() == 0
+    assert asked == [("learn_ours.py", "Reacher-v5", 1, "--random"),
+                     *(("learn_ours.py", "Reacher-v5", seed, "--train.learning-rate=0.001")
+                       for seed in (1, 2))]
+    assert "0.75, 0.5; 1 s" in capsys.readouterr().out
+    assert (tmp_path / "build" / "learning" / "slow.json").is_file()
+
+
 def test_what_is_held_out_is_not_tuned_on(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["bench_learn.py", "--try", "x", "--train.gamma=0.9"])
     with pytest.raises(SystemExit) as refused:

@@ -39,6 +39,9 @@ def seed_ignored() -> None:
     Two more kinds are reported. All episodes of an env are one game, because c_reset puts back the
     seed of the first one. And all episodes begin with the same observation, although another seed
     begins with another one.
+
+    Not reported: these two kinds where c_step starts its episodes by another function than c_reset,
+    and c_reset alone puts back a seed.
     """
 
 
@@ -48,11 +51,12 @@ def explained(facts: Facts) -> NotTested | None:
 
 
 def begins_without_reset(facts: Facts) -> NotTested | None:
-    """c_step begins episodes without c_reset, which sets more: what it shows is no opening."""
+    """Why c_reset's first observation is not that of an episode in play, if it is not: c_step
+    starts episodes by another function, and c_reset sets words that this function leaves alone."""
     seen = facts.fact("audit", EndingsFact)
     if seen and seen.endings > seen.stayed and not seen.called and not seen.late \
             and seen.unlike:
-        return NotTested("c_step begins new episodes without c_reset")
+        return NotTested("c_step starts new episodes without c_reset")
     return None
 
 

@@ -40,7 +40,8 @@ def no_reset() -> None:
     How it is seen: every c_reset sets some words of the struct (or of the observation) to the same
     value, such as a tick to 0. After an ending they are far from it, and no random number was
     drawn although every c_reset draws one; or some endings call c_reset, and others neither call it
-    nor reset such a word.
+    nor reset such a word. Where most endings bring some words back, only these words count: another
+    function than c_reset may start the episodes of play.
     """
 
 
