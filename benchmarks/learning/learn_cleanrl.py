@@ -1,7 +1,8 @@
 """One run of CleanRL's PPO: `python learn_cleanrl.py FOLDER TASK SEED` -> a line of JSON.
 
 FOLDER holds its ppo.py and ppo_continuous_action.py, which run as they are, with their defaults.
-They keep no weights: only the last ones are played, for 100 fresh episodes.
+They are written for Gymnasium 0.29: `as_in_0_29` gives them its vectors and its wrapper. They keep
+no weights: only the last ones are played, for 100 fresh episodes.
 """
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ def main() -> None:
     discrete = isinstance(task.make().action_space, gymnasium.spaces.Discrete)
     script = folder / ("ppo.py" if discrete else "ppo_continuous_action.py")
     gymnasium.register("Benchmarked-v0", entry_point=lambda render_mode=None: task.make())
+    as_in_0_29()
     torch.set_num_threads(1)
     sys.argv = [str(script), "--env-id", "Benchmarked-v0", "--total-timesteps", str(task.steps),
                 "--seed", str(seed), "--no-cuda"]
@@ -34,6 +36,25 @@ def main() -> None:
     taken = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"cpu": round(taken.ru_utime + taken.ru_stime, 1),
                       "steps": int(made["global_step"]), "last": play(made, seed)}))
+
+
+class Vector(gymnasium.vector.SyncVectorEnv):
+    """As Gymnasium 0.29 had it: an env that ends is reset in the same step. The scripts would only
+    print infos, of which 1.x has other ones."""
+
+    def __init__(self, env_fns):
+        super().__init__(env_fns, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+
+    def step(self, actions):
+        return (*super().step(actions)[:4], {})
+
+
+def as_in_0_29() -> None:
+    """Vectors as above, and a function of observations needs no space."""
+    transform = gymnasium.wrappers.TransformObservation
+    gymnasium.vector.SyncVectorEnv = Vector
+    gymnasium.wrappers.TransformObservation = lambda env, function: transform(
+        env, function, env.observation_space)
 
 
 def play(made: dict, seed: int) -> float:
