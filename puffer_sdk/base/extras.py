@@ -25,15 +25,21 @@ def install_with_torch(extra: str) -> str:
     return f"{first}; {command}" if first == TORCH_ON_CPU and not find_spec("torch") else command
 
 
+def require(module: str, extra: str, why: str, where: object = None, instead: str = "") -> None:
+    """Raises UsageError where a module of an extra is not installed.
+
+    why         what needs it, a noun: "a sweep"
+    instead     what does without it, for the hint
+    """
+    if find_spec(module) is None:
+        raise UsageError(f"{why} requires a package that is not installed", where=where,
+                         expected=f"{module}, which the extra '{extra}' brings",
+                         actual="not installed",
+                         hint=f"pip install 'puffer-sdk[{extra}]'" + (instead and f"; {instead}"))
+
+
 def require_torch(why: str, where: object = None) -> None:
     """Raises UsageError where PyTorch is not installed. why: what needs it"""
     if find_spec("torch") is None:
         raise UsageError(f"{why} requires PyTorch, which is not installed", where=where,
                          hint=install_torch())
-
-
-def require_gymnasium(why: str) -> None:
-    """Raises UsageError where Gymnasium is not installed. why: what needs it"""
-    if find_spec("gymnasium") is None:
-        raise UsageError(f"{why} requires Gymnasium, which is not installed",
-                         hint="pip install 'puffer-sdk[gymnasium]'")

@@ -21,7 +21,7 @@ from .pages import Page
 @click.option("--template", "-t", default="squared", show_default=True,
               metavar="squared|target|PATH|URL", shell_complete=completing.templates,
               help="squared: one agent on a byte grid. target: many agents with float "
-                   "observations. Or any cookiecutter template.")
+                   "observations. Or a cookiecutter template, with the extra 'template'.")
 @click.option("--output-dir", "-o", default=".", metavar="DIR",
               help="Parent of the new folder NAME.  [default: the current folder]")
 @click.option("--force", is_flag=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..base.extras import require_gymnasium
+from ..base.extras import require
 from .library import Obs
 from .vec_arrays import Rows
 
@@ -25,7 +25,7 @@ class RowSpaces(Rows):
     @cached_property
     def single_observation_space(self) -> Space[Any]:
         """A Box (D,) in the rows' own type, with the bounds that the header declares."""
-        require_gymnasium("observation_space")
+        require("gymnasium", "gymnasium", "observation_space")
         from gymnasium.spaces import Box
 
         low, high = self._bounds()
@@ -35,7 +35,7 @@ class RowSpaces(Rows):
     def single_action_space(self) -> Space[Any]:
         """A Discrete for one head, a MultiDiscrete for several, a Box in [-1, 1] for continuous
         ones, and a Tuple with a space for each head where both kinds occur."""
-        require_gymnasium("action_space")
+        require("gymnasium", "gymnasium", "action_space")
         from .spaces import action_space
 
         return action_space(self.act_sizes)

@@ -12,7 +12,6 @@ imageio, single pictures by Pillow, GIFs by gif.py.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..base import files
+from ..base import extras, files
 from ..base.drafts import Draft, Finished
 from ..base.errors import RunError, UsageError
 from ..base.files import temporary
@@ -60,9 +59,8 @@ def _save_png(file: IO[bytes], frame: np.ndarray) -> None:
 
 def require_video() -> None:
     """Raises UsageError where mp4 cannot be written."""
-    if importlib.util.find_spec("imageio_ffmpeg") is None:
-        raise UsageError("an mp4 requires imageio-ffmpeg, which is not installed",
-                         hint="pip install 'puffer-sdk[video]'; or make a GIF: --gif out.gif")
+    for module in ("imageio", "imageio_ffmpeg"):
+        extras.require(module, "video", "an mp4", instead="or make a GIF: --gif out.gif")
 
 
 class Mp4Writer(Finished):

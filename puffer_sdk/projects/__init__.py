@@ -6,6 +6,7 @@ raylib_probes  the raylib of each kind of build
 gpu_probes     driver, compiler and libraries for an NVIDIA GPU
 doctor         runs all probes: the machine -> Findings
 env_names      a name -> why it cannot name an environment, or None
+rendering      a template -> files in a folder: ours by Jinja, others' by cookiecutter
 scaffold       a name and a template -> a new project
 python_env     the Python half of a PufferLib 3 environment -> sizes, agents, defaults
 floats         C source with an array of integers -> the same with floats

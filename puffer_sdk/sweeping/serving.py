@@ -21,7 +21,7 @@ def serve(place: Path, port: int, host: str = "0.0.0.0", ready: threading.Event 
         from optuna.storages._grpc.server import make_server
     except ImportError as error:
         raise UsageError(f"--serve requires a package that is not installed: {error.name}",
-                         hint="pip install 'puffer-sdk[sweep]'") from None
+                         hint="pip install 'puffer-sdk[sweep-machines]'") from None
     address = address_of(place)
     try:
         server = make_server(connect(address), host, port)

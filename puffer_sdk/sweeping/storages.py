@@ -67,7 +67,8 @@ def connect(address: str) -> BaseStorage:
         missing = error.__cause__ or error
         raise UsageError("this storage requires a package that is not installed",
                          where=shown(address), expected=getattr(missing, "name", None),
-                         actual="not installed", hint="pip install 'puffer-sdk[sweep]'") from None
+                         actual="not installed",
+                         hint="pip install 'puffer-sdk[sweep-machines]'") from None
     except UsageError:
         raise
     except OSError as error:

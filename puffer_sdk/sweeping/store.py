@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..base import records, trust
+from ..base import extras, records, trust
 from ..base.errors import UsageError
 from ..settings import torch_class
 from ..training.alive import is_alive, this_process
@@ -74,6 +74,7 @@ class Store:
     """The trials of one sweep. Every method raises RunError where the storage does not answer."""
 
     def __init__(self, address: str, name: str, clock: Callable[[], float] = time.monotonic):
+        extras.require("optuna", "sweep", "a sweep", where=shown(address))
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)

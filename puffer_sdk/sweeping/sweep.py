@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..base import files, records, trust, ui
+from ..base import extras, files, records, trust, ui
 from ..base.errors import RunError, UsageError
 from ..interop.python_envs import env_source
 from ..interop.python_envs.env_source import CompiledSource, Prepared, PythonSource
@@ -90,6 +90,7 @@ def sweep(env: str | os.PathLike[str] | None = None, settings: Mapping[str, obje
     """
     began = time.monotonic() - age
     source = env_source.find(env, ini)
+    extras.require("optuna", "sweep", "a sweep", where=source.label)    # before a folder is made
     home = sweeps_dir(source, runs_dir)
     given = dict(settings or {})
     if storage:

@@ -9,11 +9,10 @@ import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Protocol
 
-from ..base import files
-from ..base.errors import RunError, UsageError
+from ..base import extras, files
+from ..base.errors import RunError
 from ..base.records import Json
 from ..settings.values import Config
 from .runs import Run
@@ -24,10 +23,8 @@ EXTRAS = {"wandb": "wandb", "tensorboard": "tensorboardX"}     # option -> modul
 def require(**wanted: bool) -> None:
     """Raises UsageError if a requested sink is not installed: before anything runs."""
     for name, module in EXTRAS.items():
-        if wanted.get(name) and find_spec(module) is None:
-            raise UsageError(f"--{name} requires a package that is not installed",
-                             expected=module, actual="not installed",
-                             hint=f"pip install 'puffer-sdk[{name}]'")
+        if wanted.get(name):
+            extras.require(module, name, f"--{name}")
 
 
 def without_nan(value: Json) -> Json:

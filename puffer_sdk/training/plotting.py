@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import drafts, files
+from ..base import drafts, extras, files
 from ..base.errors import UsageError, did_you_mean
 from ..settings.goal import parse_goal
 from .runs import Row, Run
@@ -167,12 +167,10 @@ def save(metric: str, found: Sequence[Curve], output: Path) -> Path:
         raise UsageError("a plot has one of these suffixes", where=output,
                          expected=", ".join(SUFFIXES), actual=suffix or "none")
     drafts.check(output, "the plot")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError("plotting to a file requires matplotlib, which is not installed",
-                         where=output, hint="pip install 'puffer-sdk[plot]'; without -o the "
-                                            "curves are drawn in the terminal") from None
+    extras.require("matplotlib", "plot", "a plot in a file", where=output,
+                   instead="without -o the curves are drawn in the terminal")
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=SIZE, dpi=100, layout="constrained")
     axes = figure.add_subplot()
     for number, curve in enumerate(found):

@@ -3,6 +3,7 @@ import io
 import os
 import re
 import resource
+import sys
 
 import numpy as np
 import pytest
@@ -205,7 +206,7 @@ def test_a_film_decodes_to_the_frames(width, height, tmp_path):
 
 
 def test_a_film_without_ffmpeg_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(writers.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(UsageError, match="not installed") as caught:
         writers.write_mp4(tmp_path / "a.mp4", game(1), fps=5)
     assert "puffer-sdk[video]" in caught.value.hint

@@ -343,13 +343,6 @@ def test_a_template_by_path(here, tmp_path):
     assert Path("walker/walker.h").read_text() == "// walker\n"
 
 
-def test_a_copy_of_our_template_is_a_template(here, tmp_path):
-    shutil.copytree(ROOT / "templates/target", tmp_path / "mine")
-    scaffold.new("one", template="target")
-    scaffold.new("two", template=tmp_path / "mine")
-    assert len(contents(here / "one")) == len(contents(here / "two"))
-
-
 def test_hooks_run_only_when_accepted(here, tmp_path, capsys):
     mark = tmp_path / "mark"
     theirs = make_template(tmp_path / "theirs", hook=HOOK.format(mark=str(mark)))
@@ -383,6 +376,27 @@ def test_a_template_by_url(here, tmp_path):
     result = run("new", "two", "--template", url, "--accept-hooks")
     assert result.returncode == 0, result.stderr
     assert mark.exists() and (here / "two/hooked").is_file()
+
+
+def test_only_templates_from_elsewhere_need_cookiecutter(here, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cookiecutter", None)
+    scaffold.new("walker")
+    theirs = make_template(tmp_path / "theirs")
+    with pytest.raises(UsageError) as caught:
+        scaffold.new("runner", template=theirs)
+    error = caught.value
+    assert (error.where, error.actual) == (str(theirs), "not installed")
+    assert "cookiecutter" in error.expected and "puffer-sdk[template]" in error.hint
+    assert not (here / "runner").exists()
+
+
+@pytest.mark.parametrize("template", scaffold.TEMPLATES)
+def test_ours_render_as_cookiecutter_renders_them(template, here, tmp_path):
+    """A copy of ours is a template from elsewhere."""
+    shutil.copytree(ROOT / "templates" / template, tmp_path / "copy")
+    for place, source in (("ours", template), ("theirs", tmp_path / "copy")):
+        scaffold.new("walker", template=source, output_dir=place)
+    assert {**contents(here / "ours/walker")} == contents(here / "theirs/walker")
 
 
 def test_a_zip_is_a_template(here, tmp_path):

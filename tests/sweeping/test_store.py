@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.places import ROOT
 from helpers.short_or_long import long_only
 
 from puffer_sdk.base.errors import Damaged, RunError, UsageError
+from puffer_sdk.sweeping import sweep as sweeping
 from puffer_sdk.sweeping.storages import Lock, shown
 from puffer_sdk.sweeping.store import DONE, FAILED, RUNNING, WAITING, Store
 from puffer_sdk.sweeping.sweep_plan import Plan
@@ -261,3 +263,16 @@ def test_a_database_that_goes_away_is_an_error_of_its_own(tmp_path):
     with pytest.raises(RunError, match="no longer responds") as raised:
         store.add({"a": 2}, RUNNING)
     assert "no such table" in raised.value.detail and "--resume" in raised.value.hint
+
+
+def test_without_optuna_a_sweep_says_what_brings_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    env = ROOT / "tests/specimens/correct/bandit"
+    for start in (lambda: sweeping.sweep(env, runs_dir=tmp_path / "runs"),
+                  lambda: Store(str(tmp_path / "journal"), "s")):
+        with pytest.raises(UsageError) as caught:
+            start()
+        assert caught.value.where and "optuna" in caught.value.expected
+        assert caught.value.actual == "not installed"
+        assert caught.value.hint == "pip install 'puffer-sdk[sweep]'"
+    assert not list(tmp_path.iterdir())
