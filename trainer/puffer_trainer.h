@@ -34,7 +34,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 7    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 8    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  24
 #define PUFFER_MAX_GPUS        16
@@ -106,6 +106,8 @@ typedef struct PufferTrainerConfig {
     int32_t reset_state;     // zero the recurrent state before every rollout
     int32_t norm_adv;        // normalise advantages over the minibatch
     int32_t anneal_lr, anneal_ent_coef;    // let these fall along a cosine
+    int32_t minibatch_carry;    // 0: an epoch has whole minibatches, at least 1, and the rest is
+                                // lost, as in PufferLib
 
     int32_t gpus;                        // CUDA: so many share the agents and each minibatch
     int32_t devices[PUFFER_MAX_GPUS];    // CUDA: [gpus] their numbers
@@ -164,7 +166,8 @@ typedef struct PufferTrainerCounters {    // what a resumed run needs besides th
     int64_t epoch;                        // updates done
     int64_t global_step;                  // agent steps of all ranks, those of empty rows too
     int64_t optimizer_steps;
-    double minibatch_carry;    // the fraction of a minibatch that the last epoch left over
+    double minibatch_carry;    // the fraction of a minibatch that the last epoch left over; 0
+                               // without config.minibatch_carry
 } PufferTrainerCounters;
 
 typedef struct PufferTrainerLosses {    // of one update, means over its minibatches

@@ -22,6 +22,7 @@ from ..base.errors import BuildError, PufferError, UsageError
 from ..base.spec import OBS_TENSORS
 from ..env import header
 from ..env.source import hide
+from ..settings import upstream
 from ..settings.config import find_ini
 from . import c_sizes, floats, python_env
 
@@ -86,6 +87,8 @@ def upgrade(env: str | os.PathLike[str] | None = None) -> Upgraded:
     if known:
         _note_late_reset(new[its_header], its_header, done)
         new[f"{name}.ini"] = _ini(_old_ini(folder), new["binding.c"], known, done)
+        if f"{name}.ini" not in texts and _old_ini(folder):     # PufferLib's so far: so is its copy
+            new[f"{name}.ini"] = _as_there(new[f"{name}.ini"])
     changed = {file: text for file, text in new.items() if text != texts.get(file)}
     if not changed:
         raise UsageError("nothing to upgrade", where=binding,
@@ -324,6 +327,15 @@ def _note_late_reset(text: str, name: str, done: Upgraded) -> None:
 
 
 _ENV = re.compile(r"(?m)^\[env\][^\n]*\n((?:(?!\[).*\n?)*)")
+
+
+def _as_there(text: str) -> str:
+    """An ini of PufferLib's with what its trainer does without a setting."""
+    lines = "".join(f"{line}\n" for line in upstream.COPIED
+                    if not re.search(rf"(?m)^\s*{line.partition(' ')[0]}\s*=", text))
+    if not re.search(r"(?m)^\[train\]", text):
+        text = f"{text.rstrip()}\n\n[train]\n"
+    return re.sub(r"(?m)^\[train\][^\n]*\n", lambda found: found[0] + lines, text, count=1)
 
 
 def _given(text: str) -> dict[str, float]:

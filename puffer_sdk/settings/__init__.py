@@ -9,5 +9,6 @@
     automatic  values that are chosen automatically
     values     Config: resolved settings
     conflicts  values that cannot be together
+    upstream   what an ini of PufferLib's tree means without saying it
     config     resolve: defaults < the environment's ini < the command line
 """

@@ -22,7 +22,7 @@ from typing import Any
 from ..base import paths, ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import SCALARS, Spec
-from . import factors, inifile, key_hints, table, torch_class
+from . import factors, inifile, key_hints, table, torch_class, upstream
 from .conflicts import Conflicts
 from .table import ALIAS, EFFECTIVE, FORMER, IGNORED, INI_SECTIONS, KEYS, OBS_SCALE, SECTIONS
 from .texts import has_fraction, literal, parse_number, show
@@ -107,6 +107,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     if ocean is None:
         ocean = (folder / "binding.c").is_file()
     resolver = _Resolver(folder, spec, ocean, name=folder.name, theirs=theirs)
+    resolver.of_tree = ini is None and upstream.is_its_own(find_ini(folder), folder)
     config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})
     if warn_unread:
         resolver.warn_unread()
@@ -123,6 +124,7 @@ class _Resolver:
         self.given: dict[str, Given] = {}
         self.env: dict[str, Any] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"
+        self.of_tree = False            # its ini is one of PufferLib's tree
         self.former: dict[str, Given] = {}      # keys of earlier versions, by their names
         self.skipped: dict[str, str] = {}
         self.faults: list[UsageError] = []
@@ -146,6 +148,8 @@ class _Resolver:
         self._take_former()
         if self.theirs:
             self.given.pop("base.env_name", None)
+        for full, (fixed, why) in upstream.ALWAYS.items() if self.of_tree else ():
+            self.given.setdefault(full, Given(fixed, f"auto: {why}", why, full))
         config = complete(self.given, self.env, skipped=self.skipped, env_name=self.name)
         return Conflicts(config, self.given, self.ocean, self.folder, self.spec).resolve()
 
@@ -258,6 +262,8 @@ class _Resolver:
         if target.type in ("int", "bool") and has_fraction(text):
             ui.warn_once(f"{where}: {key.name} = {text} is not a whole number; "
                          f"{show(value)} is used")
+        if value == table.AUTO != text:
+            origin = f"auto: {upstream.ZERO_THREADS}"
         given = Given(value, origin, where, key.full)
         if key.status == FORMER:        # of these and what has taken their place, the last counts
             self.given.pop(key.target, None)

@@ -158,6 +158,9 @@ class Train:
     minibatch_size: int = setting(AUTO, "agent steps per update; a multiple of horizon", low=1,
                                   high=2**31 - 1, auto="8192, or all steps of an epoch where they "
                                                        "are fewer; in whole horizons")
+    minibatch_carry: bool = setting(True, "carry the fraction of a minibatch that an epoch leaves "
+                                          "over to the next one. false: each epoch has whole "
+                                          "minibatches, at least 1")
     horizon: int = setting(64,
                            "rollout length: steps of each agent per epoch (T)", low=1, high=65536)
     vtrace_rho_clip: float = setting(1.0, "V-trace rho: limit of the importance ratio on a step's "
@@ -380,6 +383,9 @@ EFFECTIVE = tuple(section for section in SECTIONS if section != "sweep" and used
 INI_SECTIONS = (*EFFECTIVE, "env", *(name for name in SECTIONS if name not in EFFECTIVE))
 
 
+SWITCH = {"true": True, "on": True, "false": False, "off": False}
+
+
 def parse(key: Key, text: str, *, cut: bool = False) -> Value:
     """The value that a text gives to a key; AUTO where the key has it.
 
@@ -397,8 +403,8 @@ def parse(key: Key, text: str, *, cut: bool = False) -> Value:
                 nearest(text, key.choices)
             raise ValueError(f"did you mean '{close}'?" if close else "")
         return text
-    if key.type == "bool" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
+    if key.type == "bool" and text.lower() in SWITCH:
+        return SWITCH[text.lower()]
     try:
         value = parse_number(text)
     except ValueError as error:

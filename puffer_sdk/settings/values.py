@@ -167,7 +167,8 @@ def complete(given: Mapping[str, Given], env: Mapping[str, object], *, env_name:
     chosen["base.env_name"] = chosen["base.env_name"] or env_name
     for full in autos:      # in the table's order: each may read those before it
         value, reason = choose(full, chosen, env)
-        chosen[full], origin[full] = value, f"auto: {reason}"
+        why = f"{origin[full]}: " if origin[full].startswith("auto: ") else "auto: "
+        chosen[full], origin[full] = value, why + reason
     parts = {section: SECTIONS[section](**{key.field: chosen[key.full]
                                            for key in table.used_keys(section)})
              for section in EFFECTIVE}

@@ -19,7 +19,7 @@ from ..base.errors import Damaged, UsageError, did_you_mean
 from ..base.spec import Spec
 from ..interop.python_envs.env_source import CompiledSource, PythonSource
 from ..interop.python_envs.python_spec import PythonSpec
-from ..settings import inifile, table, torch_class
+from ..settings import inifile, table, torch_class, upstream
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal
 from ..settings.texts import show, show_literal
@@ -206,7 +206,7 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
     slices = 1 if is_auto(resolved, "vec.num_buffers") else resolved.vec.num_buffers
     if not is_auto(resolved, "vec.num_workers"):
         fixed["vec.num_workers"] = show(resolved.vec.num_workers)
-    measured = {name: show(resolved[name]) for name in MEASURED
+    measured = {name: show(resolved[name]) for name in (*MEASURED, *upstream.ALWAYS)
                 if is_auto(resolved, name) and name not in rows}
     fixed |= measured
     metric, minimize = _metric(keys, resolved, spec)

@@ -67,7 +67,7 @@ class Planned:
 
     steps: int          # agent steps of all epochs
     epochs: int
-    each: float         # updates of an epoch; fractions are carried to the next one
+    each: float         # updates of an epoch; with train.minibatch_carry, fractions go on
     updates: int        # of the run, where no row is ever without an agent
 
     @classmethod
@@ -76,6 +76,7 @@ class Planned:
         batch = config.vec.total_agents * train.horizon
         epochs = max(1, train.total_timesteps // batch)
         each = train.replay_ratio * batch / train.minibatch_size
+        each = each if train.minibatch_carry else max(1, int(each))
         return cls(epochs * batch, epochs, each, int(epochs * each * (1 + 1e-12)))
 
     def __str__(self) -> str:

@@ -31,9 +31,10 @@ from ..env import child_process
 from ..interop.python_envs import env_source
 from ..interop.python_envs.python_spec import PythonSpec
 from ..scoring.kept_scores import Claim
-from ..settings import torch_class
+from ..settings import torch_class, upstream
 from ..settings.goal import parse_goal
 from ..settings.table import OBS_SCALE
+from ..settings.texts import show
 from ..settings.values import Config
 from ..toolchain import gpu_kept
 from . import backends, checkpoint, runs
@@ -250,8 +251,12 @@ class _Parent:
         run.set_status("running", total=self.config.train.total_timesteps, evaluation=None,
                        group=self.group_facts(()), **facts)
 
-    def tell_obs_scale(self) -> None:
-        """Says what observations are multiplied by, where that was chosen automatically."""
+    def tell_choices(self) -> None:
+        """Says what observations are multiplied by, where that was chosen automatically, and what
+        an ini of PufferLib's tree means."""
+        for full, origin in self.config.origin.items():
+            if origin.startswith(f"auto: {upstream.REASON}"):
+                ui.say(f"{full} = {show(self.config[full])}: {origin.removeprefix('auto: ')}")
         value, origin = self.config.train.obs_scale, self.config.origin[OBS_SCALE]
         if origin.startswith("auto: ") and value != "1":
             ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; train.obs_scale 1 "
@@ -269,7 +274,7 @@ class _Parent:
             if self.past:
                 self.write_folder(self.past.checkpoint.facts["epoch"])
             else:
-                self.tell_obs_scale()
+                self.tell_choices()
             self.sinks = self.stack.enter_context(self.open_sinks(self.run, self.config))
             if self.spec.no_final_obs:
                 ui.warn(f"no final observations: {self.spec.no_final_obs}. Where a time limit ends "

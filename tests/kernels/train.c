@@ -53,7 +53,7 @@ int train(int path, int threads) {
         .horizon = T, .obs_dtype = PUFFER_U8, .obs_size = D, .num_atns = K,
         .act_sizes = {3, 1, 2}, .has_masks = 1, .hidden_size = 21, .num_layers = 2,
         .minibatch_size = 4 * T, .threads = threads, .block_agents = 4, .path = path,
-        .norm_adv = 1, .ranks = 1, .seed = 5, .total_epochs = EPOCHS, .learning_rate = 0.02,
+        .norm_adv = 1, .minibatch_carry = 1, .ranks = 1, .seed = 5, .total_epochs = EPOCHS, .learning_rate = 0.02,
         .min_lr_ratio = 1.0, .ent_coef = 0.01, .min_ent_coef_ratio = 1.0, .gamma = 0.97,
         .gae_lambda = 0.9, .vtrace_rho_clip = 1.0, .vtrace_c_clip = 1.0, .replay_ratio = 1.0,
         .clip_coef = 0.2, .vf_coef = 2.0, .vf_clip_coef = 0.2, .max_grad_norm = 1.5,

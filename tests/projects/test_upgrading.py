@@ -11,6 +11,7 @@ from puffer_sdk.base.errors import UsageError
 from puffer_sdk.env import header
 from puffer_sdk.projects import c_sizes, python_env
 from puffer_sdk.projects.upgrading import upgrade
+from puffer_sdk.settings import config
 
 HEADER = """\
 #include <stdlib.h>
@@ -227,6 +228,19 @@ def test_an_ini_that_is_there_gets_what_it_lacks(old):
         "[base]\nenv_name = beads\n\n[env]\nbeads = 3\nlength = 5\nhalf = 4\n\n"
         "[train]\ngamma = 0.9\n")
     assert "#define OBS_SIZE 5\n" in (old / "binding.c").read_text()     # of half = 4, not 2
+
+
+def test_a_copy_of_pufferlibs_ini_means_what_it_meant_there(old, tmp_path):
+    folder, there = tmp_path / "ocean/beads", tmp_path / "config/ocean/beads.ini"
+    folder.parent.mkdir()
+    old.rename(folder)
+    there.parent.mkdir(parents=True)
+    there.write_text("[env]\nlength = 9\nbeads = 3\n\n[train]\ngamma = 0.9\n")
+    upgrade(folder)
+    assert (folder / "beads.ini").read_text() == (
+        "[env]\nlength = 9\nbeads = 3\n\n[train]\nreward_clip = 1\nminibatch_carry = off\n"
+        "gamma = 0.9\n")
+    assert not config.resolve(folder).train.minibatch_carry
 
 
 LISTS = PYTHON.replace("length=9, beads=3", "length=[9], beads=3").replace(

@@ -142,12 +142,13 @@ def test_not_whole_numbers(text):
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("False", False), ("1", True),
-                                             ("0", False), ("TRUE", True), ("1.0", True)])
+                                             ("0", False), ("TRUE", True), ("1.0", True),
+                                             ("on", True), ("Off", False)])
 def test_switches(text, value):
     assert config.defaults({"train.anneal_lr": text}).train.anneal_lr is value
 
 
-@pytest.mark.parametrize("text", ["yes", "2", "0.5", "none", "", "off"])
+@pytest.mark.parametrize("text", ["yes", "2", "0.5", "none", "", "disabled"])
 def test_not_switches(text):
     with pytest.raises(UsageError) as caught:
         config.defaults({"train.anneal_lr": text})
@@ -628,6 +629,35 @@ def test_upstreams_default_ini_comes_first(tmp_path, monkeypatch, capsys):
     assert resolve(folder).train.gamma == 0.8
     (folder / "grid.ini").write_text("[train]\ngamma = 0.7\n")     # an ini of its own stands alone
     assert resolve(folder).vec.total_agents == 4096
+
+
+def test_an_ini_of_upstreams_tree_means_what_it_means_there(tmp_path, monkeypatch):
+    """Rewards clipped, whole minibatches, 0 threads automatic: each with its reason."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ocean/grid").mkdir(parents=True)
+    folder = ocean(tmp_path / "ocean/grid")
+    (tmp_path / "config").mkdir()
+    there = tmp_path / "config/grid.ini"
+    there.write_text("[vec]\nnum_threads = 0\n[train]\ngamma = 0.8\n")
+    found = resolve(folder)
+    assert (found.train.reward_clip, found.train.minibatch_carry) == (1, False)
+    for full in ("train.reward_clip", "train.minibatch_carry", "vec.num_threads"):
+        assert found.origin[full].startswith("auto: as in PufferLib"), full
+    assert f"# {found.origin['train.reward_clip']}\nreward_clip = 1\n" in found.to_ini()
+    assert resolve(folder, {"train.reward_clip": "0"}).train.reward_clip == 0
+    (tmp_path / "mine.ini").write_text("[train]\nminibatch_carry = on\n")
+    over = resolve(folder, over=[tmp_path / "mine.ini"])
+    assert over.train.minibatch_carry and over.train.reward_clip == 1
+    saved = tmp_path / "config.ini"        # of a run, which says it itself
+    saved.write_text("[train]\nminibatch_carry = off\n")
+    run = resolve(folder, ini=saved)
+    assert (run.train.reward_clip, run.train.minibatch_carry) == (0, False)
+    there.rename(folder / "grid.ini")      # an ini of its own folder is ours
+    own = resolve(folder)
+    assert (own.train.reward_clip, own.train.minibatch_carry) == (0, True)
+    assert own.origin["vec.num_threads"].startswith("auto: as in PufferLib")
+    assert resolve(folder, {"vec.num_threads": "auto"}).origin["vec.num_threads"].startswith(
+        f"auto: {automatic.available_cores()} core")
 
 
 def test_the_command_line_gives_another_value_for_one_that_is_refused(folder):

@@ -42,6 +42,15 @@ def test_without_sections_a_default_space_is_searched(pong):
     assert plan.start["train.learning_rate"] == 0.02 and plan.start["train.horizon"] == 128
 
 
+def test_what_pufferlibs_ini_means_holds_in_all_trials(pong, tmp_path):
+    (tmp_path / "ocean").mkdir()
+    (tmp_path / "config").mkdir()
+    folder = pong.rename(tmp_path / "ocean/pong")
+    (folder / "pong.ini").rename(tmp_path / "config/pong.ini")
+    plan = read(folder)
+    assert plan.fixed["train.reward_clip"] == "1" and plan.fixed["train.minibatch_carry"] == "false"
+
+
 def test_puffers_sections_are_read_as_they_are(pong):
     add(pong, "\n[sweep]\nmethod = Protein\nmetric = score\ngoal = maximize\nmax_runs = 30\n"
         "metric_distribution = linear\ndownsample = 10\n"

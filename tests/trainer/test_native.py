@@ -90,6 +90,15 @@ def test_an_update_without_a_minibatch_has_no_losses(envs, settings):
         assert "loss/policy" in learn(trainer, 1)
 
 
+@pytest.mark.parametrize("ratio, each", [(0.125, 1), (1.4, 5)])
+def test_without_a_carry_an_epoch_has_whole_minibatches(envs, settings, ratio, each):
+    with NativePPO(envs(), settings(train__replay_ratio=ratio,
+                                    train__minibatch_carry=False)) as trainer:
+        learn(trainer, 2)
+        assert trainer.counters == {"epoch": 2, "global_step": 512, "minibatch_carry": 0.0,
+                                    "optimizer_steps": 2 * each}
+
+
 def test_timers_and_stats_add_up(envs, settings):
     with NativePPO(envs(agents=256), settings(vec__total_agents=256)) as trainer:
         learn(trainer, 3)

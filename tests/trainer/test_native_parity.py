@@ -58,6 +58,8 @@ CASES = {
     "ints, final observations, variable number of agents": dict(
         vec=dict(num_agents=17, dtype=np.int32, alive=True, truncate_chance=0.8, finals=True),
         num_layers=2, minibatch_size=7 * 6, total_timesteps=17 * 7 * 20, obs_scale="0.02"),
+    "no carry": dict(replay_ratio=2.75, minibatch_carry=0, warm=1),
+    "no carry, less than a minibatch": dict(replay_ratio=0.3, minibatch_carry=0, prio_alpha=0.0),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
 }
 SHORT = 1, 2, 3, 4, 6, 8

@@ -159,6 +159,8 @@ def test_the_panel_counts_epochs_and_updates(board, monkeypatch):
      "3,997,696 steps in 122 epochs of 8 updates, 976 in all"),
     ({"vec.total_agents": 91, "train.total_timesteps": 40_000, "train.minibatch_size": 4096},
      "34,944 steps in 6 epochs of 1.422 updates, 8 in all"),
+    ({"vec.total_agents": 91, "train.total_timesteps": 40_000, "train.minibatch_size": 4096,
+      "train.minibatch_carry": "off"}, "34,944 steps in 6 epochs of 1 update, 6 in all"),
     ({"vec.total_agents": 4, "train.total_timesteps": 300, "train.replay_ratio": 0.1},
      "256 steps in 1 epoch of 0.1 updates, 0 in all")])
 def test_a_run_says_how_many_updates_it_will_make(given, text):

@@ -132,6 +132,7 @@ void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config
     losses->ent_coef = cosine(config->ent_coef,
                               config->anneal_ent_coef ? config->min_ent_coef_ratio : 1.0, progress);
     double wanted = minibatches_of(config, segments) + counters->minibatch_carry;
+    if (!config->minibatch_carry && segments && wanted < 1.0) wanted = 1.0;
     losses->minibatches = (int32_t)wanted;
-    counters->minibatch_carry = wanted - losses->minibatches;
+    counters->minibatch_carry = config->minibatch_carry ? wanted - losses->minibatches : 0.0;
 }

@@ -218,8 +218,10 @@ class TorchPPO(Schedules):
         segments = self.means.total(len(self._alive))
         wanted = (t.replay_ratio * (segments * self.horizon) / (t.minibatch_size * self.ranks)
                   + self.minibatch_carry)
+        if not t.minibatch_carry and segments:
+            wanted = max(1.0, wanted)
         count = int(wanted)
-        self.minibatch_carry, self.picks = wanted - count, []
+        self.minibatch_carry, self.picks = wanted - count if t.minibatch_carry else 0.0, []
         explained, sums, norms = 0.0, torch.zeros(len(LOSSES), device=self.device), 0.0
         for number in range(count):
             advantage = advantages(rewards, values, self.bootstrap, ended, truncated, ratio,
