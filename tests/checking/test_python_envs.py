@@ -19,9 +19,9 @@ from puffer_sdk.base.errors import UsageError
 from puffer_sdk.checking import check_python
 from puffer_sdk.checking.collect.python import clock
 from puffer_sdk.checking.core import registry
-from puffer_sdk.checking.rules.python_envs.odd import ODD
 from puffer_sdk.cli import main
 from puffer_sdk.interop.python_envs import makers
+from puffer_sdk.interop.python_envs.oddities import ODD
 
 FAULTY = SPECIMENS / "python_envs" / "faulty.py"
 GAMES = SPECIMENS / "python_envs" / "games.py"

@@ -146,7 +146,7 @@ def test_a_fault_costs_its_trial_alone_and_says_what_it_was(bench):
                      told["raise"])
     assert "failed in step: SIGSEGV" in told["die"] and "exit(3)" in told["exit"]
     assert "no return for 1 seconds (env 0, seed" in told["hang"]
-    assert "does not fit the space" in told["shape"]
+    assert "has another shape than its space" in told["shape"]
     assert "nan" in told["nan"] or "non-finite" in told["nan"]
     assert {fault: outcome.state for fault, outcome in outcomes.items()} == {
         **dict.fromkeys(told, FAILED), "none": DONE}

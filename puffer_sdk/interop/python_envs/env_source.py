@@ -40,6 +40,7 @@ DEFAULTS = {"train.total_timesteps": 500_000, "train.horizon": 32, "train.miniba
             "train.gae_lambda": 0.95, "train.ent_coef": 0.005, "policy.hidden_size": 64,
             "policy.num_layers": 1, "eval.episodes": 100}
 AGENTS = 64
+ALONE = 8               # of these where each copy needs a process of its own
 WHY = "a Python environment"
 # what a sweep searches in place of its own ranges, which are for epochs of many more steps
 RANGES = {"train.horizon": ("uniform_pow2", 8, 128),
@@ -344,8 +345,10 @@ class PythonSource:
         from ...settings import config
 
         rows = facts.rows if facts else 1
-        agents = math.ceil(AGENTS / rows) * rows
         why = WHY if rows == 1 else f"{WHY} of {rows} agents"
+        agents = math.ceil((ALONE if facts and facts.alone else AGENTS) / rows) * rows
+        if facts and facts.alone:
+            why += ", one instance a process"
         defaults = {**{full: (value, WHY) for full, value in DEFAULTS.items()},
                     "vec.total_agents": (agents, why)}
         files = [*([ini] if ini else self.own_inis()), *self.over]

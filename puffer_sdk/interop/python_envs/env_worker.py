@@ -3,7 +3,7 @@
 The parent sends what to open over the socket; after that it only counts up. A message is a pickled
 tuple, and each gets one answer:
 
-    ("probe", maker)                -> ("facts", Facts)
+    ("probe", maker)                -> ("facts", Facts), and again with a second instance's
     ("open", part), then a file     -> ("opened",)      the environments are made
     ("anew", part)                  -> ("opened",)      they are closed, and others are made
     ("render", number)              -> ("frame", what render() returned)
@@ -124,6 +124,8 @@ def answer_closed(channel: Connection, message: Message) -> None:
             facts = probe_env.probe(env)
         except Exception as error:
             raise EnvError(-1, INIT, error) from error
+        channel.send(("facts", facts))
+        facts = probe_env.beside(facts, message[1], env)
         with contextlib.suppress(Exception):
             env.close()
         channel.send(("facts", facts))

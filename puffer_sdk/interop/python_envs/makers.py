@@ -12,12 +12,14 @@ Keywords are those of the call: `--env.KEY VALUE`.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import pkgutil
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from importlib import import_module, util
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -30,6 +32,7 @@ from .interfaces import AnyEnv, ManyEnvs, ParallelEnv
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
 VECTOR, ENVPOOL = "gymnasium.vector", "envpool"
+INDEX = "env_index"      # a keyword: which copy is made
 KINDS = (GYMNASIUM, VECTOR, ENVPOOL, PETTINGZOO)
 # packages that register their environments when they are imported: how their ids begin
 REGISTER = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid",
@@ -58,9 +61,12 @@ class Maker:
     keywords: Mapping[str, object] = field(default_factory=dict)
     pickled: bytes | None = None
 
-    def __call__(self) -> AnyEnv:
+    def __call__(self, env_index: int = 0) -> AnyEnv:
         """The environment. UsageError where the name leads nowhere or a package is missing; what
-        the environment's own code raises passes through."""
+        the environment's own code raises passes through.
+
+        env_index   which copy it is, for a function that takes this as a keyword
+        """
         try:
             if self.kind == GYMNASIUM:
                 made: AnyEnv = _gymnasium(self.target, dict(self.keywords))
@@ -69,7 +75,9 @@ class Maker:
             elif self.kind in (VECTOR, ENVPOOL):
                 made = self.batch(1)
             else:
-                made = self.function()(**self.keywords)
+                function = self.function()
+                made = function(**self.keywords, **({INDEX: env_index} if takes_index(
+                    function) and INDEX not in self.keywords else {}))
             return made
         except TypeError as error:
             unknown = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
@@ -78,6 +86,16 @@ class Maker:
                                  where=f"[env] {unknown[2]}", expected="one of the constructor's",
                                  actual=f"'{unknown[2]}'", hint="leave it out") from error
             raise
+
+    @property
+    def shown(self) -> str:
+        """What is called, for people: "make()"."""
+        return f"{self.name.rpartition(':')[2]}()"
+
+    @property
+    def own_index(self) -> bool:
+        """Whether it takes the copy's index."""
+        return self.kind == CALLABLE and takes_index(self.function())
 
     @property
     def seeded_when_made(self) -> bool:
@@ -104,6 +122,25 @@ class Maker:
         return find_callable(self.target)
 
 
+class PerCopy:
+    """A function for each copy, or keywords that depend on the copy.
+
+    makers      one for each copy; or one for all, with keywords(env_index)
+    """
+
+    def __init__(self, makers: Sequence[Callable[..., AnyEnv]],
+                 keywords: Callable[[int], Mapping[str, object]] | None = None):
+        self.makers, self.keywords = list(makers), keywords
+        self.__qualname__ = name_of(makers[0])
+
+    def __call__(self, env_index: int) -> AnyEnv:
+        if self.keywords is None:
+            return self.makers[env_index % len(self.makers)]()
+        only, keywords = self.makers[0], self.keywords(env_index)
+        return replace(only, keywords=keywords)(env_index) if isinstance(only, Maker) \
+            else only(**keywords)
+
+
 @dataclass(frozen=True)
 class Here(Maker):
     """A Maker of a function that stays in this process."""
@@ -111,7 +148,7 @@ class Here(Maker):
     call: Callable[..., Any] = field(kw_only=True)
 
     @classmethod
-    def of(cls, call: Callable[..., Any], keywords: Mapping[str, object] | None) -> Here:
+    def of(cls, call: Callable[..., Any], keywords: Mapping[str, object] | None = None) -> Here:
         return cls(name_of(call), CALLABLE, "", dict(keywords or {}), call=call)
 
     def function(self) -> Callable[..., Any]:
@@ -120,7 +157,15 @@ class Here(Maker):
 
 def name_of(call: Callable[..., Any]) -> str:
     """What a class or function is called."""
-    return str(getattr(call, "__qualname__", type(call).__name__))
+    return call.name if isinstance(call, Maker) else \
+        str(getattr(call, "__qualname__", type(call).__name__))
+
+
+def takes_index(function: Callable[..., Any]) -> bool:
+    """Whether it has a parameter env_index."""
+    with suppress(TypeError, ValueError):
+        return INDEX in inspect.signature(function).parameters
+    return False
 
 
 def is_name(text: object) -> bool:

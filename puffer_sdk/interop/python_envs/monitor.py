@@ -127,8 +127,12 @@ class Monitor:
                            where=part.maker.name) from None
         if kind == "raised":
             env = found[0].env
-            raise raised(found[0], f"env {env}, seed {self.block.seed_of(part, env)}"
-                         if env >= 0 else None)
+            error = raised(found[0], f"env {env}, seed {self.block.seed_of(part, env)}"
+                           if env >= 0 else None)
+            if part.facts.alone and isinstance(error, PufferError):
+                error.hint = error.hint or "copies cannot live side by side: if each needs an " \
+                    "argument of its own, take a keyword env_index, 0 for the first copy"
+            raise error
 
     # -- looking
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from ...base.errors import RunError
 from .lanes import library
 from .makers import Maker
 from .pool_vec import PoolVec
-from .probe_env import Facts, probe
+from .probe_env import Facts, beside, probe
 from .worker_library import WorkerLibrary
 from .worker_processes import Process, raised, start
 
@@ -60,6 +61,7 @@ def find_facts(maker: Maker, timeout: float) -> tuple[Facts, Process]:
         if kind == "raised":
             raise raised(found, None)
         facts: Facts = found
+        facts = _second(process, facts, timeout)
     except TimeoutError:
         process.end()
         raise RunError(f"the environment was not created within {timeout:g} seconds",
@@ -74,11 +76,23 @@ def find_facts(maker: Maker, timeout: float) -> tuple[Facts, Process]:
     return facts, process
 
 
+def _second(process: Process, facts: Facts, timeout: float) -> Facts:
+    """The Facts once a second instance was made; it may hang or end the process."""
+    try:
+        kind, found = process.answer(timeout)
+        return found if kind == "facts" else facts
+    except TimeoutError:
+        process.end()
+        return replace(facts, alone=f"it was not created within {timeout:g} seconds")
+    except EOFError:
+        return replace(facts, alone=f"the process ended: {process.cause}")
+
+
 def facts_here(maker: Maker) -> Facts:
     """find_facts in this process, for a vec without workers."""
     env = maker()
     try:
-        return probe(env)
+        return beside(probe(env), maker, env)
     finally:
         with contextlib.suppress(Exception):
             env.close()

@@ -24,6 +24,7 @@ from .games.base import EnvError, Part, seed_parts
 from .interfaces import Value
 from .lanes import AskedLanes, ffi, library
 from .monitor import Monitor
+from .oddities import Oddity, refuse
 from .sending import Sending
 from .serial import OwnLane
 from .shared_rows import CALL, DEAD, FINE, RAISED, PoolBlock, Sizes
@@ -54,6 +55,8 @@ class PoolVec(Sending):
                                   f"{(copies + 1) * facts.rows}")
         self._seeds = self.seeds_of(copies)
         self.num_workers = min(self.library.workers, copies, MOST_WORKERS)
+        if copies > 1:
+            self._keep_apart(copies)
         self._sizes = Sizes(
             lanes=max(1, self.num_workers), envs=copies, rows=self.num_agents,
             obs_size=about.obs_size, obs_dtype=about.obs_dtype, heads=self.num_atns,
@@ -67,6 +70,19 @@ class PoolVec(Sending):
         self._alive = block.alive if about.has_alive else None
         block.action_mask[:] = 1
         block.alive[:] = 1
+
+    def _keep_apart(self, copies: int) -> None:
+        """A process for each copy, where only one can live in a process."""
+        facts, maker = self.library.facts, self.library.maker
+        if facts.same:
+            refuse([Oddity("same-object", what=maker.shown)], "made")
+        if not facts.alone:
+            return
+        if not self.num_workers or copies > MOST_WORKERS:
+            raise UsageError("only one instance of this environment can live in a process",
+                             where=maker.name, detail=facts.alone, actual=f"{copies} copies",
+                             hint="set vec.num_workers to the number of copies")
+        self.num_workers = copies
 
     def _create(self, env_settings: Mapping[str, float], vec_settings: Mapping[str, float],
                 num_buffers: int, threads: int) -> CObject:

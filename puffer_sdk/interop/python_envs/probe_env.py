@@ -10,6 +10,7 @@ import os
 import site
 import sys
 import sysconfig
+import time
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
@@ -17,12 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from ...base import process_memory
 from ...base.errors import UsageError
 from ...env.library import Description
-from . import layouts, space_rows
+from . import layouts, space_checks, space_rows
 from .interfaces import AnyEnv, ManyEnvs, ParallelEnv, SingleEnv, Value, info_of
-from .makers import in_parallel
+from .makers import Maker, in_parallel
 from .masks import MASK, flat_mask, flat_masks
+from .oddities import refuse
 from .space_rows import Actions, Observations
 
 SINGLE, PARALLEL, BATCH = "single", "parallel", "batch"
@@ -42,6 +45,9 @@ class Facts:
     modes, fps  render modes, and the frames per second that its metadata ask for
     packages    {"gymnasium": "1.4.0"} that it was made with
     files       of the modules that it loaded and that belong to no installed package
+    alone       why no second instance can live in the same process; "" where it can
+    same        whether its maker returns one and the same object
+    seconds, bytes  that making and resetting the second instance took
     """
 
     kind: str
@@ -55,6 +61,10 @@ class Facts:
     fps: float = 0.0
     packages: dict[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    alone: str = ""
+    same: bool = False
+    seconds: float = 0.0
+    bytes: int = 0
 
     @property
     def rows(self) -> int:
@@ -133,13 +143,31 @@ def probe(env: Any) -> Facts:
     observations = space_rows.observations_of(env.observation_space)
     actions = space_rows.actions_of(env.action_space)
     ob, info = start(env, 0)
-    check(observations, ob, "reset")
+    refuse(space_checks.observation(env.observation_space, ob), "reset", error=UsageError)
     in_ob = isinstance(ob, dict) and MASK in ob
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
     if masked:
         flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
     return _with_origin(Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
                               limit=peel(env)[1]), env)
+
+
+def beside(facts: Facts, maker: Maker, env: AnyEnv) -> Facts:
+    """With what a second instance shows, made next to the first."""
+    if facts.kind == BATCH:
+        return facts
+    before, began = process_memory.used_by(os.getpid()), time.perf_counter()
+    try:
+        other = maker(1)
+        other.reset(seed=1)
+    except Exception as error:
+        return replace(facts, alone=f"{type(error).__name__}: {error}".partition("\n")[0][:160])
+    seconds, used = time.perf_counter() - began, process_memory.used_by(os.getpid()) - before
+    same = getattr(other, "unwrapped", other) is getattr(env, "unwrapped", env)
+    if not same:
+        with contextlib.suppress(Exception):
+            other.close()
+    return replace(facts, same=same, seconds=seconds, bytes=max(0, used))
 
 
 def _mask_of_many(env: ManyEnvs) -> tuple[bool, Value]:
@@ -171,15 +199,6 @@ def start(env: AnyEnv, seed: int | None) -> tuple[Value, dict[Any, Value]]:
 def old_interface(env: object) -> str:
     return ("an environment of the old Gym is wrapped with Shimmy: "
             "shimmy.GymV21CompatibilityV0(env=env)")
-
-
-def check(plan: Observations, ob: Value, when: str) -> None:
-    """UsageError where an observation does not fit its space."""
-    problem = plan.explain(ob)
-    if problem:
-        raise UsageError(f"an observation of {when} does not fit the space: {problem}",
-                         hint="the observation space or the observation is wrong: "
-                              "gymnasium.utils.env_checker.check_env reports details")
 
 
 def is_many(env: object) -> bool:
@@ -217,7 +236,9 @@ def _probe_parallel(env: ParallelEnv) -> Facts:
                          hint="pad them: supersuit.pad_observations_v0 and pad_action_space_v0")
     obs, infos = start(env, 0)
     for agent, ob in obs.items():
-        check(observations, ob, f"reset, of {agent}")
+        if agent in env.possible_agents:
+            refuse(space_checks.observation(env.observation_space(agent), ob), "reset", agent,
+                   UsageError)
     first = next(iter(obs), None)
     ob, info = obs.get(first), info_of(infos, first)
     in_ob = isinstance(ob, dict) and MASK in ob

@@ -97,7 +97,8 @@ class PythonEnv:
 
         vec = config.vec
         return PoolLibrary(
-            self.maker, self.facts, workers=vec.num_workers or int(patient),
+            self.maker, self.facts,
+            workers=vec.num_workers or int(patient or bool(self.facts.alone)),
             free_running=vec.free_running, max_restarts=vec.max_restarts,
             step_timeout=vec.step_timeout, start_timeout=vec.start_timeout,
             reward_scale=vec.reward_scale or 1.0)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,11 @@ from ...env import abi
 from . import trees
 from .interfaces import Value
 from .masks import MASK
-from .trees import Tree
+from .trees import Path, Tree
 
 if TYPE_CHECKING:
     from gymnasium import Space
 
-Path: TypeAlias = "tuple[str | int, ...]"
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 REFUSED = {
     "Graph": "a graph has no fixed number of nodes",
@@ -74,10 +73,7 @@ class Leaf:
     @property
     def name(self) -> str:
         """The path for people: inventory[2]; "" for a space that is simple itself."""
-        text = ""
-        for part in self.path:
-            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-        return text
+        return trees.path_name(self.path)
 
 
 @dataclass(frozen=True)
@@ -194,31 +190,6 @@ class Observations:
         return {"size": self.size, "dtype": self.dtype.name, "raw": self.raw,
                 "leaves": [{**asdict(leaf), "dtype": leaf.dtype.str} for leaf in self.leaves],
                 "tree": trees.to_json(self.tree)}
-
-    def explain(self, ob: Value) -> str | None:
-        """What is wrong with an observation that cannot be written; None if nothing is."""
-        for leaf in self.leaves:
-            value, name = ob, leaf.name or "the observation"
-            try:
-                for part in leaf.path:
-                    value = value[part]
-            except (LookupError, TypeError) as error:
-                return f"{name} is not there ({type(error).__name__}: {error})"
-            try:
-                found = np.asarray(value)
-            except ValueError as error:
-                return f"{name} is no array: {error}"
-            if found.dtype.kind not in "buif":
-                return f"{name} is {type(value).__name__}, not numbers"
-            if found.shape != leaf.shape and leaf.kind != "Discrete":
-                return f"{name} has the shape {found.shape}, the space says {leaf.shape}"
-            if leaf.kind in ("Discrete", "MultiDiscrete"):
-                low = np.array(leaf.starts).reshape(leaf.shape)
-                high = low + np.array(leaf.widths).reshape(leaf.shape) - 1
-                if found.size != low.size or (found < low).any() or (found > high).any():
-                    return (f"{name} is {found.tolist()}, the space says "
-                            f"{low.tolist()} to {high.tolist()}")
-        return None
 
 
 @dataclass(frozen=True)

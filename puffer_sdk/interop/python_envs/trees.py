@@ -7,6 +7,15 @@ from typing import Any, TypeAlias
 from .interfaces import Value
 
 Tree: TypeAlias = "int | dict[str | int, Tree] | tuple[Tree, ...]"
+Path: TypeAlias = "tuple[str | int, ...]"       # keys of dicts, numbers of tuples
+
+
+def path_name(path: Path) -> str:
+    """For people: inventory[2]; "" for a space that is simple itself."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
 
 
 def nest(tree: Tree, leaf: Callable[[int], Value]) -> Value:

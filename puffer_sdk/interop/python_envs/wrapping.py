@@ -1,22 +1,26 @@
 """The public wrap.  a name, or a function that returns an environment -> PoolVec"""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ...base.errors import UsageError
 from ...base.number_limits import whole_number
 from . import makers
 from .games.base import AUTORESET, SAME_STEP
 from .interfaces import AnyEnv
+from .makers import Maker
 from .pool import PoolLibrary, facts_here, find_facts
 from .pool_vec import MOST_WORKERS, PoolVec
 from .worker_processes import Process, as_itself
 
+Keywords = Mapping[str, object]
 
-def wrap(env: str | Callable[..., AnyEnv], num_envs: int = 1, *, workers: int | str = "auto",
-         seed: int = 0, keywords: Mapping[str, object] | None = None, autoreset: str = SAME_STEP,
-         max_restarts: int = 0, step_timeout: float = 10.0, start_timeout: float = 60.0,
-         raw: bool = False, reward_scale: float = 1.0) -> PoolVec:
+
+def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num_envs: int = 1, *,
+         workers: int | str = "auto", seed: int = 0,
+         keywords: Keywords | Callable[[int], Keywords] | None = None,
+         autoreset: str = SAME_STEP, max_restarts: int = 0,
+         step_timeout: float = 10.0, start_timeout: float = 60.0, raw: bool = False, reward_scale: float = 1.0) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
 
         with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
@@ -25,10 +29,13 @@ def wrap(env: str | Callable[..., AnyEnv], num_envs: int = 1, *, workers: int | 
             observations, rewards, terminals, truncations = envs.step()
 
     env             "gymnasium:ID", "pettingzoo:MODULE", "FILE.py:NAME", "MODULE:NAME"; or a class
-                    or function that returns a gymnasium.Env or a PettingZoo environment
+                    or function that returns a gymnasium.Env or a PettingZoo environment, which
+                    gets its copy's index if it has a parameter env_index; or a list of functions,
+                    one for each copy
     num_envs        copies; an environment of PettingZoo has a row for each of its agents
     workers         processes; "auto": one per core; 0: none, all happens in this process
-    keywords        of the call that makes an environment
+    keywords        of the call that makes an environment; or a function of the copy's index that
+                    returns them
     seed            each copy's own seed derives from it and the copy's index
     autoreset       "same_step", "next_step" or "disabled", as Gymnasium names them
     max_restarts    maximum restarts of each copy after it raised an exception, or after its worker
@@ -51,15 +58,7 @@ def wrap(env: str | Callable[..., AnyEnv], num_envs: int = 1, *, workers: int | 
     if autoreset not in AUTORESET:
         raise UsageError(f"autoreset cannot be {autoreset!r}",
                          expected=" or ".join(AUTORESET), actual=repr(autoreset))
-    if isinstance(env, str):
-        maker = makers.read_name(env, keywords)
-    elif callable(env):
-        maker = makers.of_function(env, keywords) if workers else makers.Here.of(env, keywords)
-    else:
-        raise UsageError("this is neither a name nor a callable", actual=repr(env),
-                         expected="'gymnasium:ID', or a function that returns an environment",
-                         hint="pass the function that creates it, not the environment: copies are "
-                              "created in worker processes")
+    maker = _maker(env, num_envs, keywords, makers.of_function if workers else makers.Here.of)
     idle: list[Process] = []
     if workers:
         try:
@@ -79,3 +78,23 @@ def wrap(env: str | Callable[..., AnyEnv], num_envs: int = 1, *, workers: int | 
     except BaseException:
         library.close()
         raise
+
+
+def _maker(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num_envs: int,
+           keywords: Keywords | Callable[[int], Keywords] | None,
+           of: Callable[..., Maker]) -> Maker:
+    """of: the Maker of a function"""
+    if isinstance(env, (list, tuple)) and env and all(map(callable, env)):
+        if len(env) != num_envs or keywords:
+            raise UsageError("a list has one function for each copy, without keywords",
+                             expected=f"{num_envs} functions", actual=len(env))
+        return of(makers.PerCopy(env))
+    if not isinstance(env, str) and not callable(env):
+        raise UsageError("this is neither a name nor a callable", actual=repr(env),
+                         expected="'gymnasium:ID', or a function that returns an environment",
+                         hint="pass the function that creates it, not the environment: copies are "
+                              "created in worker processes")
+    if callable(keywords):
+        return of(makers.PerCopy([makers.read_name(env) if isinstance(env, str) else env],
+                                 keywords))
+    return makers.read_name(env, keywords) if isinstance(env, str) else of(env, keywords)

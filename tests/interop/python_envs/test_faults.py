@@ -120,8 +120,9 @@ def test_an_observation_outside_its_space_is_named():
         envs.reset()
         envs.step(np.zeros(4))
         envs.step(np.zeros(4))
-        with pytest.raises(ValueError, match=r"the shape \(4,\), the space says \(3,\)"):
+        with pytest.raises(RunError, match="another shape than its space") as refused:
             envs.step(np.zeros(4))
+        assert (refused.value.expected, refused.value.actual) == ("(3,)", "(4,)")
 
 
 def test_the_old_interface_is_told_what_to_do():
@@ -171,7 +172,7 @@ def test_closing_leaves_no_process_and_no_memory():
 
 
 @pytest.mark.parametrize(("fault", "error"), some_or_all([
-    ("hang", RunError), ("raise", ValueError), ("die", RunError), ("shape", ValueError)], 0, 2))
+    ("hang", RunError), ("raise", ValueError), ("die", RunError), ("shape", RunError)], 0, 2))
 def test_closing_after_a_fault_leaves_no_process(fault, error):
     """Gymnasium's close() raises after a crash, and leaves a worker."""
     before = children(os.getpid())

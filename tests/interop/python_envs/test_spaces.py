@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from puffer_sdk.base.errors import UsageError
+from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.interop.python_envs import space_checks
 from puffer_sdk.interop.python_envs.masks import flat_mask
+from puffer_sdk.interop.python_envs.oddities import refuse
 from puffer_sdk.interop.python_envs.space_rows import actions_of, observations_of
 
 RICH = spaces.Dict({
@@ -113,16 +115,33 @@ def test_actions_that_no_heads_can_stand_for_are_refused():
 
 
 @pytest.mark.parametrize(("space", "value", "says"), [
-    (spaces.Discrete(3), 3, r"3, the space says -?\d+ to 2"), (spaces.Discrete(3), -1, "-1"),
-    (spaces.MultiDiscrete([2, 2]), np.array([0, 2]), r"\[0, 2\]"),
-    (spaces.Box(0, 1, (2,)), np.zeros(3), r"the shape \(3,\), the space says \(2,\)"),
-    (spaces.Dict({"a": spaces.Box(0, 1, (2,))}), {"b": np.zeros(2)}, "a is not there"),
-    (spaces.Box(0, 1, (2,)), "words", "not numbers")])
+    (spaces.Discrete(3), 3, "expected 0 to 2, got 3"), (spaces.Discrete(3), -1, "got -1"),
+    (spaces.MultiDiscrete([2, 2]), np.array([0, 2]), r"within \[0, 1\], got element 1: 2"),
+    (spaces.Box(0, 1, (2,)), np.zeros(3), r"expected \(2,\), got \(3,\)"),
+    (spaces.Dict({"a": spaces.Box(0, 1, (2,))}), {}, "'a' of the observation is missing"),
+    (spaces.Box(0, 1, (2,)), "words", "another type")])
 def test_an_observation_outside_its_space_is_named(space, value, says):
     plan = observations_of(space)
     with pytest.raises((IndexError, ValueError, KeyError)):
         plan.writer(np.zeros(plan.size, plan.dtype))(value)
-    assert re.search(says, plan.explain(value)), plan.explain(value)
+    with pytest.raises(RunError) as refused:
+        refuse(space_checks.observation(space, value), "step", strict=True)
+    assert re.search(says, str(refused.value)), str(refused.value)
+
+
+@pytest.mark.parametrize(("space", "value", "fits"), [
+    (spaces.Box(0, 255, (2,), np.uint8), np.array([0.0, 0.0]), False),      # fractions would go
+    (spaces.Box(0, 255, (2,), np.uint8), np.array([300, 0]), False),        # it would wrap
+    (spaces.Box(0, 255, (2,), np.uint8), np.array([255, 0]), True),
+    (spaces.Box(-1, 1, (2,), np.float32), np.array([1, 0]), True),
+    (spaces.Box(-1, 1, (2,), np.float32), np.array([1.5, 0]), True),        # check says it alone
+    (spaces.Box(-1, 1, (3,), np.float32), np.zeros(1, np.float32), False)])
+def test_train_refuses_what_a_row_cannot_hold(space, value, fits):
+    if fits:
+        refuse(space_checks.observation(space, value), "reset")
+        return
+    with pytest.raises(RunError):
+        refuse(space_checks.observation(space, value), "reset")
 
 
 def test_a_mask_is_flat_whatever_form_it_comes_in():

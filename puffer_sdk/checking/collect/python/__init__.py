@@ -4,7 +4,6 @@ In the order in which data passes:
 
     python_facts    what experiments write down
     leaves          a space as named numbers
-    space_checks    one observation, reward or ending against what was declared
     playing         Player: an environment of either interface, with all that is odd about it
     acting          rows of actions from a seed
     opening         the first look: spaces, signatures, how long a step takes

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import UsageError
+from ....interop.python_envs.oddities import Oddity
 from . import traces
 from .playing import ByAgent, Desk, EnvRaised, Player, Turn
-from .python_facts import Compared, Given, Oddity, Skipped
+from .python_facts import Compared, Given, Skipped
 from .traces import Trace
 
 STEPS = 64
@@ -33,13 +34,13 @@ class Kept(NamedTuple):
 
 def keeping(desk: Desk) -> None:
     """Are observations and infos that were returned left alone, and actions as well?"""
-    player, other = Player(desk), Player(desk)
+    player, other = Player(desk), None if desk.alone else Player(desk)
     actor = player.actor(9)
     kept: list[Kept] = []
     resets = _count_resets(player)
-    other.reset(desk.seed + 1)
+    neighbour = {agent: _arrays(ob) for agent, ob in other.reset(desk.seed + 1).items()} \
+        if other else {}
     player.reset(desk.seed)
-    neighbour = {agent: _arrays(ob) for agent, ob in other.obs.items()}
     _keep(kept, player, "reset")
     for _ in range(STEPS):
         actions = actor.choose(player.living, player.masks)
@@ -67,8 +68,9 @@ def keeping(desk: Desk) -> None:
     if not player.parallel and "reset-options" not in {kind for kind, *_ in desk.told}:
         player.reset(options={})
     player.close()
-    other.close()
-    _close_again(desk, player)
+    if other:
+        other.close()
+        _close_again(desk, player)
 
 
 def _count_resets(player: Player) -> list[int]:
@@ -173,6 +175,9 @@ def drawing(desk: Desk, first: Trace) -> None:
                 desk.odd(Oddity("no-render-mode", expected="a keyword render_mode",
                                 actual="none"), when="made")
             desk.put(Skipped("drawing", str(error.error).partition("\n")[0]))
+            return
+        if desk.alone:
+            desk.put(Skipped("drawing", "it cannot be created twice in a process"))
             return
         raise
 

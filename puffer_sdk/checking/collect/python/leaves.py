@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....interop.python_envs.masks import MASK
+from ....interop.python_envs.trees import Path, path_name
 from .python_facts import Given, Part
 
 if TYPE_CHECKING:
     from gymnasium import Space
-
-Path = tuple[str | int, ...]    # keys of dicts, numbers of tuples
 
 
 @dataclass(frozen=True)
@@ -87,13 +86,6 @@ def _walk(space: Space[Any], path: Path, found: list[Leaf]) -> None:
                                            spaces.MultiBinary) if isinstance(space, kind))
     first = found[-1].first + found[-1].count if found else 0
     found.append(Leaf(path, path_name(path), kind, first, tuple(space.shape or ()), space))
-
-
-def path_name(path: Path) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
 
 
 class Flat:

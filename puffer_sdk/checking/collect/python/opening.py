@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ....base.errors import UsageError
-from ....interop.python_envs import space_rows
-from . import space_checks
+from ....interop.python_envs import space_checks, space_rows
+from ....interop.python_envs.oddities import Oddity
 from .leaves import Leaf, leaves_of
 from .playing import Broken, Desk, EnvRaised, Player
-from .python_facts import Oddity, Place, Shape
+from .python_facts import Place, Shape
 
 UNITS = (8192, 2048, 512, 128, 32, 8)  # steps of the long play: few, so that two checks agree
 SECONDS = 1.0                           # that the long play may take
@@ -54,8 +54,32 @@ def begin(desk: Desk) -> None:
     desk.shape = replace(desk.shape, masked=masked)
     desk.put(desk.shape)
     player._take(player.infos, "reset")
+    _look_beside(desk, player)
     desk.unit = _unit(desk, player)
     player.close()
+
+
+def _look_beside(desk: Desk, player: Player) -> None:
+    """Whether a second instance can live beside the first. Raises Broken where it is the first."""
+    if desk.maker.own_index:            # a port, perhaps, that the first one holds
+        desk.alone, desk.only = True, player.env
+        return
+    try:
+        other = Player(desk)
+        other.reset(desk.seed + 1)
+    except EnvRaised as error:
+        if not isinstance(error.error, Exception):
+            raise
+        desk.alone, desk.only = True, player.env
+        desk.odd(Oddity("alone", expected="an environment of its own",
+                        actual=f"{type(error.error).__name__}: {error.error}"[:160]), when="made")
+        player.reset(desk.seed)
+        return
+    if other.inner is player.inner:
+        desk.odd(Oddity("same-object", what=desk.maker.shown, expected="a new one each time",
+                        actual="one object"), when="made")
+        raise Broken
+    other.close()
 
 
 def _need_members(desk: Desk, player: Player) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ....interop.python_envs import probe_env, space_rows
+from ....interop.python_envs import probe_env, space_checks, space_rows
 from ....interop.python_envs.makers import Maker
 from ....interop.python_envs.masks import flat_mask
-from . import space_checks
+from ....interop.python_envs.oddities import Oddity
 from .acting import UNIFORM, Actor, Swap
 from .leaves import Flat
-from .python_facts import CLOSE, MADE, RENDER, RESET, STEP, Given, Oddity, Place, Raised, Shape
+from .python_facts import CLOSE, MADE, RENDER, RESET, STEP, Given, Place, Raised, Shape
 
 ByAgent = dict[Hashable, Given]
 ALONE = ""              # the agent of Gymnasium's interface
@@ -57,6 +57,8 @@ class Desk:
         self.experiment = ""
         self.told: set[tuple[str, str, str]] = set()
         self.takes_seed = True
+        self.alone = False              # only one instance can live in a process
+        self.only: Given = None         # that one, which all experiments share
 
     def odd(self, oddity: Oddity, *, when: str = "", agent: str = "", step: int | None = None
             ) -> None:
@@ -116,13 +118,25 @@ class Player:
         self.obs: ByAgent = {}
         self.masks: dict[Hashable, NDArray[np.bool_]] = {}
         self.infos: ByAgent = {}
-        self.env: Given = self.call(MADE, maker)
+        self.env: Given = None if keywords else desk.only
+        if self.env is not None:
+            self._adopt()
+            return
+        if desk.only is not None:
+            self.call(CLOSE, desk.only.close)
+            desk.only = None
+        self.env = self.call(MADE, maker)
         if probe_env.is_many(self.env):
             from ....interop.python_envs.one_copy import OneCopy
             self.env = OneCopy(maker, self.env)
-        self.parallel = probe_env.is_parallel(self.env)
-        if self.parallel:
+        if probe_env.is_parallel(self.env):
             self.env = self.call(MADE, probe_env.as_parallel, self.env)
+        if desk.alone:
+            desk.only = self.env
+        self._adopt()
+
+    def _adopt(self) -> None:
+        self.parallel = probe_env.is_parallel(self.env)
         self.ended: set[Hashable] = set()
         self.flats: dict[Hashable, Flat] = {}
         self._plan: space_rows.Actions | None = None
@@ -337,8 +351,9 @@ class Player:
         return self.call(RENDER, self.env.render)
 
     def close(self) -> None:
-        with suppress(EnvRaised):
-            self.call(CLOSE, self.env.close)
+        if self.env is not self.desk.only:
+            with suppress(EnvRaised):
+                self.call(CLOSE, self.env.close)
 
     @property
     def inner(self) -> Given:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ....interop.python_envs.oddities import Oddity
 from ...core.finding import FileLine
 
 Given: TypeAlias = Any       # what an environment returns: it may be anything
@@ -64,25 +65,6 @@ class Shape:
     folder: str
     masked: bool = False
     nondeterministic: bool = False
-
-
-@dataclass
-class Oddity:
-    """Something that the interface does not allow; `kind` is a key of judging.ODD.
-
-    what        the part of the observation, the argument, ...
-    count       how often it was seen
-    """
-
-    kind: str
-    when: str = ""
-    agent: str = ""
-    step: int | None = None
-    what: str = ""
-    element: int | None = None
-    expected: object = None
-    actual: object = None
-    count: int = 1
 
 
 @dataclass(frozen=True)

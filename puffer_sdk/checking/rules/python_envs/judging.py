@@ -5,10 +5,10 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ...collect.python.python_facts import CALLS, MADE, Died, Oddity, Place, PythonFacts
+from ....interop.python_envs.oddities import ODD, Oddity, sentence
+from ...collect.python.python_facts import CALLS, MADE, Died, Place, PythonFacts
 from ...core.finding import FileLine, Finding
 from ..memory.memory import signal_name
-from .odd import ODD
 
 ONCE = ("obs-rewritten", "info-rewritten")     # whichever call returned it
 STRONGER = {"obs-reused": "obs-rewritten", "info-reused": "info-rewritten",
@@ -62,11 +62,7 @@ def odd(facts: PythonFacts) -> Iterator[Finding]:
 
 def _finding(facts: PythonFacts, each: Oddity) -> Finding:
     kind = ODD[each.kind]
-    part = f"'{each.what}' of the observation" if each.what else "the observation"
-    message = kind.message.format(what=each.what, when=each.when or "step", part=part)
-    if each.agent:
-        message += f" (agent {each.agent})"
-    return Finding(kind.code, message, **facts.at(kind.at or ENDS.get(each.when, "step")),
+    return Finding(kind.code, sentence(each), **facts.at(kind.at or ENDS.get(each.when, "step")),
                    agent=agent_of(facts, each.agent), step=each.step, element=each.element,
                    expected=each.expected, actual=each.actual, hint=kind.hint.format() or None,
                    severity=kind.severity)

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import PufferError
-from .. import shared_rows
+from .. import shared_rows, space_checks
 from ..interfaces import AnyEnv, Value
 from ..makers import Maker
 from ..masks import MASK, flat_mask
+from ..oddities import Oddity, refuse
 from ..probe_env import Facts
 from ..shared_rows import PoolBlock, Sizes, cells
 
@@ -103,6 +104,7 @@ class Lane(Generic[EnvKind]):
         self.waiting: set[int] = set()      # environments that have ended and are not reset
         self.dirty, self.cut, self.anew = True, part.cut, block.restarts_of(part)
         self.fresh = True                   # the next reset is the first one: with the seed
+        self.looked = set[tuple[int, str]]()    # rows, and the calls that were held to their space
         self.seeds = [self.seed_of(number) for number in range(self.count)]
         seed = self.seeds[0] if self.seeds else 0
         random.seed(seed)
@@ -220,26 +222,63 @@ class Lane(Generic[EnvKind]):
         self.rewards[:] = 0
         self.dirty = False
 
+    def space_of(self, row: int) -> Value:
+        """The observation space of a row's agent."""
+        raise NotImplementedError
+
+    def agent_of(self, row: int) -> object:
+        """The name of a row's agent; "" where it is the only one."""
+        return ""
+
+    def look(self, row: int, ob: Value, when: str) -> None:
+        """Hold the first observation of each row and call against the space, once: NumPy would
+        cast or stretch what does not fit. Raises RunError."""
+        if (row, when) not in self.looked:
+            self.looked.add((row, when))
+            refuse(space_checks.observation(self.space_of(row), ob), when, self.agent_of(row))
+
+    def look_at_step(self, row: int, ob: Value, reward: Value, terminated: Value,
+                     truncated: Value, info: Value) -> None:
+        """The same of all that a step returns. Raises RunError."""
+        if (row, "step") not in self.looked:
+            self.look(row, ob, "step")
+            refuse((*space_checks.reward(reward), *space_checks.ending("terminated", terminated),
+                    *space_checks.ending("truncated", truncated), *space_checks.info(info)),
+                   "step", self.agent_of(row))
+
+    def plain(self, row: int, reward: Value) -> float:
+        """A reward that no float is: an array of one number counts. Raises RunError."""
+        refuse(space_checks.reward(reward), "step", self.agent_of(row))
+        return float(np.asarray(reward).reshape(-1)[0])
+
+    def only_once(self, env: EnvKind) -> EnvKind:
+        """An environment that was just made. RunError where it is one of those before."""
+        inner = getattr(env, "unwrapped", env)
+        if any(getattr(other, "unwrapped", other) is inner for other in self.envs):
+            refuse([Oddity("same-object", what=self.part.maker.shown)], "made")
+        return env
+
     def end(self, row: int, ob: Value, terminated: bool) -> None:
         """An episode of this row is over; ob is what it saw last."""
+        self.look(row, ob, "step, at an ending")
         terminals, truncations, has_final = self.marks
         self.dirty = True
         terminals[row], truncations[row] = 1, not terminated
-        self.put(self.save[row], ob)
+        self.put(row, self.save[row], ob, "step")
         has_final[row] = 1
 
-    def put(self, write: Callable[[Value], None], ob: Value) -> None:
-        """Write an observation into a row. Raises ValueError where it does not fit the space."""
+    def put(self, row: int, write: Callable[[Value], None], ob: Value, when: str) -> None:
+        """Write an observation into a row. Raises RunError where it does not fit the space."""
         try:
             write(ob)
         except UNFIT as error:
-            self.blame(ob, error)
+            self.blame(row, ob, when, error)
 
-    def blame(self, ob: Value, error: Exception) -> NoReturn:
+    def blame(self, row: int, ob: Value, when: str, error: Exception) -> NoReturn:
         """Say what is wrong with an observation that could not be written."""
-        problem = self.facts.observations.explain(ob)
-        raise ValueError(f"an observation does not fit the space: {problem}" if problem
-                         else str(error)) from error
+        refuse(space_checks.observation(self.space_of(row), ob), when, self.agent_of(row),
+               strict=True)
+        raise ValueError(str(error)) from error
 
     def write_mask(self, row: int, ob: Value, info: Mapping[str, Value]) -> None:
         """What is legal in a row; nothing where the environment has no masks."""

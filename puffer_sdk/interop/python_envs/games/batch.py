@@ -45,9 +45,18 @@ class BatchLane(Lane[ManyEnvs]):
             begins = seed is not None and not self.part.maker.seeded_when_made
             obs, infos = reset_with(self.envs[0], self.small_seeds()) \
                 if begins else self.envs[0].reset()
+            self._look_at_all(obs, "reset")
             self.facts.observations.write_all(self.observations, obs)
             self.alive[:] = 1
             self._write_masks(obs, infos, slice(None))
+
+    def space_of(self, row: int) -> Value:
+        return self.envs[0].single_observation_space
+
+    def _look_at_all(self, obs: Value, when: str) -> None:
+        if (0, when) not in self.looked:
+            for row in self.rows:
+                self.look(row, of_row(obs, row), when)
 
     def _reset_all(self) -> None:
         super()._reset_all()
@@ -67,6 +76,7 @@ class BatchLane(Lane[ManyEnvs]):
                 raise
             self.cut_all()
             return
+        self._look_at_all(obs, "step")
         if self.dirty:
             self.clear()
         terminated, truncated = np.asarray(terminated, bool), np.asarray(truncated, bool)
@@ -91,7 +101,7 @@ class BatchLane(Lane[ManyEnvs]):
             self.finals[over] = self.observations[over]
         else:
             for row in np.flatnonzero(over).tolist():
-                self.put(self.save[row], of_row(finals, row))
+                self.put(row, self.save[row], of_row(finals, row), "step")
         self._record_all(over, infos if finals is None else infos.get("final_info"))
         self.has_final[over] = 1
         if self.never_resets:

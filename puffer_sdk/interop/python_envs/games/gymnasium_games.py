@@ -1,10 +1,10 @@
 """Environments of Gymnasium's interface, one agent each: rows of actions -> rows."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ....base.errors import UsageError
+from ....base.errors import PufferError, UsageError
 from .. import probe_env
 from ..interfaces import SingleEnv, Value
 from ..shared_rows import PULSE, PoolBlock, cells
@@ -28,24 +28,40 @@ class SingleLane(Lane[SingleEnv]):
         self.tick, self.soonest = 0, 0
         self.starts, self.ended = [0] * len(part.seeds), list[int]()
         super().__init__(part, block)
-        self.steps = [env.step for env in self.envs]
+        self.steps = [self.looking(number) for number in range(self.count)]
         self.earned = cells(self.rewards)
         # a Box is written in the loop below; for any other space there are functions
         leaf = part.facts.observations.box
         self.boxes = [row.reshape(leaf.shape) for row in self.observations] if leaf else None
 
     def make(self, number: int) -> SingleEnv:
-        env = self.part.maker()
+        env = self.part.maker(self.part.first + number)
         inner, limit = probe_env.peel(env)
         if hasattr(inner, "action_space"):
             inner.action_space.seed(self.seeds[number])
         self.limits[number:number + 1] = [limit or NEVER]
-        return inner
+        return self.only_once(inner)
+
+    def space_of(self, row: int) -> Value:
+        return self.envs[row].observation_space
+
+    def looking(self, number: int) -> Callable[[Value], Value]:
+        """The first step of an environment, which holds what it returns to the space; later ones
+        are its own."""
+        def step(action: Value) -> Value:
+            found = own(action)
+            self.steps[number] = own
+            if isinstance(found, tuple) and len(found) == 5:
+                self.look_at_step(number, *found)
+            return found
+        own: Callable[[Value], Value] = self.envs[number].step
+        return step
 
     def reset_env(self, number: int, seed: int | None) -> None:
         ob, info = probe_env.start(self.envs[number], seed)
         self.starts[number] = self.tick
-        self.put(self.write[number], ob)
+        self.look(number, ob, "reset")
+        self.put(number, self.write[number], ob, "reset")
         self.write_mask(number, ob, info)
 
     def cut_all(self) -> None:
@@ -76,7 +92,10 @@ class SingleLane(Lane[SingleEnv]):
             except Exception as error:
                 self._failed(number, error, found)
                 continue
-            earned[number] = reward
+            try:
+                earned[number] = reward
+            except (TypeError, ValueError):
+                earned[number] = reward = self.plain(number, reward)
             returns[number] += reward
             if terminated or truncated or (
                     late and tick - self.starts[number] >= self.limits[number]):
@@ -87,7 +106,7 @@ class SingleLane(Lane[SingleEnv]):
                 else:
                     row(ob)
             except UNFIT as error:
-                self.blame(ob, error)
+                self.blame(number, ob, "step", error)
             if masked:
                 self.write_mask(number, ob, info)
         if late:
@@ -124,7 +143,7 @@ class SingleLane(Lane[SingleEnv]):
 
     def _failed(self, number: int, error: Exception, found: object) -> None:
         """After an exception in a step: recreate the environment, or raise the exception."""
-        if not self.restart(number, error):
+        if isinstance(error, PufferError) or not self.restart(number, error):
             if isinstance(error, (ValueError, TypeError)) and "unpack" in str(error):
                 raise self._not_five(found) from error
             raise error

@@ -7,6 +7,7 @@ from typing import Any
 from ....base.errors import UsageError
 from .. import probe_env
 from ..interfaces import ParallelEnv, Value, info_of
+from ..oddities import Oddity, refuse
 from ..shared_rows import PoolBlock
 from .base import NEXT_STEP, SAME_STEP, Lane, Part
 
@@ -19,9 +20,17 @@ class ParallelLane(Lane[ParallelEnv]):
         super().__init__(part, block)
 
     def make(self, number: int) -> ParallelEnv:
-        env = probe_env.as_parallel(self.part.maker())
+        env = probe_env.as_parallel(
+            self.part.maker(self.part.first + number))
         self.agents[number:number + 1] = [list(env.possible_agents)]
-        return env
+        return self.only_once(env)
+
+    def agent_of(self, row: int) -> object:
+        number, place = divmod(row, self.facts.rows)
+        return self.agents[number][place]
+
+    def space_of(self, row: int) -> Value:
+        return self.envs[row // self.facts.rows].observation_space(self.agent_of(row))
 
     def row_of(self, number: int) -> int:
         return number * self.facts.rows
@@ -29,14 +38,29 @@ class ParallelLane(Lane[ParallelEnv]):
     def reset_env(self, number: int, seed: int | None) -> None:
         env = self.envs[number]
         obs, infos = probe_env.start(env, seed)
-        living = set(env.agents)
+        living = self._living(number)
         for row, agent in enumerate(self.agents[number], self.row_of(number)):
             self.alive[row] = agent in living
             if agent in living:
-                self._write(row, obs[agent], info_of(infos, agent))
+                self.look(row, self._seen(obs, agent, "reset"), "reset")
+                self._write(row, obs[agent], info_of(infos, agent), "reset")
 
-    def _write(self, row: int, ob: Value, info: Mapping[str, Value]) -> None:
-        self.put(self.write[row], ob)
+    def _living(self, number: int) -> set[Any]:
+        """The agents that act next. RunError for one who is not known."""
+        living = set(self.envs[number].agents)
+        unknown = living.difference(self.agents[number])
+        refuse((Oddity("agent-unknown", what=str(agent), expected="one of possible_agents",
+                       actual=str(agent)) for agent in sorted(unknown, key=str)), "step")
+        return living
+
+    def _seen(self, obs: Value, agent: object, when: str) -> Value:
+        """An agent's observation. RunError where there is none."""
+        if agent not in obs:
+            refuse([Oddity("agent-no-obs", expected="an observation", actual="none")], when, agent)
+        return obs[agent]
+
+    def _write(self, row: int, ob: Value, info: Mapping[str, Value], when: str) -> None:
+        self.put(row, self.write[row], ob, when)
         self.write_mask(row, ob, info)
 
     def step_all(self) -> None:
@@ -68,11 +92,18 @@ class ParallelLane(Lane[ParallelEnv]):
                 self.returns[rows[agent]], self.lengths[rows[agent]] = 0.0, 0
             self.reset_env(number, self.seeds[number])
             return
-        after = set(env.agents)
+        after = self._living(number)
         for agent in before:
             row, info = rows[agent], info_of(infos, agent)
-            self.rewards[row] = reward = rewards.get(agent, 0.0)
-            self.returns[row] += reward
+            reward = rewards.get(agent, 0.0)
+            if agent in obs:
+                self.look_at_step(row, obs[agent], reward, terminated.get(agent, False),
+                                  truncated.get(agent, False), info)
+            try:
+                self.rewards[row] = reward
+            except (TypeError, ValueError):
+                self.rewards[row] = reward = self.plain(row, reward)
+            self.returns[row] += float(reward)
             self.lengths[row] += 1
             over, cut = bool(terminated.get(agent)), bool(truncated.get(agent))
             if over or cut or agent not in after:
@@ -93,4 +124,4 @@ class ParallelLane(Lane[ParallelEnv]):
             if agent in before and not self.alive[row]:
                 continue                # it ended; an env may still list it for a step
             self.alive[row] = 1
-            self._write(row, obs[agent], info_of(infos, agent))
+            self._write(row, self._seen(obs, agent, "step"), info_of(infos, agent), "step")

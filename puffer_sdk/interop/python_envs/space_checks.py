@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....interop.python_envs.masks import MASK, flat_mask
-from .leaves import Path, path_name
-from .python_facts import Given, Oddity
+from .interfaces import Value
+from .masks import MASK, flat_mask
+from .oddities import Oddity
+from .trees import Path, path_name
 
 if TYPE_CHECKING:
     from gymnasium import Space
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 FINE = (int, np.int64)
 
 
-def observation(space: Space[Any], value: Given, path: Path = ()) -> Iterator[Oddity]:
+def observation(space: Space[Any], value: Value, path: Path = ()) -> Iterator[Oddity]:
     """Everything that is wrong with an observation."""
     from gymnasium import spaces
 
@@ -55,7 +56,7 @@ def observation(space: Space[Any], value: Given, path: Path = ()) -> Iterator[Od
         yield Oddity("obs-outside", what=name, expected=str(space)[:80], actual=str(value)[:80])
 
 
-def _id(space: Discrete[Any], value: Given, name: str) -> Iterator[Oddity]:
+def _id(space: Discrete[Any], value: Value, name: str) -> Iterator[Oddity]:
     kind = type(value).__name__
     try:
         number = int(value)
@@ -70,7 +71,7 @@ def _id(space: Discrete[Any], value: Given, name: str) -> Iterator[Oddity]:
                      expected=f"{space.start} to {space.start + space.n - 1}")
 
 
-def _array(space: Box | MultiBinary | MultiDiscrete, value: Given, name: str
+def _array(space: Box | MultiBinary | MultiDiscrete, value: Value, name: str
            ) -> Iterator[Oddity]:
     from gymnasium import spaces
 
@@ -96,7 +97,7 @@ def _array(space: Box | MultiBinary | MultiDiscrete, value: Given, name: str
                          actual=str(found.reshape(-1)[element]))
             return
     if isinstance(value, np.ndarray) and found.dtype != space.dtype:
-        yield from _dtype(space, found.dtype, name)
+        yield from _dtype(space, found, name)
     if isinstance(space, spaces.Box):
         low: ArrayLike = space.low
         high: ArrayLike = space.high
@@ -121,15 +122,17 @@ def _outside(found: NDArray[np.generic], wrong: NDArray[np.bool_], low: ArrayLik
                   actual=float(found.reshape(-1)[element]))
 
 
-def _dtype(space: Box | MultiBinary | MultiDiscrete, dtype: np.dtype[Any], name: str
+def _dtype(space: Box | MultiBinary | MultiDiscrete, found: NDArray[Any], name: str
            ) -> Iterator[Oddity]:
-    same = dtype.kind == np.dtype(space.dtype).kind or {dtype.kind, np.dtype(space.dtype).kind} \
-        <= {"i", "u", "b"} and not dtype.itemsize > np.dtype(space.dtype).itemsize == 1
-    yield Oddity("obs-precision" if same else "obs-dtype", what=name, expected=str(space.dtype),
-                 actual=str(dtype))
+    """Numbers of another dtype: floats in a space of whole numbers lose what makes them differ."""
+    wanted = np.dtype(space.dtype)
+    lost = found.dtype.kind == "f" != wanted.kind or (
+        wanted.kind != "f" and bool((found.astype(wanted) != found).any()))
+    yield Oddity("obs-dtype" if lost else "obs-precision", what=name, expected=str(wanted),
+                 actual=str(found.dtype))
 
 
-def reward(value: Given) -> Iterator[Oddity]:
+def reward(value: Value) -> Iterator[Oddity]:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
         small = isinstance(value, (bool, np.bool_)) or (
             isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "buif")
@@ -143,21 +146,22 @@ def reward(value: Given) -> Iterator[Oddity]:
         yield Oddity("reward-not-finite", expected="a finite number", actual=str(value))
 
 
-def ending(name: str, value: Given) -> Iterator[Oddity]:
+def ending(name: str, value: Value) -> Iterator[Oddity]:
     """name: "terminated" or "truncated" """
     if isinstance(value, (bool, np.bool_)):
         return
-    small = isinstance(value, (int, np.integer)) and value in (0, 1)
+    small = isinstance(value, (int, np.integer)) and value in (0, 1) or (
+        isinstance(value, np.ndarray) and value.size == 1 and value.dtype == bool)
     yield Oddity("ending-class" if small else "ending-value", what=name, expected="True or False",
                  actual=f"{value!r} ({type(value).__name__})"[:60])
 
 
-def info(value: Given) -> Iterator[Oddity]:
+def info(value: Value) -> Iterator[Oddity]:
     if not isinstance(value, dict):
         yield Oddity("info-type", expected="dict", actual=type(value).__name__)
 
 
-def mask(value: Given, sizes: tuple[int, ...]) -> Iterator[Oddity]:
+def mask(value: Value, sizes: tuple[int, ...]) -> Iterator[Oddity]:
     """An action mask against the heads."""
     try:
         found = flat_mask(value, sum(sizes))
@@ -179,7 +183,7 @@ def mask(value: Given, sizes: tuple[int, ...]) -> Iterator[Oddity]:
         first += width
 
 
-def spaces_of(space: Given, which: str, path: Path = ()) -> Iterator[Oddity]:
+def spaces_of(space: Value, which: str, path: Path = ()) -> Iterator[Oddity]:
     """A space that contradicts itself; which: "observation" or "action"."""
     from gymnasium import spaces
 
@@ -209,7 +213,7 @@ def spaces_of(space: Given, which: str, path: Path = ()) -> Iterator[Oddity]:
         yield Oddity("space-empty", what=name)
 
 
-def mask_of(ob: Given, given: Given) -> Given:
+def mask_of(ob: Value, given: Value) -> Value:
     """The action mask of an observation or its info, or None."""
     if isinstance(ob, dict) and MASK in ob:
         return ob[MASK]

@@ -1,21 +1,46 @@
-"""What each kind of oddity means: its code, its sentence and its remedy.
+"""What the interface does not allow, in the words of `check` and `train`.  Oddity -> an error
 
-{what} is the part of the observation, the argument or the function; {when} the call.
+Each kind has its code, its sentence and its remedy: {what} is the part of the observation, the
+argument or the function; {when} the call.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from ...base.errors import PufferError, RunError
+
+
+@dataclass
+class Oddity:
+    """Something that the interface does not allow; `kind` is a key of ODD.
+
+    what        the part of the observation, the argument, ...
+    count       how often it was seen
+    """
+
+    kind: str
+    when: str = ""
+    agent: str = ""
+    step: int | None = None
+    what: str = ""
+    element: int | None = None
+    expected: object = None
+    actual: object = None
+    count: int = 1
 
 
 @dataclass(frozen=True)
 class Kind:
-    """severity: "" = the rule's; at: the function that a finding is placed at, "" = the call's"""
+    """severity: "" = the rule's; at: the function that a finding is placed at, "" = the call's;
+    trains: whether rows hold it all the same, though check calls it an error"""
 
     code: str
     message: str
     hint: str = ""
     severity: str = ""
     at: str = ""
+    trains: bool = False
 
 
 _ARRAY = "return np.array(..., dtype=...) of the shape and dtype of the space"
@@ -52,6 +77,11 @@ ODD = {
                        severity="warning"),
     "mask-empty": Kind("PUF412", "the mask forbids every action of {what}",
                        "leave one legal, such as an action that does nothing"),
+    "same-object": Kind("PUF503", "{what} returned the same object twice",
+                        "create the environment inside the function", at="class"),
+    "alone": Kind("PUF503", "a second instance in the same process raises an exception",
+                  "train steps each copy in a process of its own: vec.total_agents is their number",
+                  "warning", "__init__"),
     # calls
     "reset-seed": Kind("PUF101", "reset() takes no seed", _OLD),
     "reset-options": Kind("PUF101", "reset() takes no options",
@@ -81,14 +111,15 @@ ODD = {
     "obs-precision": Kind("PUF103", "{part} of {when}() has another dtype than its space", _ARRAY,
                           "warning"),
     "obs-key": Kind("PUF306", "{part} of {when}() is not in the space",
-                    "declare it in the Dict, or leave it out"),
+                    "declare it in the Dict, or leave it out", trains=True),
     "obs-no-key": Kind("PUF306", "{part} is missing from what {when}() returns",
                        "return every key of the Dict"),
     "obs-shape": Kind("PUF306", "{part} of {when}() has another shape than its space", _ARRAY),
     "obs-outside": Kind("PUF306", "{part} of {when}() leaves its declared bounds",
-                        "correct the scale, clamp the state, or widen the bounds"),
+                        "correct the scale, clamp the state, or widen the bounds", trains=True),
     "obs-not-finite": Kind("PUF303", "{part} of {when}() is not finite",
-                           "find the division, square root or logarithm, and treat its edge"),
+                           "find the division, square root or logarithm, and treat its edge",
+                           trains=True),
     "obs-rewritten": Kind("PUF302", "an observation that {what}() returned changes later", _NEW),
     "obs-reused": Kind("PUF302", "two observations are the same object", _NEW, "warning"),
     "obs-shared": Kind("PUF503", "two instances return the same array as their observation",
@@ -97,11 +128,13 @@ ODD = {
     "info-reused": Kind("PUF302", "two infos share an object", "return a new dict each time",
                         "warning"),
     # rewards, endings, actions
-    "reward-type": Kind("PUF312", "the reward is no number", "return float(...)"),
+    "reward-type": Kind("PUF312", "the reward is no number", "return float(...); of several "
+                        "numbers the one to maximise: float(np.dot(weights, reward))"),
     "reward-class": Kind("PUF312", "the reward is no plain number", "return float(...)",
                          "warning"),
     "reward-not-finite": Kind("PUF312", "a reward is not finite",
-                              "find the division, square root or logarithm, and treat its edge"),
+                              "find the division, square root or logarithm, and treat its edge",
+                              trains=True),
     "ending-class": Kind("PUF322", "{what} is no bool", "return bool(...)", "warning"),
     "ending-value": Kind("PUF322", "{what} is neither True nor False", "return bool(...)"),
     "action-written": Kind("PUF205", "step() changes the action that it was given",
@@ -127,3 +160,26 @@ ODD = {
     "agent-lingers": Kind("PUF401", "an agent that has ended is still in agents", _AGENTS),
     "agent-back": Kind("PUF401", "an agent that has ended acts again before reset()", _AGENTS),
 }
+
+
+def sentence(each: Oddity) -> str:
+    """What is wrong: "the observation of step() has another shape than its space"."""
+    part = f"'{each.what}' of the observation" if each.what else "the observation"
+    message = ODD[each.kind].message.format(what=each.what, when=each.when or "step", part=part)
+    return message + (f" (agent {each.agent})" if each.agent else "")
+
+
+def refuse(oddities: Iterable[Oddity], when: str, agent: object = "",
+           error: type[PufferError] = RunError, strict: bool = False) -> None:
+    """Raise an error for the first of these that rows or training cannot hold.
+
+    when    the call; strict: what trains all the same counts as well
+    """
+    for each in oddities:
+        kind = ODD[each.kind]
+        if kind.severity != "warning" and (strict or not kind.trains):
+            each.when, each.agent = each.when or when, each.agent or str(agent)
+            element = "" if each.element is None else f"element {each.element}: "
+            actual = None if each.actual is None else f"{element}{each.actual}"
+            raise error(sentence(each), expected=each.expected, actual=actual, code=kind.code,
+                        hint=kind.hint.format() or None)

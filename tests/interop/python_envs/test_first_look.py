@@ -1,0 +1,107 @@
+"""The first reset and step of every copy against the space; copies that cannot live together."""
+import gymnasium
+import numpy as np
+import pytest
+
+import puffer_sdk
+from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.checking.core import registry
+from puffer_sdk.interop.python_envs.oddities import ODD
+
+BOX = gymnasium.spaces.Box(-1, 1, (3,), np.float32)
+BYTES = gymnasium.spaces.Box(0, 255, (2,), np.uint8)
+
+
+class Says(gymnasium.Env):
+    """Its step returns what it was made with, its reset what fits."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, space, ob=None, reward=0.0, over=False, info=None):
+        self.observation_space = space
+        self.found = (space.sample() if ob is None else ob, reward, over, False, info or {})
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(self.observation_space.shape, self.observation_space.dtype), {}
+
+    def step(self, action):
+        return self.found
+
+
+@pytest.mark.parametrize(("given", "code", "actual"), [
+    ({"ob": np.zeros(1, np.float32)}, "PUF306", "(1,)"),            # NumPy would stretch it
+    ({"ob": np.array([0.5, 0.2]), "space": BYTES}, "PUF103", "float64"),     # and cut that to 0
+    ({"reward": [1.0]}, "PUF312", "list"),
+    ({"reward": np.array([1.0, 2.0])}, "PUF312", "ndarray of shape (2,)"),
+    ({"reward": None}, "PUF312", "NoneType"),
+    ({"over": None}, "PUF322", "None (NoneType)"),
+    ({"over": True, "ob": np.zeros(1, np.float32)}, "PUF306", "(1,)")])
+def test_the_first_step_is_held_to_the_space_in_the_words_of_check(given, code, actual):
+    with puffer_sdk.wrap(lambda: Says(**{"space": BOX, **given}), 2, workers=0) as envs:
+        envs.reset()
+        with pytest.raises(RunError) as refused:
+            envs.step(np.zeros(2))
+    error = refused.value
+    assert (error.code, error.actual) == (code, actual) and code in registry.load()
+    assert error.where.startswith("env 0, seed ") and error.where.endswith("step 1")
+    assert any(kind.code == code and kind.message.split("{")[0] in error.message
+               for kind in ODD.values())
+
+
+def test_what_check_only_warns_of_is_played():
+    with puffer_sdk.wrap(lambda: Says(BOX, np.zeros(3), np.array([2.5])), 1, workers=0) as envs:
+        envs.reset()
+        assert envs.step(np.zeros(1))[1].tolist() == [2.5]
+
+
+ONE = Says(BOX)
+
+
+class Alone(Says):
+    living = 0
+
+    def __init__(self):
+        super().__init__(BOX)
+        if Alone.living:
+            raise RuntimeError("one emulator a process")
+        Alone.living = 1
+
+    def close(self):
+        Alone.living = 0
+
+
+def test_one_object_for_all_copies_is_refused():
+    def again():
+        return gymnasium.wrappers.TimeLimit(ONE, 5)         # another wrapper, the same game
+    with pytest.raises(RunError, match="again.* returned the same object twice") as refused:
+        puffer_sdk.wrap(again, 2, workers=0)
+    assert refused.value.code == "PUF503"
+    puffer_sdk.wrap(lambda: ONE, 1, workers=0).close()      # a single copy is no fault
+
+
+def test_what_lives_once_in_a_process_has_a_process_each():
+    with puffer_sdk.wrap(Alone, 3, workers=1) as envs:
+        envs.reset()
+        assert envs.num_workers == 3 and "one emulator" in envs.library.facts.alone
+    with pytest.raises(UsageError, match="only one instance") as refused:
+        puffer_sdk.wrap(Alone, 2, workers=0)
+    assert "num_workers" in refused.value.hint
+
+
+class Level(Says):
+    def __init__(self, level=0):
+        super().__init__(BOX, np.full(3, level / 10, np.float32))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("given", [
+    {"env": [lambda: Level(0), lambda: Level(1), lambda: Level(2)]},
+    {"env": Level, "keywords": lambda env_index: {"level": env_index}},
+    {"env": lambda env_index: Level(env_index)}])
+def test_each_copy_has_an_argument_of_its_own(workers, given):
+    with puffer_sdk.wrap(num_envs=3, workers=workers, **given) as envs:
+        envs.reset()
+        assert envs.step(np.zeros(3))[0][:, 0].tolist() == pytest.approx([0, 0.1, 0.2])
+    if isinstance(given["env"], list):
+        with pytest.raises(UsageError, match="one function for each copy"):
+            puffer_sdk.wrap(num_envs=2, workers=0, **given)
