@@ -20,7 +20,8 @@ def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num
          workers: int | str = "auto", seed: int = 0,
          keywords: Keywords | Callable[[int], Keywords] | None = None,
          autoreset: str = SAME_STEP, max_restarts: int = 0,
-         step_timeout: float = 10.0, start_timeout: float = 60.0, raw: bool = False, reward_scale: float = 1.0) -> PoolVec:
+         step_timeout: float = 10.0, start_timeout: float = 60.0, raw: bool = False,
+         reward_scale: float = 1.0) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
 
         with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
