@@ -7,7 +7,8 @@ never different.
 from __future__ import annotations
 
 from .acting import STICKY, UNIFORM, Swap
-from .playing import Desk, Player, Stopwatch
+from .clock import Stopwatch
+from .playing import Desk, Player
 from .python_facts import Effect, Skipped
 from .traces import Seen, reseed, seen_of, step_difference
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .acting import CORNERS, HELD, STICKY, UNIFORM, Actor
-from .playing import Desk, Player, Stopwatch, Turn, number
+from .clock import Stopwatch
+from .playing import Desk, Player, Turn, number
 from .python_facts import Episode, Long, Play
 from .watching import Sizes, Watch
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import time
 import traceback
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -373,17 +372,6 @@ class Player:
                               if text.lstrip().startswith(("def ", "class "))), 0)
                 found[name] = Place(file, line)
         return found
-
-
-class Stopwatch:
-    """Seconds that passed, without most of those in which other processes had the core."""
-
-    def __init__(self) -> None:
-        self.cpu, self.wall = time.process_time(), time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        return max(time.process_time() - self.cpu, (time.perf_counter() - self.wall) / 4)
 
 
 def _truth(value: Given) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import clock, poison
 from .acting import STICKY, UNIFORM
-from .playing import ByAgent, Desk, Player, Stopwatch, Turn, number
+from .playing import ByAgent, Desk, Player, Turn, number
 from .python_facts import Compared, Difference
 
 SHOWN = 256             # numbers of an observation that are kept as they are
@@ -95,7 +95,7 @@ def record(desk: Desk, player: Player, *, lengths: list[int] | None = None, seed
     after       called as after(player, actions, turn) after each step
     """
     wanted = lengths or [max(8, min(LONGEST, desk.unit // SHARE))] * PLAYS
-    trace, watch = Trace(), Stopwatch()
+    trace, watch = Trace(), clock.Stopwatch()
     trace.plays = [[] for _ in wanted]
     for index, length in sorted(enumerate(wanted), reverse=backwards):
         base = (desk.seed if seed is None else seed) + 101 * index
