@@ -26,6 +26,7 @@
     puffer_sdk.review("their_env")      what is wrong with somebody else's, in a sandbox
     puffer_sdk.configure("my_env")      its settings
     puffer_sdk.Trainer(vec)             rollout() and update(), for a loop of your own
+    puffer_sdk.VecWrapper(vec)          a step of your own, between env and trainer
     puffer_sdk.Sampler(space)           which settings to try next: ask() and tell()
 """
 from __future__ import annotations
@@ -46,6 +47,7 @@ if TYPE_CHECKING:       # for editors and type checkers: the names of _PUBLIC
     from .env.open_env import load as load
     from .env.open_env import make as make
     from .env.vec import VecEnv as VecEnv
+    from .env.vec_wrapper import VecWrapper as VecWrapper
     from .interop.python_envs.wrapping import wrap as wrap
     from .interop.to_learners.public import to_gymnasium as to_gymnasium
     from .interop.to_learners.public import to_parallel as to_parallel
@@ -74,6 +76,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "new": "projects.scaffold", "build": "env.open_env", "build_programs": "programs.targets",
     "check": "checking.check", "load": "env.open_env", "make": "env.open_env", "VecEnv": "env.vec",
+    "VecWrapper": "env.vec_wrapper",
     "wrap": "interop.python_envs.wrapping",
     "to_gymnasium": "interop.to_learners.public", "to_vector": "interop.to_learners.public",
     "to_parallel": "interop.to_learners.public", "to_sb3": "interop.to_learners.public",

@@ -334,6 +334,9 @@ def find_env(env: Env | None = None) -> Path:
         raise NotAnEnv("this folder is not an environment", where=here,
                        expected=f"a header named {here.name}.h", actual="none",
                        hint="name an environment, or create one: puffer-sdk new my_env")
+    if not isinstance(env, (str, os.PathLike)):
+        raise UsageError("this is no environment's folder or name", expected="a path or a name, "
+                         "such as 'my_env'", actual=type(env).__name__)
     text = os.fspath(env)
     path = Path(os.path.expanduser(text))
     if path.is_dir():

@@ -52,15 +52,22 @@ def load(env: paths.Env, *, verbose: bool = False) -> Library:
 
 def make(env: paths.Env | None = None, *, num_envs: int | None = None,
          total_agents: int | None = None, seed: int = 0, threads: int = 1, num_buffers: int = 1,
-         env_settings: Mapping[str, float] | None = None) -> VecEnv:
+         env_settings: Mapping[str, float] | None = None, checked: bool = False) -> VecEnv:
     """A VecEnv of the environment ENV (a folder or a name), built if it changed.
 
     num_envs        copies; or give total_agents, the rows of all copies together
     seed            each copy's own seed derives from it and the copy's index
     threads         how many step at a time; the result does not depend on it
     env_settings    [env] values over those of the ini
+    checked         step() refuses to begin before a reset, actions that no head has or the mask
+                    forbids, and observations and rewards that are not finite; it takes longer.
+                    Otherwise C gets what it is given: a game that was never begun, an index out
+                    of range, a NaN that spreads. Trainers act legally and look by themselves
     Raises UsageError, BuildError.
     """
+    if isinstance(env, str) and ":" in env and not Path(env).is_dir():
+        raise UsageError(f"'{env}' is a Python environment; make() opens C ones",
+                         hint=f"puffer_sdk.wrap({env!r}, num_envs=64) gives the same arrays")
     folder = paths.find_env(env)
     overrides = {f"env.{key}": str(value) for key, value in (env_settings or {}).items()}
     built = building.build(folder)
@@ -69,7 +76,7 @@ def make(env: paths.Env | None = None, *, num_envs: int | None = None,
     if num_envs is not None and total_agents is not None:
         raise UsageError("give num_envs or total_agents, not both")
     options: VecOptions = {"seed": seed, "threads": threads, "num_buffers": num_buffers,
-                           "env_settings": settings.env}
+                           "env_settings": settings.env, "checked": checked}
     if total_agents is not None:
         return VecEnv(library, total_agents=total_agents, **options)
     copies = whole_number("num_envs", 1 if num_envs is None else num_envs, 1, 2**31 - 1)

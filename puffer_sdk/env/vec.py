@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -24,6 +23,8 @@ from .log_means import Logs
 from .row_spaces import RowSpaces
 from .seeds import mix_seed
 from .thread_autotune import ThreadAutotune
+from .vec_arrays import EnvSettings
+from .vec_checks import StepChecks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,6 +42,7 @@ class VecOptions(TypedDict, total=False):
     vec_settings: Mapping[str, float] | None
     adaptive: bool
     env_seeds: Sequence[int] | None
+    checked: bool
 
 
 class VecEnv(RowSpaces, Logs):
@@ -57,7 +59,8 @@ class VecEnv(RowSpaces, Logs):
     alive         (N,)   uint8              0 where a row has no agent now; None: all always have
 
     all_finals: if True, final_observations holds the last observation of all episodes, not only of
-    truncated ones. Environments that write them themselves may ignore it.
+    truncated ones. Environments that write them themselves may ignore it; those that have none
+    refuse it.
 
     observation_space, action_space: what these arrays hold, as Gymnasium's vectors name it.
 
@@ -69,11 +72,14 @@ class VecEnv(RowSpaces, Logs):
     def __init__(self, library: EnvLibrary, *, total_agents: int, seed: int = 0, threads: int = 1,
                  num_buffers: int = 1, env_settings: Mapping[str, float] | None = None,
                  vec_settings: Mapping[str, float] | None = None, watches: CObject = None,
-                 adaptive: bool = False, env_seeds: Sequence[int] | None = None):
+                 adaptive: bool = False, env_seeds: Sequence[int] | None = None,
+                 checked: bool = False):
         """env_seeds   of each copy, 0 to 2^32 - 1, in place of those that follow from `seed`
         watches     C array of PufferWatch, one a thread, that a parent may read; or None
         adaptive    time the first ticks with one thread and with all, and go on with the faster
+        checked     step() refuses what vec_checks.py names
         """
+        before = set(vars(self))
         for name, value, low, high in (
                 ("threads", threads, 1, 4096), ("num_buffers", num_buffers, 1, 2**16),
                 ("total_agents", total_agents, 1, 2**31 - 1),
@@ -87,8 +93,8 @@ class VecEnv(RowSpaces, Logs):
         self.act_sizes, self.num_atns = about.act_sizes, len(about.act_sizes)
         self.seed, self.ticks = int(seed), 0
         self._given_seeds = None if env_seeds is None else np.array(env_seeds, np.uint32)
-        self.all_finals = False
-        self.num_buffers, self.env_settings = int(num_buffers), dict(env_settings or {})
+        self._all_finals = False
+        self.num_buffers, self.env_settings = int(num_buffers), EnvSettings(env_settings or {})
         self._own_watches = watches is None
         self._watches: CObject = ffi().new("PufferWatch[]", threads) if watches is None else watches
         self._allocate()
@@ -101,6 +107,8 @@ class VecEnv(RowSpaces, Logs):
         self._pool = ThreadPoolExecutor(max(1, self._threads - 1))      # starts them as needed
         self._alone = self._threads == 1
         self._autotune = ThreadAutotune() if adaptive and not self._alone else None
+        self._checks = StepChecks(self) if checked else None
+        self.seal(before)
 
     @property
     def actions(self) -> NDArray[np.float32]:
@@ -242,6 +250,8 @@ class VecEnv(RowSpaces, Logs):
         if seed is not None:
             self._reseed(whole_number("seed", seed, *SEEDS))
         self.reset_range(0, self.num_envs)
+        if self._checks is not None:
+            self._checks.after_reset()
         return self.observations
 
     def _reseed(self, seed: int) -> None:
@@ -252,7 +262,7 @@ class VecEnv(RowSpaces, Logs):
         except UsageError:
             self.reset_range(0, env)    # those that are new already have to play as well
             raise
-        self.seed, self._given_seeds, self.ticks = seed, None, 0
+        self._begin_from(seed)
         for array in (self._actions, self._final_observations):
             if array is not None:
                 array[:] = 0
@@ -273,7 +283,9 @@ class VecEnv(RowSpaces, Logs):
         self._check_open()
         if actions is not None:
             self.actions = actions
-        self.ticks += 1
+        if self._checks is not None:
+            self._checks.before_step()
+        self.count_ticks(1)
         if self._autotune is not None:
             self._autotune.turn(self._step_alone, self._step_together)
             if self._autotune.over:
@@ -282,6 +294,8 @@ class VecEnv(RowSpaces, Logs):
             self._step_alone()
         else:
             self._step_together()
+        if self._checks is not None:
+            self._checks.after_step()
         return self.observations, self.rewards, self.terminals, self.truncations
 
     def step_others(self, waits: ArrayLike) -> None:
@@ -289,7 +303,7 @@ class VecEnv(RowSpaces, Logs):
         and their other rows stay as they are."""
         self._check_open()
         marks = np.ascontiguousarray(waits, np.uint8)
-        self.ticks += 1
+        self.count_ticks(1)
         self._step_together(self.library.api.step_others, pointer("unsigned char*", marks))
 
     def renew(self, env: int, seed: int, *, abandon: bool = False) -> None:
@@ -311,7 +325,7 @@ class VecEnv(RowSpaces, Logs):
 
     @property
     def _flags(self) -> int:
-        return abi.number("PUFFER_ALL_FINALS") if self.all_finals else 0
+        return abi.number("PUFFER_ALL_FINALS") if self._all_finals else 0
 
     def _step_alone(self) -> None:
         watch = self._watches[0]
@@ -351,23 +365,12 @@ class VecEnv(RowSpaces, Logs):
             theirs = other.library.api.env_struct(other.handle, env)
             ffi().memmove(self.library.api.env_struct(self.handle, env), theirs,
                           self.library.api.env_struct_size())
-        self.ticks, other._handle = other.ticks, None
+        vars(self)["ticks"], other._handle = other.ticks, None
         self._bind()                    # their pointers led to the other's buffers
 
     def env_seed(self, env: int) -> int:
         """What env number `env` was seeded with."""
         return int(self.library.api.env_seed(self._handle, env))
-
-    def torch(self) -> SimpleNamespace:
-        """The arrays as torch tensors over the same memory."""
-        import torch
-
-        names = ("observations", "actions", "rewards", "terminals", "truncations")
-        tensors = {name: torch.from_numpy(getattr(self, name)) for name in names}
-        optional = {name: None if (array := getattr(self, name)) is None
-                    else torch.from_numpy(array)
-                    for name in ("action_mask", "final_observations", "has_final", "alive")}
-        return SimpleNamespace(**tensors, **optional)
 
     def close(self) -> None:
         """Close every env. The arrays stay readable; stepping is an error."""

@@ -4,15 +4,26 @@ The names are read-only so that no other array can take a buffer's place.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import SimpleNamespace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import UsageError
+from ..base.sealed import Fixed, Sealed
+from ..settings.values import FrozenDict
 from .abi import CObject
 from .library import Description, EnvLibrary, Obs
 
 
-class Rows:
+class EnvSettings(FrozenDict):
+    """[env] values of a VecEnv, which its envs have read."""
+
+    instead = 'make another one: puffer_sdk.make("my_env", env_settings={...})'
+
+
+class Rows(Sealed):
     """The arrays and sizes of a VecEnv: N agents (rows), D observation elements, K action heads."""
 
     library: EnvLibrary
@@ -20,7 +31,9 @@ class Rows:
     num_agents: int                     # N
     num_envs: int
     act_sizes: tuple[int, ...]
-    env_settings: dict[str, float]
+    env_settings: Mapping[str, float]
+    ticks: int
+    _all_finals: bool
     _handle: CObject                    # None once it is closed
     _observations: Obs
     _actions: NDArray[np.float32]
@@ -31,6 +44,29 @@ class Rows:
     _final_observations: Obs | None
     _has_final: NDArray[np.uint8] | None
     _alive: NDArray[np.uint8] | None
+
+    _settable = ("actions", "all_finals")
+    _instead = {
+        **dict.fromkeys(("observations", "rewards", "terminals", "truncations", "action_mask",
+                         "final_observations", "has_final", "alive"),
+                        "it is the C side's memory: write into it, as in vec.rewards[:] = x"),
+        "env_settings": EnvSettings.instead, "seed": "reset(seed=...) begins with another one",
+        **dict.fromkeys(("num_envs", "num_agents", "num_buffers"),
+                        "make another one, with puffer_sdk.make")}
+
+    @property
+    def all_finals(self) -> bool:
+        return self._all_finals
+
+    @all_finals.setter
+    def all_finals(self, value: bool) -> None:
+        if value and self._has_final is None:
+            raise Fixed("this environment keeps no final observations, so all_finals would do "
+                        "nothing", where=self.library.folder or self.description.name,
+                        expected="final_observations and has_final",
+                        actual="neither",
+                        hint="the struct declares them: docs/reference/contract.md")
+        self._all_finals = bool(value)
 
     @property
     def observations(self) -> Obs:
@@ -73,3 +109,21 @@ class Rows:
     def _check_open(self) -> None:
         if self._handle is None:
             raise UsageError("this VecEnv is closed", hint="make a new one")
+
+    def _begin_from(self, seed: int) -> None:
+        vars(self).update(seed=seed, ticks=0, _given_seeds=None)
+
+    def count_ticks(self, ticks: int) -> None:
+        """Others have stepped these envs so often, through library.api."""
+        vars(self)["ticks"] += ticks
+
+    def torch(self) -> SimpleNamespace:
+        """The arrays as torch tensors over the same memory."""
+        import torch
+
+        names = ("observations", "actions", "rewards", "terminals", "truncations")
+        tensors = {name: torch.from_numpy(getattr(self, name)) for name in names}
+        optional = {name: None if (array := getattr(self, name)) is None
+                    else torch.from_numpy(array)
+                    for name in ("action_mask", "final_observations", "has_final", "alive")}
+        return SimpleNamespace(**tensors, **optional)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from ..base.errors import UsageError
+from ..base.sealed import Fixed
 from . import table
 from .automatic import CHOSEN, choose
 from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Train, Vec
@@ -33,7 +34,10 @@ class FrozenDict(dict[str, Any]):
     """A dict that nobody changes: settings are passed around, and pickled to workers."""
 
     def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
-        raise TypeError("settings are fixed once resolved; resolve again with overrides")
+        raise Fixed("settings are fixed once resolved: changing them here would do nothing",
+                    hint=self.instead)
+
+    instead = 'give them where they are resolved: configure("my_env", {"env.size": 9})'
 
     __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ..base import files
-from ..base.errors import UsageError
+from ..base.errors import UsageError, did_you_mean
+from ..base.sealed import Fixed, Sealed
 from ..distributed import dividing
 from ..distributed.group import Alone, over
 from ..env import header
+from ..env.vec import VecEnv
+from ..env.vec_wrapper import VecWrapper
 from ..settings import config
-from ..settings.values import Config
+from ..settings.table import Train
+from ..settings.values import COMMAND_LINE, Config
 from ..toolchain import gpu_kept
 from . import backends, checkpoint
 from .run_records import Env as EnvFacts
@@ -24,10 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from torch.distributed import ProcessGroup
 
-    from ..env.vec import VecEnv
 
-
-class Trainer:
+class Trainer(Sealed):
     """A policy and its training over one VecEnv, for your own loop.
 
         vec = puffer_sdk.make("my_env", num_envs=1024)
@@ -38,7 +40,8 @@ class Trainer:
                 print(trainer.global_step, vec.log(), losses)
             trainer.save("policy.safetensors")      # for `puffer-sdk eval`, or load()
 
-    vec       the first rollout resets its envs; do not step them yourself in between
+    vec       a VecEnv, or a VecWrapper with a step() of your own; the first rollout resets its
+              envs; do not step them yourself in between
     config    settings over those of the environment's ini, or a Config from configure();
               train.obs_scale is 1 unless given
     group     several processes share the run: a torch.distributed process group, or a Group of
@@ -49,8 +52,10 @@ class Trainer:
     Raises UsageError if sizes or settings contradict each other.
     """
 
-    def __init__(self, vec: VecEnv, config: Mapping[str, object] | Config | None = None, *,
+    def __init__(self, vec: VecEnv | VecWrapper,
+                 config: Mapping[str, object] | Config | None = None, *,
                  group: Alone | ProcessGroup | None = None):
+        _check_kinds(vec, config)
         self._group = over(group)
         self._made_group = self._group is not group
         wanted = _config_for(vec, config, self._group.size)
@@ -65,6 +70,18 @@ class Trainer:
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
         self.metrics: dict[str, float] = {}
+        self.seal()
+
+    _instead = {
+        "vec": "trainer.use(vec) continues with other envs",
+        "rollout_tensors": "rollout() returns them",
+        **dict.fromkeys(("config", *(each.name for each in fields(Train))),
+                        "settings are given to Trainer(vec, {...}); save() and load() carry "
+                        "weights from one trainer to another")}
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Fixed(f"Trainer has no attribute '{name}'", hint=self._instead.get(name)
+                    or did_you_mean(name, [each for each in dir(type(self)) if each[0] != "_"]))
 
     # -- the loop
 
@@ -80,15 +97,15 @@ class Trainer:
         if not self._rolled_out:
             raise UsageError("there is no rollout to train on", hint="roll out first: rollout()")
         began = time.perf_counter()
-        self.metrics = self._trainer.update()
+        metrics = vars(self)["metrics"] = self._trainer.update()
         self._seconds += time.perf_counter() - began
-        return self.metrics
+        return metrics
 
-    def use(self, vec: VecEnv) -> None:
+    def use(self, vec: VecEnv | VecWrapper) -> None:
         """Continue with other envs, for example a harder level: as many agents, the same sizes."""
+        _check_kinds(vec, None)
         self._trainer.restart_envs(vec)
-        self.vec = vec
-        self.config = replace(self.config, env=vec.env_settings)
+        vars(self).update(vec=vec, config=replace(self.config, env=vec.env_settings))
 
     @property
     def epoch(self) -> int:
@@ -181,10 +198,28 @@ class Trainer:
         self.close()
 
 
-def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None, ranks: int) -> Config:
+def _check_kinds(vec: object, config: object) -> None:
+    """Raises UsageError for what is no VecEnv or no settings."""
+    if not isinstance(vec, (VecEnv, VecWrapper)):
+        name = repr(vec) if isinstance(vec, str) else '"my_env"'
+        opener = "wrap" if ":" in name else "make"
+        raise UsageError("a Trainer learns on a VecEnv", expected="what make() or wrap() returns, "
+                         "or a VecWrapper", actual=name if isinstance(vec, str)
+                         else type(vec).__name__, hint=f"Trainer(puffer_sdk.{opener}({name}, "
+                         f"num_envs=1024)); puffer_sdk.train({name}) has a loop of its own")
+    if config is not None and not isinstance(config, (Mapping, Config)):
+        raise UsageError("these are no settings", actual=type(config).__name__,
+                         expected='a dict such as {"train.gamma": 0.99}, or a Config',
+                         hint='puffer_sdk.configure("my_env", ini=path) reads a file of settings')
+
+
+def _config_for(vec: VecEnv | VecWrapper, given: Mapping[str, object] | Config | None, ranks: int
+                ) -> Config:
     """The settings for these envs, whose number and [env] are already fixed; of all ranks."""
     folder, agents = vec.library.folder, vec.num_agents * ranks
-    if not isinstance(given, Config):
+    if isinstance(given, Config):
+        _refuse_lost(given, vec, agents)
+    else:
         asked = dict(given or {})
         own = {"vec.total_agents": agents, "vec.num_buffers": vec.num_buffers}
         for name, value in asked.items():
@@ -201,7 +236,18 @@ def _config_for(vec: VecEnv, given: Mapping[str, object] | Config | None, ranks:
         given.vec, total_agents=agents, num_buffers=vec.num_buffers))
 
 
-def _facts_of(vec: VecEnv) -> EnvFacts:
+def _refuse_lost(given: Config, vec: VecEnv | VecWrapper, agents: int) -> None:
+    """Raises UsageError for what somebody gave, and these envs have otherwise."""
+    have: dict[str, object] = {f"env.{key}": value for key, value in vec.env_settings.items()}
+    have |= {"vec.total_agents": agents, "vec.num_buffers": vec.num_buffers}
+    for name, value in have.items():
+        if given.origin.get(name) == COMMAND_LINE and given[name] != value:
+            raise UsageError(f"{name} cannot change after the envs are created", where=name,
+                             expected=f"{value}, as the envs have it", actual=given[name],
+                             hint="make the envs with it: puffer_sdk.make")
+
+
+def _facts_of(vec: VecEnv | VecWrapper) -> EnvFacts:
     """What a checkpoint says about its environment."""
     about, folder = vec.description, vec.library.folder
     return checkpoint.env_facts(about, folder.name if folder else about.name,

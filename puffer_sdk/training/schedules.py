@@ -88,6 +88,14 @@ class Planned:
                 f"{count(self.each, 'update')}, {self.updates:,} in all")
 
 
+def check_config(config: object, trainer: str) -> None:
+    """Raises UsageError for what is no Config."""
+    if isinstance(config, (Mapping, str)) or config is None:
+        raise UsageError(f"{trainer} takes resolved settings", expected="a Config",
+                         actual=type(config).__name__, hint="puffer_sdk.configure(\"my_env\", "
+                         "{...}) resolves them; puffer_sdk.Trainer(vec, {...}) takes a dict")
+
+
 def check_sizes(vec: Envs, train: Train) -> None:
     """Raises UsageError if the envs' sizes and [train] do not fit together."""
     minibatch, horizon = train.minibatch_size, train.horizon

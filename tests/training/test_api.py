@@ -142,7 +142,9 @@ def test_settings_that_are_refused(settings, message, vec):
 
 def test_a_config_is_taken_with_the_envs_as_they_are(vec, squared):
     config = puffer_sdk.configure(squared, {**SMALL, "env.size": 5})
-    with puffer_sdk.Trainer(vec, config) as trainer:
+    with pytest.raises(UsageError, match="env.size cannot change"):
+        puffer_sdk.Trainer(vec, config)
+    with puffer_sdk.Trainer(vec, puffer_sdk.configure(squared, SMALL)) as trainer:
         assert trainer.config.vec.total_agents == 32 and trainer.config.env["size"] == 11
         learn(trainer, 1)
 

@@ -204,7 +204,7 @@ class PoolVec(Sending):
 
     def _reseed(self, seed: int) -> None:
         self._raise_failure()
-        self.seed, self._given_seeds, self.ticks = seed, None, 0
+        self._begin_from(seed)
         self._seeds = self.seeds_of(len(self._seeds))
         self._lane_parts[:] = [
             replace(part, seeds=tuple(self._seeds[part.first:part.first + len(part.seeds)]))

@@ -39,7 +39,9 @@ class Sending(VecEnv):
             self.step()
             self._asked[:] = self._out = 1
             return
-        self.ticks += 1
+        if self._checks is not None:
+            self._checks.before_step()
+        self.count_ticks(1)
         self._watches[0].step = self.ticks
         for lane in lanes:
             if self._asked[lane]:

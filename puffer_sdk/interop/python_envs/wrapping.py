@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
+from ...base import paths
 from ...base.errors import UsageError
 from ...base.number_limits import whole_number
 from . import makers
@@ -21,7 +23,7 @@ def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num
          keywords: Keywords | Callable[[int], Keywords] | None = None,
          autoreset: str = SAME_STEP, max_restarts: int = 0,
          step_timeout: float = 10.0, start_timeout: float = 60.0, raw: bool = False,
-         reward_scale: float = 1.0) -> PoolVec:
+         reward_scale: float = 1.0, checked: bool = False) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
 
         with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
@@ -46,6 +48,7 @@ def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num
     raw             rows of bytes where the parts of an observation differ in type, as a network of
                     one's own has them: unflatten() gives each part in its own type
     reward_scale    factor of rewards; the log is of the environment's own
+    checked         as of make()
 
     Returns a PoolVec of N = num_envs x agents rows; it has not been reset. What an environment
     raises is raised by reset() and step(), with the worker's traceback as its cause. Raises
@@ -75,7 +78,7 @@ def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num
                           start_timeout=start_timeout, reward_scale=reward_scale,
                           as_itself=True, idle=idle)
     try:
-        return PoolVec(library, total_agents=num_envs * facts.rows, seed=seed)
+        return PoolVec(library, total_agents=num_envs * facts.rows, seed=seed, checked=checked)
     except BaseException:
         library.close()
         raise
@@ -96,6 +99,16 @@ def _maker(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], n
                          hint="pass the function that creates it, not the environment: copies are "
                               "created in worker processes")
     if callable(keywords):
-        return of(makers.PerCopy([makers.read_name(env) if isinstance(env, str) else env],
+        return of(makers.PerCopy([_read_name(env, None) if isinstance(env, str) else env],
                                  keywords))
-    return makers.read_name(env, keywords) if isinstance(env, str) else of(env, keywords)
+    return _read_name(env, keywords) if isinstance(env, str) else of(env, keywords)
+
+
+def _read_name(env: str, keywords: Keywords | None) -> Maker:
+    try:
+        return makers.read_name(env, keywords)
+    except UsageError as error:
+        with suppress(UsageError):
+            paths.find_env(env)
+            error.hint = f"it is an environment in C: puffer_sdk.make({env!r})"
+        raise

@@ -1,6 +1,7 @@
 """The envs that the trainer steps.  a VecEnv, or any object with step() -> PufferTrainerEnvs"""
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from types import TracebackType
@@ -24,8 +25,27 @@ def bind_envs(vec: Envs, handle: Handle, threads: int, program: Path | None = No
               ) -> CompiledEnvs | PythonEnvs:
     """program: what plays the envs on the GPU, or None"""
     if isinstance(vec, VecEnv):
+        refuse_own_steps(vec)
         return CompiledEnvs(vec, handle, threads, program)
     return PythonEnvs(vec, handle, threads)
+
+
+BYPASSED = ("step", "observations", "actions", "rewards", "terminals", "truncations",
+            "action_mask", "final_observations", "has_final", "alive")
+
+
+def refuse_own_steps(vec: VecEnv) -> None:
+    """Raises UsageError where a user has replaced what C does not call: it would do nothing."""
+    for name in BYPASSED:
+        found = vars(vec).get(name) or inspect.getattr_static(type(vec), name)
+        code = getattr(found, "fget", found)
+        defined = getattr(code, "__globals__", {}).get("__name__", "")
+        if not defined.startswith(f"{__name__.partition('.')[0]}."):
+            raise UsageError(f"the native trainer steps a VecEnv from C, and would not call this "
+                             f"{name}", where=f"{type(vec).__name__}.{name}",
+                             expected="VecEnv's own", actual=f"one of {defined or 'another type'}",
+                             hint="put it into a puffer_sdk.VecWrapper, whose step() every trainer "
+                                  "calls: Trainer(MyWrapper(vec))")
 
 
 def build_program(folder: Path, *, verbose: bool = False) -> Path:
@@ -129,9 +149,11 @@ class CompiledEnvs(BoundEnvs):
 
     def check(self) -> None:
         _ = self.vec.handle             # raises UsageError once it is closed
+        if not vars(self.vec).keys().isdisjoint(BYPASSED):
+            refuse_own_steps(self.vec)
 
     def after(self, ticks: int) -> None:
-        self.vec.ticks += ticks
+        self.vec.count_ticks(ticks)
 
     def failed(self) -> BaseException | None:
         return self.vec.failure()

@@ -17,11 +17,13 @@ from ...base.errors import RunError, UsageError
 from ...base.number_limits import whole_number
 from ...distributed.group import Alone
 from ...env import abi
+from ...env.vec import VecEnv
 from ...settings.values import Config
 from ..schedules import (
     LOSSES,
     Envs,
     Schedules,
+    check_config,
     check_same_envs,
     check_sizes,
     check_tensors,
@@ -50,8 +52,7 @@ def library_for(device: str) -> Any:
 
 def count_slices(vec: Envs) -> int:
     """Parts of equal size that a GPU infers in turn: those that the envs were created in."""
-    whole = getattr(getattr(vec, "description", None), "whole_steps", True)
-    return 1 if whole else int(getattr(vec, "num_buffers", 1))
+    return 1 if not isinstance(vec, VecEnv) or vec.description.whole_steps else vec.num_buffers
 
 
 class NativePPO(Schedules):
@@ -81,6 +82,7 @@ class NativePPO(Schedules):
                  device: str = "cpu", path: str = "auto", block_agents: int = 0,
                  first_agent: int = 0, timed: bool = False, gpus: Sequence[int] | None = None,
                  program: Path | None = None, group: Alone | None = None):
+        check_config(config, "NativePPO")
         self.group = group or Alone()
         self.ranks, self._exchange = self.group.size, Exchange(self.group)
         self.config, self.settings, self.device = config, config.train, device

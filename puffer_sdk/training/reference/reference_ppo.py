@@ -24,6 +24,7 @@ from ..schedules import (
     SCALE_HINT,
     Envs,
     Schedules,
+    check_config,
     check_same_envs,
     check_sizes,
     check_tensors,
@@ -55,6 +56,7 @@ class TorchPPO(Schedules):
 
     def __init__(self, vec: Envs, config: Config, device: str = "cpu", *, first_agent: int = 0,
                  group: Alone | None = None):
+        check_config(config, "TorchPPO")
         self.means = Means(group)
         self.group, self.ranks = self.means.group, self.means.group.size
         self.config, self.settings = config, config.train
