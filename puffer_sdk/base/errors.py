@@ -63,6 +63,16 @@ class PufferError(Exception):
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def to_dict(self) -> dict[str, object]:
+        """For programs: its parts, and where it is as a file and a line, if it is one."""
+        file, _, line = (self.where or "").rpartition(":")
+        return {"message": self.message, "code": self.code, "where": self.where,
+                "file": file if line.isdigit() else None,
+                "line": int(line) if line.isdigit() else None,
+                "expected": None if self.expected is None else str(self.expected),
+                "actual": None if self.actual is None else str(self.actual),
+                "detail": self.detail, "hint": self.hint, "exit_status": self.exit_status}
+
     def lines(self) -> list[str]:
         """The error as plain text, one string a line; ui.print_error adds colour."""
         head = f"error[{self.code}]" if self.code else "error"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 verbose = False             # whether this command was asked to say more
+printed = False             # whether this command has written a result to stdout
 _warned: set[str] = set()
 
 
@@ -159,7 +160,9 @@ def say_once(text: str) -> None:
 
 def _print(item: RenderableType, *, stderr: bool = False, style: str | None = None) -> None:
     """Print; where the reader has gone away, send this and the rest nowhere."""
+    global printed
     stream = sys.stderr if stderr else sys.stdout
+    printed |= not stderr
     try:
         console(stderr).print(item, emoji=False, style=style)
         stream.flush()

@@ -7,6 +7,7 @@ completing    what TAB offers
 """
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -71,19 +72,18 @@ def main(argv: list[str] | None = None) -> int:
     argv    the words after `puffer-sdk`; None: those of this process
     """
     ui.open_streams()
+    words, ui.printed = sys.argv[1:] if argv is None else argv, False
     try:
         with stoppable(then=signal.SIG_IGN if argv is None else None):
             result = cli.main(args=argv, prog_name="puffer-sdk", standalone_mode=False)
         return result if isinstance(result, int) else errors.OK
     except errors.PufferError as error:
-        ui.print_error(error)
-        return error.exit_status
+        return report_error(error, words)
     except click.ClickException as error:
         message = error.format_message()
         ctx = getattr(error, "ctx", None)
         hint = f"{ctx.command_path if ctx else 'puffer-sdk'} --help"
-        ui.print_error(errors.UsageError(message, hint=hint))
-        return errors.USAGE
+        return report_error(errors.UsageError(message, hint=hint), words)
     except Stopped as stopped:
         ui.say("interrupted" if stopped.number == signal.SIGINT else "terminated")
         return 128 + stopped.number
@@ -94,11 +94,10 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
     except RecursionError:              # by what was read: our own calls are not that deep
-        ui.print_error(errors.RunError(
+        return report_error(errors.RunError(
             "folders, values or expressions are nested too deeply",
             where=os.getcwd(), expected="at most some hundred levels",
-            hint="if you find none, please report this with the command"))
-        return errors.RUN
+            hint="if you find none, please report this with the command"), words)
     except Exception as error:
         if hasattr(error, "child_traceback"):       # child.ChildBug: our own adds nothing
             ui.say(error.child_traceback)
@@ -107,7 +106,25 @@ def main(argv: list[str] | None = None) -> int:
             ui.console(stderr=True).print(Traceback())
         ui.say("this is a bug in puffer-sdk, not in your environment; "
                "please report it with the lines above")
+        print_document(errors.PufferError(f"a bug in puffer-sdk: {type(error).__name__}: {error}"),
+                       words)
         return errors.BUG
+
+
+def report_error(error: errors.PufferError, words: list[str]) -> int:
+    """Its text on stderr and, with --format json, a document on stdout. Returns its status."""
+    ui.print_error(error)
+    print_document(error, words)
+    return error.exit_status
+
+
+def print_document(error: errors.PufferError, words: list[str]) -> None:
+    """What a program reads in place of the result: {"error": ...}, of check with its own keys."""
+    asked = "--format=json" in words or ("--format", "json") in zip(words, words[1:])
+    if not asked or ui.printed or error.quiet:
+        return
+    checked = {"findings": [], "verdict": "error"} if "check" in words[:1] else {}
+    ui.out(json.dumps({**checked, "error": error.to_dict()}, indent=2))
 
 
 class Stopped(BaseException):

@@ -22,7 +22,7 @@ from click.shell_completion import CompletionItem
 
 from ..base import trust, ui
 from ..base.errors import UsageError, nearest
-from ..settings.key_hints import RENAMED, meant
+from ..settings.key_hints import RENAMED, SHORT, meant
 from ..settings.table import KEYS, used_keys
 from . import completing
 
@@ -173,21 +173,12 @@ def _missing_value(arg: str, name: str, following: str | None) -> UsageError:
                       actual=following if following is not None else "nothing", hint=hint)
 
 
-# what other trainers call a setting
-MEANT = {"lr": "train.learning_rate", "steps": "train.total_timesteps",
-         "timesteps": "train.total_timesteps", "total_steps": "train.total_timesteps",
-         "batch_size": "train.minibatch_size", "n_envs": "vec.total_agents",
-         "agents": "vec.total_agents", "threads": "vec.num_threads",
-         "entropy_coef": "train.ent_coef", "hidden": "policy.hidden_size",
-         "layers": "policy.num_layers", "lambda": "train.gae_lambda"}
-
-
 def _unknown_option(error: click.NoSuchOption) -> UsageError:
     """The same error, with a hint at the setting that may have been meant."""
     option = error.option_name
     word = option.lstrip("-").replace("-", "_")
     exact = [key.flag for key in used_keys() if key.name == word]
-    if other := MEANT.get(word) or (not exact and RENAMED.get(word)):
+    if other := SHORT.get(word) or (not exact and RENAMED.get(word)):
         exact = [KEYS[other].flag]
     own = [name for name in error.possibilities or [] if name.startswith("--")]
     if exact:

@@ -22,6 +22,11 @@ from . import completing
 # Options that many commands have: they come last, under one title
 SHARED = ("settings", "ini", "runs_dir", "format_", "verbose", "help")
 SHARED_TITLE = "Shared options"
+# what every command may end with, where it says nothing else
+STATUSES = {0: "done", 2: "invalid option, setting or name; nothing ran",
+            4: "the run failed, or a file cannot be written", 5: "a bug in puffer-sdk",
+            130: "ended by Ctrl-C", 143: "ended by SIGTERM"}
+COMPILES = {3: "the environment or the trainer does not compile"}
 
 
 class Page(click.Command):
@@ -33,7 +38,9 @@ class Page(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = list(examples)
         self.groups = dict(groups or {})
-        self.statuses = dict(statuses or {})
+        takes_env = any(param.name in ("env", "settings") for param in self.params)
+        self.statuses = dict(sorted({**STATUSES, **(COMPILES if takes_env else {}),
+                                     **(statuses or {})}.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """While a shell completes an option's value, click would reject the whole line."""
@@ -66,10 +73,8 @@ class Page(click.Command):
             with formatter.section(title):
                 formatter.write_dl([record for param in members
                                     if (record := param.get_help_record(ctx))])
-        if self.statuses:
-            with formatter.section("Exit status"):
-                formatter.write_dl([(str(status), text) for status, text
-                                    in self.statuses.items()])
+        with formatter.section("Exit status"):
+            formatter.write_dl([(str(status), text) for status, text in self.statuses.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Options, and settings: --train.learning-rate."""

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from ..base.errors import UsageError
 from ..base.extras import require
 from .library import Obs
 from .vec_arrays import Rows
@@ -49,6 +50,21 @@ class RowSpaces(Rows):
     def action_space(self) -> Space[Any]:
         """single_action_space of all N rows at once."""
         return self._batched(self.single_action_space)
+
+    @property
+    def actions(self) -> NDArray[np.float32]:
+        return self._actions
+
+    @actions.setter
+    def actions(self, values: ArrayLike) -> None:
+        """`vec.actions = x` copies into the buffer: (N, K), or (N,) where there is one head."""
+        values = np.asarray(self._one_array(values))
+        if values.shape == (self.num_agents,) and len(self.act_sizes) == 1:
+            values = values[:, None]
+        if values.shape != self._actions.shape:
+            raise UsageError("actions have the wrong shape", expected=self._actions.shape,
+                             actual=values.shape)
+        self._actions[:] = values
 
     def _one_array(self, actions: ArrayLike) -> ArrayLike:
         """Actions as the setter of `actions` takes them: heads of both kinds may come as a tuple

@@ -110,21 +110,6 @@ class VecEnv(RowSpaces, Logs):
         self._checks = StepChecks(self) if checked else None
         self.seal(before)
 
-    @property
-    def actions(self) -> NDArray[np.float32]:
-        return self._actions
-
-    @actions.setter
-    def actions(self, values: ArrayLike) -> None:
-        """`vec.actions = x` copies into the buffer: (N, K), or (N,) where there is one head."""
-        values = np.asarray(self._one_array(values))
-        if values.shape == (self.num_agents,) and self.num_atns == 1:
-            values = values[:, None]
-        if values.shape != self._actions.shape:
-            raise UsageError("actions have the wrong shape", expected=self._actions.shape,
-                             actual=values.shape)
-        self._actions[:] = values
-
     def __repr__(self) -> str:
         about = self.description
         heads = "x".join(map(str, self.act_sizes))

@@ -4,15 +4,11 @@ Its own price is reading all rows twice a step; without it, C takes whatever it 
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import BadNumber, UsageError
-
-if TYPE_CHECKING:
-    from .vec import VecEnv
+from .row_spaces import RowSpaces
 
 ENV_HINT = "the environment wrote it; `puffer-sdk check` finds the line"
 
@@ -21,7 +17,7 @@ class StepChecks:
     """Refuses a step before the first reset, actions that no head has or that a mask forbids, and
     observations and rewards that are not finite."""
 
-    def __init__(self, vec: VecEnv):
+    def __init__(self, vec: RowSpaces):
         self.vec, self.began = vec, False
 
     def after_reset(self) -> None:

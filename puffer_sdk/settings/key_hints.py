@@ -12,11 +12,21 @@ RENAMED = {
     "reset_every_horizon": "base.reset_state", "rnn_hidden_size": "policy.hidden_size",
 }
 
+# short words for settings, and what other trainers call them
+SHORT = {
+    "lr": "train.learning_rate", "steps": "train.total_timesteps",
+    "timesteps": "train.total_timesteps", "total_steps": "train.total_timesteps",
+    "batch_size": "train.minibatch_size", "n_envs": "vec.total_agents",
+    "agents": "vec.total_agents", "threads": "vec.num_threads", "entropy": "train.ent_coef",
+    "entropy_coef": "train.ent_coef", "hidden": "policy.hidden_size",
+    "width": "policy.hidden_size", "layers": "policy.num_layers", "lambda": "train.gae_lambda",
+}
+
 
 def meant(section: str, name: str) -> Key | None:
     """The key that an unknown one most likely stands for, in its own section if possible."""
-    if name in RENAMED:
-        return KEYS[RENAMED[name]]
+    if full := RENAMED.get(name) or SHORT.get(name):
+        return KEYS[full]
     known = [key for key in KEYS.values() if key.status not in (FORMER, IGNORED)
              and (key.section != "sweep" or section == "sweep")]
     here = [key for key in known if key.section == section]

@@ -22,6 +22,7 @@ from ..interop.python_envs.python_spec import PythonSpec
 from ..settings import inifile, table, torch_class, upstream
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal
+from ..settings.key_hints import SHORT
 from ..settings.texts import show, show_literal
 from ..settings.values import Config
 from .sections import check_bounds, read_inis, read_options
@@ -30,9 +31,6 @@ from .space import Row, Settings, Space
 TIME_TO_GOAL = "time_to_goal"
 METHODS, KEPT = ("gp", "tpe", "random"), ("front", "all")
 COST_UNITS = {"cpu": "CPU seconds", "wall": "wall seconds", "compute": "modelled CPU seconds"}
-SHORT = {"lr": "train.learning_rate", "steps": "train.total_timesteps",
-         "lambda": "train.gae_lambda", "entropy": "train.ent_coef", "agents": "vec.total_agents",
-         "width": "policy.hidden_size", "layers": "policy.num_layers"}
 # the default space: distribution and bounds; AROUND: bounds are factors of the environment's value
 AROUND = "around"
 DEFAULT = {

@@ -103,7 +103,7 @@ class Finding:
     detector: str = ""                      # that spoke; "" = the rule's only one
 
     KEYS = ("code", "name", "detector", "severity", "message", "file", "line", "env", "agent",
-            "step", "element", "expected", "actual", "seed", "repro")
+            "step", "element", "expected", "actual", "seed", "repro", "hint", "stack", "fields")
 
     @property
     def block(self) -> tuple[int, int] | None:
