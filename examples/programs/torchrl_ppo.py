@@ -39,8 +39,15 @@ check_env_specs(env)
 env.set_seed(seed)
 
 
+class Rows(nn.Module):
+    """Observations may be boards of bytes, as those of the default template are."""
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        return observations.float().flatten(-len(copies.single_observation_space.shape))
+
+
 def network(outputs: int) -> nn.Sequential:
-    return nn.Sequential(nn.LazyLinear(64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(),
+    return nn.Sequential(Rows(), nn.LazyLinear(64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(),
                          nn.Linear(64, outputs))
 
 

@@ -348,7 +348,8 @@ def to_torch(policy: TrainedPolicy) -> bytes:
     require("torch", "torch", extras.install_torch())
     import torch
 
-    from ..training.reference.policy import Network, build_policy, load_weights
+    from ..training.reference.own_network import Network
+    from ..training.reference.policy import build_policy, load_weights
 
     class Tick(torch.nn.Module):
         def __init__(self, net: Network) -> None:
@@ -361,7 +362,7 @@ def to_torch(policy: TrainedPolicy) -> bytes:
 
     backends.require_torch(policy.config, where=policy.path)
     net = build_policy(policy.obs_size, policy.act_sizes, policy.config,
-                       in_bytes=policy.obs_dtype == "uint8", layout=policy.layout)
+                       obs_dtype=policy.obs_dtype, layout=policy.layout)
     load_weights(net, policy.weights)
     for parameter in net.parameters():
         parameter.requires_grad_(False)

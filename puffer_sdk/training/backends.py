@@ -240,7 +240,7 @@ def make_actor(vec: Rows, trained: Config, tensors: Mapping[str, np.ndarray], se
 
     use_threads(trained)
     policy = build_policy(vec.obs_size, vec.act_sizes, trained,
-                          in_bytes=vec.observations.dtype.itemsize == 1,
+                          obs_dtype=vec.observations.dtype,
                           layout=getattr(vec, "layout", None))
     load_weights(policy, tensors)
     return Actor(policy, vec.act_sizes, seed, vec.num_agents, greedy=greedy)

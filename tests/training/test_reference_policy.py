@@ -13,7 +13,7 @@ from helpers.ppo_fixtures import (  # noqa: F401   one_thread is a fixture
     train_reference,
 )
 
-from puffer_sdk.base.errors import UsageError
+from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.training.reference.policy import LayerScan, Policy, build_policy
 
 
@@ -183,6 +183,41 @@ class Disagrees(Small):
 class Crashes(Small):
     def step(self, obs, state):
         raise ValueError("boom")
+
+class NoConstructor(Small):
+    def __init__(self, obs_size):
+        super().__init__()
+
+class TupleState(Small):
+    def initial_state(self, n):
+        return torch.zeros(n, 4), torch.zeros(n, 4)
+
+class OneState(Small):
+    def initial_state(self, n):
+        return torch.zeros(1, 4)
+
+class OtherState(Small):
+    def step(self, obs, state):
+        return *super().step(obs, state)[:2], state.double()
+
+class NoState(Small):
+    def step(self, obs, state):
+        return super().step(obs, state)[:2]
+
+class ThirdValue(Small):
+    def sequence(self, obs, state0, ended):
+        return *super().sequence(obs, state0, ended), obs
+
+class NoFloat(Small):
+    def step(self, obs, state):
+        out = self.body(obs)
+        return out[..., :-1], out[..., -1], state
+
+class Late(Small):
+    def step(self, obs, state):
+        if len(obs) > 2:
+            raise IndexError("late")
+        return super().step(obs, state)
 '''
 
 
@@ -205,6 +240,35 @@ def test_a_class_that_does_not_fit_is_refused(tmp_path, name, match):
     assert caught.value.hint
     if name == "Crashes":
         assert "boom" in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "match", "told"), [
+    ("NoConstructor", r"NoConstructor.__init__\(\) failed", "positional argument"),
+    ("TupleState", r"initial_state\(\) must return the state as one", "a tuple of 2"),
+    ("OneState", "no row for each agent", "(1, 4) float32"),
+    ("OtherState", "another kind of state", "float64"),
+    ("NoState", r"step\(\) returns something else", "logits, value, new state"),
+    ("ThirdValue", "third value of sequence", "(S, T, ...)"),
+    ("NoFloat", r"NoFloat.step\(\) failed", "obs.float()")])
+def test_what_is_wrong_with_a_class_is_said_with_method_shape_and_type(tmp_path, name, match, told):
+    (tmp_path / "net.py").write_text(OWN_CLASS)
+    with pytest.raises(UsageError, match=match) as caught:
+        make_reference(vec=FakeVec((3, 1), dtype=np.uint8),
+                       torch_class=f"{tmp_path / 'net.py'}:{name}")
+    assert told in str(caught.value) and "too many values" not in str(caught.value)
+    if name == "NoFloat":
+        assert "obs is (2, 4) uint8" in caught.value.detail
+        assert (tmp_path / "net.py").read_text().splitlines()[
+            int(caught.value.where.rpartition(":")[2]) - 1].strip() == "out = self.body(obs)"
+
+
+def test_what_fails_later_is_said_with_its_line(tmp_path):
+    (tmp_path / "net.py").write_text(OWN_CLASS)
+    trainer = make_reference((3, 1), torch_class=f"{tmp_path / 'net.py'}:Late")
+    with pytest.raises(RunError, match=r"Late.step\(\) failed: IndexError") as caught:
+        trainer.rollout()
+    assert "net.py:" in caught.value.where and "float32" in caught.value.detail
+    assert "late" in caught.value.detail
 
 
 def test_a_file_that_is_missing_or_does_not_import_is_refused(tmp_path):

@@ -9,7 +9,8 @@ It states the algorithm for readers and for tests; a faster trainer has to agree
 
 In reading order:
 
-    policy         the network: encoder, MinGRU layers, decoder; the interface of policy.torch_class
+    own_network    the interface of policy.torch_class, and a class of the user's own
+    policy         the network: encoder, MinGRU layers, decoder
     action_heads   logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
     muon           gradients -> weights: Muon for matrices, Adam for vectors
     means          means over a minibatch, over the ranks of a run as well

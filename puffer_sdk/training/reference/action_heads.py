@@ -15,7 +15,7 @@ from torch import Tensor
 from ...base import philox
 from ..schedules import check_mask
 from .finite import raise_if_bad, weights_of
-from .policy import Network, zero_ended
+from .own_network import Network, call, zero_ended
 
 ILLEGAL = -1e30                     # a masked logit: exp gives 0, and 0 * it is still 0
 LOGSTD_MIN, LOGSTD_MAX = -20.0, 2.0
@@ -130,7 +130,7 @@ class Actor:
     def forward(self, obs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """obs (n, D) -> actions (n, K), log-probabilities (n,), values (n,)."""
         before = self.state
-        logits, values, self.state = self.policy.step(obs, before)
+        logits, values, self.state = call(self.policy, "step", obs, before)
         if not math.isfinite(float(logits.sum() + values.sum())):
             named = [("observations", obs), ("recurrent state", before), *weights_of(self.policy),
                      ("logits", logits), ("values", values)]
@@ -147,7 +147,9 @@ class Actor:
 
         rows    the agents that these observations are of; None: all
         """
-        return self.policy.step(obs, self.state if rows is None else self.state[rows])[1]
+        value: Tensor = call(self.policy, "step", obs,
+                             self.state if rows is None else self.state[rows])[1]
+        return value
 
     def ended(self, terminals: np.ndarray) -> None:
         """Zero the state of agents whose episode just ended, before their next observation."""

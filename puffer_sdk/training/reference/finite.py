@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ...base.errors import BadNumber
 from ..schedules import BAD_HINT, ENV_HINT
-from .policy import Network
+from .own_network import Network
 
 
 def weights_of(policy: Network) -> list[tuple[str, Tensor]]:

@@ -4,27 +4,23 @@ Sizes: n or S rows, T ticks, D observation, H hidden, L layers, A sum of head wi
 """
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import math
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import DTypeLike
 from torch import Tensor, nn
 
 from ...base import philox
-from ...base.errors import UsageError, did_you_mean
+from ...base.errors import UsageError
 from ...base.philox import Purpose
-from ...interop.python_envs.layouts import plain
 from ...interop.python_envs.space_rows import Observations
-from ...settings import torch_class
 from ...settings.values import Config
 from ..schedules import check_tensors, obs_factors
+from .own_network import Network, load_torch_class
 
 LARGE_BYTES = 1 / 8         # obs_scale from which a network of your own divides bytes by 255
 
@@ -85,18 +81,6 @@ def sigmoid_gradient(dy: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor
     return out
 
 
-class Network(Protocol):
-    """What a trainer calls of a Policy, or of a class of the user's: a torch.nn.Module."""
-
-    def initial_state(self, n: int) -> Tensor: ...
-    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
-    def sequence(self, obs: Tensor, state0: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]: ...
-    def parameters(self) -> Iterator[nn.Parameter]: ...
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
-    def zero_grad(self, set_to_none: bool = True) -> None: ...
-    def to(self, device: str) -> object: ...
-
-
 class Policy(nn.Module):
     """PufferNet: encoder, MinGRU layers with highways, one decoder for logits and value.
 
@@ -107,6 +91,8 @@ class Policy(nn.Module):
         initial_state(n)             -> zeros (n, ...): the state at the start of an episode
         step(obs, state)             -> logits (n, A), value (n,), new state (n, ...)
         sequence(obs, state0, ended) -> logits (S, T, A), values (S, T)     the same as step() gives
+                                        and a dict of more (S, T, ...), if a loss is to see it
+        auxiliary_loss(batch, extras) -> scalar, {metric: number}           only if there is one
         logstd                       nn.Parameter, one per head of width 1; only if there are any
 
     obs is (n, D) or (S, T, D), uint8, int32 or float32; state0 is (S, ...), the state before each
@@ -177,10 +163,10 @@ class Policy(nn.Module):
 
 
 def build_policy(obs_size: int, act_sizes: Sequence[int], config: Config, device: str = "cpu", *,
-                 in_bytes: bool = False, layout: Observations | None = None) -> Network:
+                 obs_dtype: DTypeLike = np.float32, layout: Observations | None = None) -> Network:
     """The policy that the settings ask for, initialised from train.seed, on the given device.
 
-    in_bytes    whether observations are bytes
+    obs_dtype   of observations
     layout      how rows unflatten, for a class that takes it; None: a row is what it is
     Raises UsageError where the class does not fit, or torch cannot use the device.
     """
@@ -191,10 +177,12 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config: Config, device
         policy = ours = Policy(*shape)
         ours.initialise(config.train.seed, factors)
     else:
+        in_bytes = np.dtype(obs_dtype) == np.uint8
         large = bool(in_bytes and factors is not None and factors.min() <= LARGE_BYTES)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.train.seed)
-            policy = load_torch_class(config.policy.torch_class, (*shape, large), layout)
+            policy = load_torch_class(config.policy.torch_class, (*shape, large), layout,
+                                      obs_dtype)
     try:
         policy.to(device)
         return policy
@@ -205,95 +193,9 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config: Config, device
         raise refused from error
 
 
-def load_torch_class(spec: str, shape: tuple[int, tuple[int, ...], int, int, bool],
-                     layout: Observations | None = None) -> Network:
-    """An instance of a user's Class from "file.py:Class", tried on three made-up ticks. Raises
-    UsageError where it does not fit."""
-    def refuse(message: str, **facts: Any) -> UsageError:
-        return UsageError(f"policy.torch_class: {message}", where=spec, **facts)
-
-    spec = torch_class.find(spec)
-    file, _, name = spec.rpartition(":")
-    path = Path(os.path.expanduser(file))
-    if not file or not path.is_file():
-        raise refuse("there is no such file", expected="file.py:Class", actual=f"'{spec}'")
-    module_spec = importlib.util.spec_from_file_location(f"puffer_policy_{path.stem}", path)
-    if module_spec is None or module_spec.loader is None:
-        raise refuse("the file does not import", expected="file.py:Class", actual=f"'{spec}'")
-    module = importlib.util.module_from_spec(module_spec)
-    try:
-        module_spec.loader.exec_module(module)
-    except Exception as error:
-        raise refuse("the file does not import",
-                     detail=f"{type(error).__name__}: {error}") from error
-    cls = getattr(module, name, None)
-    if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
-        classes = [key for key, value in vars(module).items()
-                   if isinstance(value, type) and issubclass(value, nn.Module)]
-        raise refuse(f"'{name}' is not a torch.nn.Module of that file",
-                     hint=did_you_mean(name, classes))
-    manual = "the interface is in the docstring of puffer_sdk.training.reference.policy.Policy"
-    for method in ("initial_state", "step", "sequence"):
-        if not callable(getattr(cls, method, None)):
-            raise refuse(f"{name} has no method {method}()", hint=manual)
-    takes = "layout" in inspect.signature(cls).parameters
-    if layout is not None and layout.raw and not takes:
-        raise refuse(f"{name} does not take a layout, and its rows are bytes of several types",
-                     expected="__init__(..., layout)", hint="layout.unflatten(obs) gives the parts "
-                     "of the observations: docs/guides/python.md")
-    layout = layout or plain(shape[0])
-    try:
-        made: Any = cls(*shape, **({"layout": layout} if takes else {}))
-        policy: Network = made
-        rows = layout.example(6) if takes else philox.uniform((0, Purpose.INIT),
-                                                              np.arange(6 * shape[0]))
-        found, difference = _try_policy(policy, torch.from_numpy(rows).view(2, 3, -1))
-    except Exception as error:
-        raise refuse(f"{name} failed on a trial run", hint=manual,
-                     detail=f"{type(error).__name__}: {error}") from error
-    outputs, continuous = sum(shape[1]), sum(width == 1 for width in shape[1])
-    wanted = {"step logits": (2, outputs), "step value": (2,), "sequence logits": (2, 3, outputs),
-              "sequence values": (2, 3), "logstd": (continuous,)}
-    for what, want in wanted.items():
-        if found[what] != want:
-            raise refuse(f"{name}: {what} has the wrong shape", expected=want, actual=found[what],
-                         hint=manual)
-    if difference > 1e-3:
-        raise refuse(f"{name}: sequence() and step() give different results",
-                     expected="values equal to 1e-3 or better, resets where ended is 1 included",
-                     actual=f"a difference of {difference:.3g}", hint=manual)
-    return policy
-
-
-@torch.no_grad()
-def _try_policy(policy: Network, obs: Tensor) -> tuple[dict[str, tuple[int, ...]], float]:
-    """The shapes of what it returns, and how far sequence() is from step().
-
-    Three ticks of two agents, obs (2, 3, D); the first one's episode ends on the second tick.
-    """
-    ended = torch.tensor([[0., 1., 0.], [0., 0., 0.]])
-    state, stepped = policy.initial_state(2), []
-    for t in range(3):
-        logits, value, state = policy.step(obs[:, t], state)
-        state = zero_ended(state, ended[:, t])
-        stepped.append(torch.cat([logits, value.view(2, 1)], -1))
-    many, values = policy.sequence(obs, policy.initial_state(2), ended)
-    logstd = getattr(policy, "logstd", None)
-    both = torch.cat([many, values.view(2, 3, 1)], -1)
-    return {"step logits": tuple(logits.shape), "step value": tuple(value.shape),
-            "sequence logits": tuple(many.shape), "sequence values": tuple(values.shape),
-            "logstd": (0,) if logstd is None else tuple(logstd.shape),
-            }, float((both - torch.stack(stepped, 1)).abs().max())
-
-
 def load_weights(policy: Network, tensors: Mapping[str, np.ndarray]) -> None:
     """Copy tensors, by name, into the policy's parameters; extra names are ignored."""
     copy_by_name(dict(policy.named_parameters()), tensors)
-
-
-def zero_ended(state: Tensor, ended: Tensor) -> Tensor:
-    """The carried state with the rows of ended episodes set to zero, in place."""
-    return state.masked_fill_((ended != 0).view(-1, *[1] * (state.dim() - 1)), 0)
 
 
 def copy_by_name(targets: Mapping[str, Tensor], tensors: Mapping[str, np.ndarray]) -> None:

@@ -42,6 +42,7 @@ from .formulas import (
 )
 from .means import Means
 from .muon import Muon
+from .own_network import call
 from .policy import build_policy, copy_by_name
 
 
@@ -63,7 +64,7 @@ class TorchPPO(Schedules):
         self.agents, self.horizon = vec.num_agents, config.train.horizon        # N, T
         check_sizes(vec, config.train)
         self.policy = build_policy(vec.obs_size, vec.act_sizes, config, device,
-                                   in_bytes=vec.observations.dtype == np.uint8,
+                                   obs_dtype=vec.observations.dtype,
                                    layout=getattr(vec, "layout", None))
         self.device = next(self.policy.parameters()).device
         t = self.settings
@@ -294,7 +295,8 @@ class TorchPPO(Schedules):
     def _learn(self, batch: Mapping[str, Tensor], mask: Tensor | None, learning_rate: float,
                ent_coef: float) -> tuple[Tensor, float, Tensor, Tensor]:
         """One minibatch: forward, loss, backward, Muon. Returns parts, gradient norm, V and w."""
-        logits, value = self.policy.sequence(batch["obs"], batch["state0"], batch["ended"])
+        logits, value, *_ = call(self.policy, "sequence", batch["obs"], batch["state0"],
+                             batch["ended"])
         log_prob, entropy = self.heads.log_prob_and_entropy(
             apply_mask(logits, mask), getattr(self.policy, "logstd", None), batch["actions"])
         loss, parts, ratio = ppo_loss(log_prob, entropy, value, batch, self.settings, ent_coef,
