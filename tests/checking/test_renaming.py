@@ -78,7 +78,7 @@ def test_names_fields_and_sizes_change_no_finding(folder, copied, pad):
     assert result.findings or not folder.name.startswith("puf")
     renaming.add_field(game)
     size = pad(game, result.coverage["agents_per_env"])
-    assert found(game, size) == told(result)
+    assert found(game, size) == told(result, size)
 
 
 @long_only
@@ -96,4 +96,4 @@ def test_each_change_alone(folder, copied, pad):
     if renaming.turn_fields(game):
         assert [each[:2] for each in found(game)] == [each[:2] for each in first]
     if size := pad(folder, result.coverage["agents_per_env"]):
-        assert found(copied(folder, "padded"), size) == first
+        assert found(copied(folder, "padded"), size) == told(result, size)

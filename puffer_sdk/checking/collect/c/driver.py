@@ -60,6 +60,7 @@ __attribute__((visibility("default"))) const size_t puffer_check_layout[12] = {
 #else
     (size_t)-1};
 #endif
+#undef c_reset    // a binding may wrap the call in a macro: the author's own is counted
 __attribute__((visibility("default"))) void* const puffer_check_beginnings[] = {
     (void*)c_reset, PUFFER_BEGINNINGS 0};
 __attribute__((visibility("default"), no_instrument_function))

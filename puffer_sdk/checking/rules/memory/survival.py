@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...collect.c.frames import own_frame
+from ...collect.c.source.model import LOOPS
 from ...core.fact_kinds import AbortFact, ExitFact, HangFact, InsideFact
 from ...core.facts import Facts
 from ...core.finding import Finding
@@ -57,6 +59,27 @@ def process_exit(facts: Facts) -> Iterator[Finding]:
                           expected="a return", actual=how)
 
 
+def _endless(facts: Facts, moments: list[HangFact]) -> tuple[str, int] | None:
+    """(file, line) of the loop around the deepest of the author's lines that all moments share."""
+    stacks = [[own for frame in reversed(fact.frames)
+               if (own := own_frame([frame], facts.known_spec.folder))] for fact in moments]
+    common: list[tuple[str, str, set[int]]] = []        # outermost first
+    for level in zip(*stacks, strict=False):
+        lines = {each.line for each in level}
+        if len({(each.function, each.file) for each in level}) > 1:
+            break
+        common.append((level[0].function, level[0].file, lines))
+        if len(lines) > 1:
+            break
+    for name, file, lines in reversed(common):
+        function = facts.source.functions.get(name.partition(".")[0])
+        around = [node.line for node in function.nodes if node.kind in LOOPS
+                  and node.line <= min(lines) <= max(lines) <= node.last_line] if function else []
+        if around:
+            return file, max(around)
+    return None
+
+
 def _is_piled_up(facts: Facts) -> bool:
     """Play alone ended well, and no step of the env resets it: only our experiments reset it so
     often."""
@@ -83,15 +106,18 @@ def hang(facts: Facts) -> Iterator[Finding]:
 
     Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience in
     seconds of computing, whatever else the machine does; init has twice as much, and more in builds
-    that are slower. Where only resets in a row fill the board, and no step resets, it is a
+    that are slower. The line is that of the loop, seen at several moments. Where only resets in a row fill the board, and no step resets, it is a
     warning.
     """
     if facts.exceeded:
         raise NotTested("experiments were ended because of their memory", "PUF206")
     timeout, seen = present(facts.config).vec.step_timeout, set()
     for name, outcome in by_place(facts):
-        for fact in outcome.all(HangFact):
+        moments = outcome.all(HangFact)
+        for fact in moments[:1]:
             where = place_of(facts, fact)
+            if (loop := _endless(facts, moments)):
+                where["file"], where["line"] = loop
             if _is_piled_up(facts):
                 yield Finding("PUF405", "c_reset piles up what it makes: after many, "
                               f"{call_of(fact)} does not return", **where, severity="warning",

@@ -59,10 +59,20 @@ def begun_anew(source: Source) -> Iterator[tuple[Function, str, int]]:
                 yield function, node.name, node.line
 
 
+DICE = {"rand", "random", "rand_r", "GetRandomValue", "puffer_rand", "puffer_random_value"}
+
+
 def are_drawn_from(source: Source) -> bool:
     """Whether c_reset and c_step make a generator's next state anywhere."""
     return any(node.writes and is_advance(function, node) or node.name == "rand_r"
                for function in source.reach("c_reset", "c_step") for node in function.nodes)
+
+
+def are_read_by_reset(source: Source) -> bool:
+    """Whether c_reset reads env->rng, draws from another generator, or asks a library for chance."""
+    return any(node.writes and is_advance(function, node) or node.name in DICE
+               or source.is_field(node, "rng")
+               for function in source.reach("c_reset") for node in function.nodes)
 
 
 def _goes_on(source: Source, function: Function, variable: Node) -> bool:

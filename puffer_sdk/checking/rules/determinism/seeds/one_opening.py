@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....collect.c.source import generators
 from ....core.fact_kinds import AgainFact
 from ....core.facts import Facts
 from ....core.finding import Finding
@@ -18,7 +19,8 @@ TESTS = 24          # openings that are compared with others of the env
 def one_opening(facts: Facts) -> Iterator[Finding]:
     """Every episode of an env begins with the same observation, another seed with another."""
     again = facts.fact("again", AgainFact)
-    if again and again.tests >= TESTS and again.same == again.tests and enough(again.by_seed):
+    if again and again.tests >= TESTS and again.same == again.tests \
+            and enough(again.by_seed) and generators.are_read_by_reset(facts.source):
         yield Finding("PUF502", "every episode of an env begins with the same observation, "
                                 "although another seed makes another episode",
                       **facts.at("c_reset"), seed=facts.seed, seen_in="again",

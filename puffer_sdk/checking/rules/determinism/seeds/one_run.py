@@ -12,7 +12,6 @@ from ....core.registry import NotTested, detector, explained_by, need
 from .seed_ignored import SEEDING, explained, seeded_from
 
 PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
-_DICE = {"rand", "random", "GetRandomValue", "puffer_rand", "puffer_random_value"}
 
 
 @detector("PUF502", "one-run", unless=("one-game",))
@@ -34,7 +33,7 @@ def one_run(facts: Facts) -> Iterator[Finding]:
     fixed = moving and all(one == other for one, other in moving) and \
         generators.are_drawn_from(facts.source)         # and no hashes of a board
     fixed = fixed or any(value is not None for value, *_ in seeded)
-    if not fixed and not (line and any(call.name in _DICE
+    if not fixed and not (line and any(call.name in generators.DICE
                                        for call in facts.source.calls(*PLAYING))):
         raise NotTested("no random number is drawn: a game without chance needs no seed")
     place = {"file": file, "line": line} if line else facts.at("c_reset")

@@ -11,7 +11,7 @@ from ..no_reset.known import is_not_reset, is_reset_late
 from .final_observation import truncations
 
 
-@detector("PUF323", "next-one", unless=("blank", "partly"))
+@detector("PUF323", "next-one", unless=("blank",))
 def next_one(facts: Facts) -> Iterator[Finding]:
     """final_observations holds the first observation of the next episode."""
     fact = truncations(facts)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ....core.fact_kinds import LeftFact, RunFact
 from ....core.facts import Facts
+from ....core.finding import FileLine
 from ....core.registry import NotTested, family, needed
 from ....core.statistics import Statistics
 from ...episodes.at_once.over_at_once import episodes_seen
@@ -56,6 +57,16 @@ def ends_at_once(facts: Facts) -> bool:
     """Whether each step is an episode."""
     lengths = episodes_seen(facts)
     return lengths is not None and lengths.high == 1
+
+
+def at_constant(facts: Facts, element: int) -> FileLine:
+    """Where it is named; else where it is stored to, or where the row's size is set."""
+    stored = sorted({(function.file, target.line) for function in facts.source.stepping()
+                     for target, _ in facts.source.stores(function)
+                     if target.kind == "index" and target.children[1].value == element})
+    return facts.at_element(element) or (
+        {"file": stored[0][0], "line": stored[0][1]} if stored else
+        facts.at_macro("OBS_SIZE") or facts.at("c_step"))
 
 
 def untouched(facts: Facts) -> set[int]:

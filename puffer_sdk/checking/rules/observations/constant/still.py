@@ -17,9 +17,10 @@ from ....core.statistics import Statistics
 from ..stale.writes import SEEN, writes_whole
 from ..stores import Stores
 from .divided_share import divisions
-from .obs_constant import ends_at_once, observed, untouched
+from .obs_constant import at_constant, ends_at_once, observed, untouched
 
 SLOTS, NUMBERS = 2, 4   # slots that are filled before one that is not; of one number each
+SHOWN = 3           # values of one finding
 ALIKE = 0.25        # of their range, by which the ranges of slots differ
 
 
@@ -29,24 +30,27 @@ def still(facts: Facts) -> Iterator[Finding]:
     stats = observed(facts)
     told = {element for element, *_ in divisions(facts)}
     alike: dict[float, list[int | Elements]] = defaultdict(list)    # by their value
-    for first, last in _still(facts, stats, untouched(facts)):
-        if not told & set(range(first, last + 1)) and not _is_unreached(facts, first, last):
-            alike[float(stats.low[first])].append(span(first, last))
-    for found in alike.values():
-        for element in together(found):
+    found = [pair for pair in _still(facts, stats, untouched(facts))
+             if not told & set(range(pair[0], pair[1] + 1)) and not _is_unreached(facts, *pair)]
+    for first, last in _with_neighbours(facts, stats, found):
+        alike[float(stats.low[first])].append(span(first, last))
+    for elements in alike.values():
+        for element in together(elements):
             yield always(facts, element)
 
 
 def always(facts: Facts, element: int | Elements) -> Finding:
     """These elements have one value."""
     first, last = limits(element)
-    place = facts.at_element(first) or facts.at_macro("OBS_SIZE") or facts.at("c_step")
-    value = float(observed(facts).low[first])
+    values = observed(facts).low[first:last + 1]
+    shown = [f"{value:g}" for value in dict.fromkeys(map(float, values))]
+    text = ", ".join([*shown[:SHOWN], *["..."][:len(shown) - SHOWN]])
     be = "is" if element == first else "are"
-    return Finding("PUF305", f"{facts.titled(element)} {be} always {value:g}, in "
-                             f"{needed(facts, 'run', RunFact).steps:,} steps", **place,
+    return Finding("PUF305", f"{facts.titled(element)} {be} always {text}, in "
+                             f"{needed(facts, 'run', RunFact).steps:,} steps",
+                   **at_constant(facts, first),
                    element=element, expected="values that tell the agent something",
-                   actual=f"{value:g} on every step", seed=facts.seed, seen_in="run",
+                   actual=f"{text} on every step", seed=facts.seed, seen_in="run",
                    word=CONSTANT, hint="write what was forgotten, or lower OBS_SIZE")
 
 
@@ -86,6 +90,21 @@ def _still(facts: Facts, stats: Statistics, dead: set[int]) -> list[tuple[int, i
             continue                    # the last reward, perhaps: PUF314 says more
         found.append((first, last))
     return sorted(found)
+
+
+def _with_neighbours(facts: Facts, stats: Statistics, found: list[tuple[int, int]]
+                     ) -> Iterator[tuple[int, int]]:
+    """With the constants beside those without a name that are no bias: one cause is one finding."""
+    literal = facts.source.literal_stores()
+    mine = {element for first, last in found if obs_spec.named(facts.row.parts, first) is None
+            for element in range(first, last + 1)}
+    beside = {element for element in map(int, np.flatnonzero(stats.low == stats.high))
+              if stats.low[element] != 0 and element not in literal
+              and obs_spec.named(facts.row.parts, element) is None}
+    for first, last in ranges(mine | beside):
+        if mine & set(range(first, last + 1)):
+            yield first, last
+    yield from (pair for pair in found if not mine & set(range(pair[0], pair[1] + 1)))
 
 
 def _writes_all(facts: Facts) -> bool:

@@ -8,7 +8,7 @@ from ....core.facts import Facts
 from ....core.finding import Finding, span
 from ....core.registry import detector, needed
 from ....core.statistics import Statistics
-from .obs_constant import ends_at_once, observed, untouched
+from .obs_constant import at_constant, ends_at_once, observed, untouched
 
 
 @detector("PUF305", "whole")
@@ -19,8 +19,9 @@ def whole(facts: Facts) -> Iterator[Finding]:
     if not constant.all() or len(untouched(facts)) == len(constant) or _is_bandit(facts, stats):
         return
     size = facts.shape.obs_size
-    yield Finding("PUF305", "the observation never changes, in "
-                            f"{needed(facts, 'run', RunFact).steps:,} steps", **facts.at("c_step"),
+    steps = needed(facts, "run", RunFact).steps
+    yield Finding("PUF305", f"the observation never changes, in {steps:,} steps",
+                  **at_constant(facts, 0),
                   element=span(0, size - 1), expected="values that tell the agent something",
                   actual=f"the same {size} elements on every step" if size > 1
                   else f"{float(stats.low[0]):g} on every step", seed=facts.seed, seen_in="run",
