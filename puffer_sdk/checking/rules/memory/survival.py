@@ -105,9 +105,9 @@ def hang(facts: Facts) -> Iterator[Finding]:
         cell = nth_empty(env, rand() % count_empty(env));
 
     Fix: bound the loop, or choose among what is there. `[vec] step_timeout` is the patience in
-    seconds of computing, whatever else the machine does; init has twice as much, and more in builds
-    that are slower. The line is that of the loop, seen at several moments. Where only resets in a row fill the board, and no step resets, it is a
-    warning.
+    seconds of computing, whatever else the machine does; init has twice as much, and more in
+    builds that are slower. The line is that of the loop, seen at several moments. Where only
+    resets in a row fill the board, and no step resets, it is a warning.
     """
     if facts.exceeded:
         raise NotTested("experiments were ended because of their memory", "PUF206")

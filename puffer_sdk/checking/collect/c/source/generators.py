@@ -69,7 +69,7 @@ def are_drawn_from(source: Source) -> bool:
 
 
 def are_read_by_reset(source: Source) -> bool:
-    """Whether c_reset reads env->rng, draws from another generator, or asks a library for chance."""
+    """Whether c_reset reads env->rng, another generator, or a library's random numbers."""
     return any(node.writes and is_advance(function, node) or node.name in DICE
                or source.is_field(node, "rng")
                for function in source.reach("c_reset") for node in function.nodes)
