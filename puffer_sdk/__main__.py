@@ -2,10 +2,19 @@
 import os
 import sys
 
+SYSTEMS = "Linux, macOS, or Linux in WSL"
+WSL = "wsl --install, then install puffer-sdk in it as on Linux"
+
 
 def run(*_words: str) -> int:
     """The command line, of sys.argv. Ctrl-C while modules are imported ends the process silently:
     until main() listens, an exception could only become a traceback."""
+    if sys.platform == "win32":
+        from .base.errors import UsageError
+        refused = UsageError("puffer-sdk does not run on Windows itself", expected=SYSTEMS,
+                             actual=sys.platform, hint=WSL)
+        print(refused, file=sys.stderr)
+        return refused.exit_status
     import signal
 
     speak_utf8()

@@ -22,7 +22,7 @@ from ..base.spec import Spec
 from ..raylib import headers as raylib
 from ..settings import outside_libraries
 from ..toolchain import compilers
-from ..toolchain.libraries import SHARED, compile_library, is_intact, prune
+from ..toolchain.libraries import NATIVE, SHARED, compile_library, is_intact, prune
 from . import binding, dialects, header, probe
 
 KEEP = 8            # libraries of one environment that stay in build/
@@ -91,7 +91,7 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
     compiler = compilers.find_compiler()
     looks = spec.final_obs.flags if spec.final_obs and not spec.writes_final_obs else []
     flags = [*library_flags(spec, raylib_headers), *openmp_flags(spec, compiler), *looks, opt,
-             "-march=native", "-fPIC", "-fvisibility=hidden", "-Wall"]
+             NATIVE, "-fPIC", "-fvisibility=hidden", "-Wall"]
     if keys:
         source = binding.write_player(spec, source, build_dir)
         flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}",

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __APPLE__
+#include <mach/mach.h>
+#endif
 
 static inline void* puffer_aligned_alloc(size_t alignment, size_t size) {
     return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
@@ -19,6 +22,14 @@ static inline void* puffer_aligned_alloc(size_t alignment, size_t size) {
 
 static inline void puffer_aligned_free(void* block) { free(block); }
 
+#ifdef __APPLE__
+static inline long puffer_resident_kb(void) {
+    struct mach_task_basic_info info;
+    mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+    if (task_info(mach_task_self(), MACH_TASK_BASIC_INFO, (task_info_t)&info, &count)) return 0;
+    return (long)(info.resident_size / 1024);
+}
+#else
 static inline long puffer_resident_kb(void) {    // the second number of statm, in pages
     long pages = 0;
     FILE* file = fopen("/proc/self/statm", "r");
@@ -27,5 +38,6 @@ static inline long puffer_resident_kb(void) {    // the second number of statm, 
     fclose(file);
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
+#endif
 
 #endif

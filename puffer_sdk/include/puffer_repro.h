@@ -24,16 +24,20 @@
 #pragma once
 #include <fcntl.h>
 #include <float.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <malloc.h>
+#include <sys/prctl.h>
+#elif defined(__APPLE__)
+#include <malloc/malloc.h>
+#endif
 
 // The sanitizers watch the environment; this file would only take longer to compile
 #define REPRO_FN                                                                                   \
@@ -58,6 +62,8 @@
 #endif
 
 enum { RESET = 0 };    // in the place of a row's number of steps
+
+static pid_t repro_parent;    // macOS sends no signal at its end: the ticks look
 
 typedef struct Repro {
     const char* code;                 // the rule's
@@ -181,6 +187,7 @@ REPRO_FN void repro_on_tick(int number) {
     static int32_t pulse;
     static int ticks;
     (void)number;
+    if (repro_parent && getppid() != repro_parent) _exit(REPRO_UNABLE);
     bool idle = pulse != repro_watch.pulse || repro_watch.phase == PUFFER_IDLE;
     ticks = idle ? 0 : ticks + 1;
     pulse = repro_watch.pulse;

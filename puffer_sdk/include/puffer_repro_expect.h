@@ -601,7 +601,9 @@ REPRO_FN void repro_same(void) {
         if (status != 0) REPRO_FAIL(REPRO_UNABLE, "the first run did not come to its end");
     }
     repro_shift = strcmp(e, "same-again") == 0 || strcmp(e, "same-in-another-process") == 0;
+#ifdef __GLIBC__
     if (strcmp(e, "same-in-another-process") == 0) mallopt(M_PERTURB, 165);
+#endif
     for (int round = 0; how == REPRO_THREADS && round < 10; round++)
         repro_tell_on_threads(rows);    // ThreadSanitizer sees a race before it is lost
     if (how != REPRO_THREADS) repro_tell(rows, true, how);
@@ -613,6 +615,12 @@ REPRO_FN void repro_same(void) {
 #ifdef REPRO_SANITIZED
 size_t __sanitizer_get_current_allocated_bytes(void);
 REPRO_FN size_t repro_live(void) { return __sanitizer_get_current_allocated_bytes(); }
+#elif defined(__APPLE__)
+REPRO_FN size_t repro_live(void) {
+    malloc_statistics_t found;
+    malloc_zone_statistics(NULL, &found);
+    return found.size_in_use;
+}
 #else
 REPRO_FN size_t repro_live(void) { return mallinfo2().uordblks; }
 #endif

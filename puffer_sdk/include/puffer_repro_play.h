@@ -26,7 +26,7 @@ enum {
     REPRO_ACTIONS,
     REPRO_ARRAYS
 };
-enum { REPRO_GUARD = 1 << 20, REPRO_PAGE = 4096 };
+enum { REPRO_GUARD = 1 << 20 };
 static const char* const repro_names[REPRO_ARRAYS] = {
     "observations", "rewards", "terminals", "truncations", "action_mask", "alive", "actions"};
 static const char* const repro_one[REPRO_ARRAYS] = {
@@ -71,7 +71,11 @@ static struct {           // the row that is wrong
 REPRO_FN void repro_end_with_parent(void) {
     const char* parent = getenv("PUFFER_REPRO_PARENT");
     if (!parent) return;
+#ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+#else
+    repro_parent = getppid();
+#endif
     if (getppid() != (pid_t)atoi(parent)) _exit(REPRO_UNABLE);    // it ended before that line
 }
 
@@ -151,7 +155,7 @@ REPRO_FN double repro_value(const ReproBatch* b, int env, int array, size_t i) {
 
 // `bytes` that touch an unmapped page, so that a write beside them cannot stay unseen
 REPRO_FN char* repro_allocate(int array, size_t bytes) {
-    size_t inner = (bytes + REPRO_PAGE - 1) / REPRO_PAGE * REPRO_PAGE;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (bytes + page - 1) / page * page;
     char* low = (char*)mmap(NULL, inner + 2 * REPRO_GUARD, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (low == (char*)MAP_FAILED) REPRO_FAIL(REPRO_UNABLE, "not enough memory");

@@ -9,6 +9,7 @@ from .probe_program import Finding
 
 # In the order of the report
 PROBES = (
+    probes.probe_system,
     probes.probe_python,
     probes.probe_compiler,
     raylib_probes.probe_raylib,

@@ -22,6 +22,16 @@ OLDEST_PYTHON = (3, 10)
 
 # ---- needed ----------------------------------------------------------------------------------
 
+def probe_system() -> Finding:
+    """Linux, WSL as well, is tested; macOS is only compiled for."""
+    name, machine = platform.system(), platform.machine()
+    if name == "Darwin":
+        return Finding("system", "optional", f"macOS {machine}: all C compiles for it, but no Mac "
+                       "has run puffer-sdk yet", "report what fails here, or use Linux")
+    wsl = ", in WSL" if "microsoft" in platform.release().lower() else ""
+    return Finding("system", "ok", f"{name} {machine}{wsl}")
+
+
 def probe_python() -> Finding:
     version = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:

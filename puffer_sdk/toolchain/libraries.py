@@ -12,12 +12,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from platform import machine
 
 from ..base import files, paths, trust, ui
 from . import compilers
 
 SHARED = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" \
     else ["-shared", "-Wl,-z,lazy"]
+# This machine's instructions. Apple's clang knows no -march=native on ARM
+NATIVE = "-mcpu=native" if machine() in ("arm64", "aarch64") else "-march=native"
 
 
 def compile_library(library: Path, command: Sequence[compilers.Word], *, source: Path, what: str,

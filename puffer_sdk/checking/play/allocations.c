@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "allocations.h"
+#include "system.h"
 #include <execinfo.h>
-#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

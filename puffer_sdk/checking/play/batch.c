@@ -1,5 +1,6 @@
 /* batch.c -- E environments, the rows they write, and the actions they are given. */
 #include "harness.h"
+#include "system.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static void* allocate(size_t bytes) {
 
 // `bytes` of memory that touch an unmapped page: after them (high) or before them
 static char* allocate_guarded(int array, int env, size_t bytes, int layout) {
-    size_t inner = (bytes + PAD - 1) / PAD * PAD;
+    size_t page = page_bytes(), inner = (bytes + page - 1) / page * page;
     char* low = allocate(inner + 2 * GUARD);
     char* high = low + inner + 2 * GUARD;
     mprotect(low, GUARD, PROT_NONE);
@@ -111,20 +112,18 @@ void batch_close(Batch* b) {
     free(b->rows);
 }
 
-// MemorySanitizer's, NULL elsewhere: unwritten memory must not leave the env
-void __msan_check_mem_is_initialized(const volatile void*, size_t) __attribute__((weak));
-
+// Unwritten memory must not leave the env: MemorySanitizer looks
 static void check_initialized(const Batch* b, int env) {
-    if (!__msan_check_mem_is_initialized) {
+    if (!check_initialized_at) {
         return;
     }
     for (int i = env < 0 ? 0 : env; i < (env < 0 ? b->envs : env + 1); i++) {
         for (int a = 0; a < NUM_ARRAYS; a++) {
             for (int agent = 0; row_bytes(a) > 0 && agent < b->count[i]; agent++) {
                 if (is_told(b, a, i, agent)) {
-                    __msan_check_mem_is_initialized((char*)array_of(&b->rows[i], a)
-                                                        + row_bytes(a) * (size_t)agent,
-                                                    row_bytes(a));
+                    check_initialized_at((char*)array_of(&b->rows[i], a)
+                                             + row_bytes(a) * (size_t)agent,
+                                         row_bytes(a));
                 }
             }
         }

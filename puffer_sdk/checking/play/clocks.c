@@ -5,22 +5,14 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
-#include <sys/syscall.h>
+#include "system.h"
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-double now(void) {
-    struct timespec t;
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);    // ours is not the env's clock
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+double now(void) { return system_seconds(false); }
 
-double cpu_seconds(void) {
-    struct timespec t;
-    syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+double cpu_seconds(void) { return system_seconds(true); }
 
 // Seconds of the env's clocks: none pass, or up to one at each look in a run that is moved
 static double seconds(void) {

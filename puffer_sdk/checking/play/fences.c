@@ -6,12 +6,13 @@
  * block becomes unreadable and stays so.
  */
 #define _GNU_SOURCE
+#include "system.h"
 #include "harness.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, GAP = 1 << 16, ALIGN = 16, MAX_FENCED = 4096 };
+enum { GAP = 1 << 16, ALIGN = 16, MAX_FENCED = 4096 };
 static const size_t ARENA = (size_t)512 << 20;
 
 typedef struct Fenced {
@@ -44,7 +45,7 @@ void* fence_block(size_t size) {
         unused = arena + GAP;
     }
     size_t whole = (size + ALIGN - 1) / ALIGN * ALIGN;
-    size_t inner = (whole + PAGE - 1) / PAGE * PAGE;
+    size_t page = page_bytes(), inner = (whole + page - 1) / page * page;
     if (unused + inner + GAP > arena + ARENA
         || mprotect(unused, inner, PROT_READ | PROT_WRITE) != 0) {
         return NULL;

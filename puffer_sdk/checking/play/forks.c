@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "system.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,17 +1,15 @@
 /* guard.c -- survives what the env does: signals, exits, hangs and limits become facts. */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "system.h"
 #include <execinfo.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 typedef struct Region {    // an array between two guards
@@ -30,11 +28,6 @@ void add_region(int array, int env, char* start, size_t bytes, char* low, char* 
     }
 }
 
-typedef struct Fault {
-    unsigned long long pc;
-    int write;
-} Fault;    // write -1: unknown
-
 static void report_row(const Region* r, const char* at, Fault fault) {
     const char* end = r->start + r->bytes;
     report(crash, .signal = SIGSEGV, .address = (uint64_t)(uintptr_t)at, .pc = fault.pc,
@@ -43,17 +36,7 @@ static void report_row(const Region* r, const char* at, Fault fault) {
            .write = fault.write);
 }
 
-static Fault fault_of(void* context) {
-#if defined(__x86_64__)
-    mcontext_t* machine = &((ucontext_t*)context)->uc_mcontext;
-    return (Fault){(unsigned long long)machine->gregs[REG_RIP], (machine->gregs[REG_ERR] & 2) != 0};
-#else
-    (void)context;
-    return (Fault){0, -1};
-#endif
-}
-
-enum { PAGE = 4096, MAX_FAULTS = 64 };
+enum { MAX_FAULTS = 64 };
 static struct {
     unsigned long long pc[MAX_FAULTS];    // instructions whose faults were reported
     int count;
@@ -63,8 +46,8 @@ static struct {
 
 // So that one run shows every row that is left: the instruction is tried again, and succeeds
 static bool pass_guard(const Region* r, char* at, Fault fault) {
-    char* page = (char*)((uintptr_t)at & ~(uintptr_t)(PAGE - 1));
-    if (passed.open == MAX_FAULTS || mprotect(page, PAGE, PROT_READ | PROT_WRITE) != 0) {
+    char* page = (char*)((uintptr_t)at & ~(uintptr_t)(page_bytes() - 1));
+    if (passed.open == MAX_FAULTS || mprotect(page, page_bytes(), PROT_READ | PROT_WRITE) != 0) {
         return false;
     }
     passed.opened[passed.open++] = page;
@@ -84,8 +67,8 @@ static bool pass_guard(const Region* r, char* at, Fault fault) {
 void close_guards(void) {
     while (passed.open > 0) {
         char* page = passed.opened[--passed.open];
-        memset(page, 0, PAGE);
-        mprotect(page, PAGE, PROT_NONE);
+        memset(page, 0, page_bytes());
+        mprotect(page, page_bytes(), PROT_NONE);
     }
 }
 
@@ -167,6 +150,7 @@ static void on_tick(int signal_number) {
         return;
     }
     double time = now(), cpu = cpu_seconds();
+    end_if_orphaned();
     if (since == 0.0 || pulse != watch.pulse || watch.phase == PUFFER_IDLE) {
         pulse = watch.pulse;
         since = time;
@@ -186,17 +170,15 @@ void start_watchdog(void) {
 }
 
 // MemorySanitizer calls this before it ends the process; AddressSanitizer's stays as it is
-void __msan_check_mem_is_initialized(const volatile void*, size_t) __attribute__((weak));
-void __sanitizer_set_death_callback(void (*)(void)) __attribute__((weak));
 static void on_msan(void) { report(msan); }
 
 void guard_against_env(void) {
-    if (__msan_check_mem_is_initialized && __sanitizer_set_death_callback) {
+    if (check_initialized_at) {
         __sanitizer_set_death_callback(on_msan);
     }
     void* warm[4];
     backtrace(warm, 4);    // loads the unwinder now, not inside a signal handler
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent();
     if (options.parent && getppid() != options.parent) {
         _exit(0);    // it ended before the line above
     }

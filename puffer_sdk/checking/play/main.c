@@ -1,11 +1,11 @@
 /* main.c -- reads the command line, opens the environment, runs one experiment. */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "system.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
 #include <unistd.h>
 
 Options options = {.agents = 1,
@@ -140,10 +140,8 @@ static void open_library(void) {
 int main(int count, char** words) {
     parse(count, words);
     // The same addresses in every run: what an env does with a wild pointer repeats, too
-    int persona = personality(0xFFFFFFFF);
-    if (!options.random && persona != -1 && !(persona & ADDR_NO_RANDOMIZE)
-        && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1) {
-        execv("/proc/self/exe", words);
+    if (!options.random) {
+        fix_addresses(words);
     }
     if (count < 2 || !options.facts || !options.library) {
         fprintf(stderr, "usage: harness EXPERIMENT library=PATH facts=PATH ...\n");

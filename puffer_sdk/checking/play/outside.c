@@ -5,6 +5,7 @@
  * the system said to it. Nothing is kept from the env: that is the sandbox's part.
  */
 #define _GNU_SOURCE
+#include "system.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <dlfcn.h>
@@ -71,7 +72,7 @@ static int open_at(int folder, const char* path, int flags, mode_t mode) {
 int __wrap_open(const char* path, int flags, ...) {
     va_list list;
     va_start(list, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(list, mode_t) : 0;
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? (mode_t)va_arg(list, int) : 0;
     va_end(list);
     return open_at(AT_FDCWD, path, flags, mode);
 }
@@ -79,7 +80,7 @@ int __wrap_open(const char* path, int flags, ...) {
 int __wrap_openat(int folder, const char* path, int flags, ...) {
     va_list list;
     va_start(list, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(list, mode_t) : 0;
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? (mode_t)va_arg(list, int) : 0;
     va_end(list);
     return open_at(folder, path, flags, mode);
 }

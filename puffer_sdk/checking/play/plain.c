@@ -1,6 +1,7 @@
 /* plain.c -- experiments that run one batch as it is: costs, guards, rows, traces. */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "system.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,18 +52,6 @@ static double yardstick(const Batch* b, uint32_t* rows) {
         rows[0] += (uint32_t)draw;    // used, so that no compiler leaves it out
     }
     return (now() - began) / rounds / b->envs;
-}
-
-static int64_t resident_bytes(void) {
-    long all = 0, pages = 0;
-    FILE* file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%ld %ld", &all, &pages) != 2) {
-        pages = 0;
-    }
-    if (file) {
-        fclose(file);
-    }
-    return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
 void experiment_probe(void) {

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "system.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,42 +28,14 @@ bool is_state(size_t word) {    // not a log, a generator or a pointer to the bu
     return true;
 }
 
-static void find_heap(uintptr_t* low, uintptr_t* high) {
-    *low = *high = 0;
-    FILE* maps = fopen("/proc/self/maps", "r");
-    char line[512];
-    while (maps && fgets(line, sizeof line, maps)) {
-        unsigned long long from, to;
-        if (strstr(line, "[heap]") && sscanf(line, "%llx-%llx", &from, &to) == 2) {
-            *low = (uintptr_t)from;
-            *high = (uintptr_t)to;
-        }
-    }
-    if (maps) {
-        fclose(maps);
-    }
-}
-
-// Words of the allocated block that begins at this address, by glibc's header before it
-static size_t block_words(uintptr_t at, uintptr_t low, uintptr_t high) {
-    if (at % 16 != 0 || at < low + 16 || at + 24 > high) {
-        return 0;
-    }
-    size_t header;
-    memcpy(&header, (const char*)at - sizeof header, sizeof header);
-    size_t bytes = header & ~(size_t)7;
-    return bytes < 32 || bytes > high - at ? 0 : (bytes - 8) / 4;
-}
-
 State state_open(const Batch* b, int env) {
     State s = {.struct_words = layout.size / 4};
     s.words = s.struct_words = s.struct_words < MAX_STATE ? s.struct_words : MAX_STATE;
-    uintptr_t low, high;
-    find_heap(&low, &high);
+    Heap heap = find_heap();
     for (size_t at = 0; at + sizeof(void*) <= layout.size; at += sizeof(void*)) {
         uintptr_t value;
         memcpy(&value, env_struct(b, env) + at, sizeof value);
-        size_t words = is_state(at / 4) ? block_words(value, low, high) : 0;
+        size_t words = is_state(at / 4) ? block_bytes(heap, value) / 4 : 0;
         words = words < MAX_BLOCK ? words : MAX_BLOCK;
         if (words > 0 && s.blocks < MAX_BLOCKS && s.words + words <= MAX_STATE) {
             s.block[s.blocks++] = (StateBlock){at, words, value};
@@ -76,15 +49,15 @@ void state_read(const State* s, const Batch* b, int env, uint32_t* out) {
     const char* base = env_struct(b, env);
     memcpy(out, base, 4 * s->struct_words);
     out += s->struct_words;
-    uintptr_t low = 0, high = 0;
+    Heap heap = {0, 0};
     for (int i = 0; i < s->blocks; i++) {
         uintptr_t at;
         memcpy(&at, base + s->block[i].pointer, sizeof at);
         const StateBlock* block = &s->block[i];
-        if (at != block->address && low == 0) {
-            find_heap(&low, &high);
+        if (at != block->address && heap.low == 0) {
+            heap = find_heap();
         }
-        if (at == block->address || block_words(at, low, high) >= block->words) {
+        if (at == block->address || block_bytes(heap, at) / 4 >= block->words) {
             memcpy(out, (const void*)at, 4 * block->words);
         } else {
             memset(out, 0, 4 * block->words);

@@ -7,11 +7,11 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "system.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ static void carry_out(Batch* b, const Order* order) {    // with b->twin NULL: h
 
 static void serve(Batch* b) {
     char byte;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent();
     start_watchdog();
     for (int e = 0; e < b->envs; e++) {
         api->bind(b->vec, e, &b->rows[e]);

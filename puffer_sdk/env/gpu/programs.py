@@ -18,7 +18,7 @@ from ...base.errors import BuildError, UsageError
 from ...base.spec import Spec
 from ...raylib import headers
 from ...toolchain import compilers, gpu, messages, nvrtc
-from ...toolchain.libraries import SHARED, compile_library, is_intact, prune, seal
+from ...toolchain.libraries import NATIVE, SHARED, compile_library, is_intact, prune, seal
 from .. import binding, header
 from ..build import EXACT
 from . import translate
@@ -26,7 +26,7 @@ from .alignment import warn_of_casts
 
 KEEP = 8                            # programs of one kind that stay in build/
 ARCH = "90"                         # what is compiled for where there is no GPU
-EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", "-march=native", *EXACT, "-fPIC",
+EMULATED_FLAGS = ("-xc++", "-std=gnu++20", "-O2", NATIVE, *EXACT, "-fPIC",
                   "-fno-finite-loops",      # C lets a loop go on for ever, C++ takes it for none
                   "-fvisibility=hidden", "-fpermissive", "-Wno-narrowing", "-w")
 TRANSLATION = ("translate.py", "rewrite.py", "conversions.py", "initializers.py", "either.py",

@@ -16,6 +16,7 @@ from ...env import abi
 from ...env.abi import CObject
 from ...env.helper import Helper
 from ...env.vec import VecEnv
+from ...toolchain.libraries import NATIVE
 
 if TYPE_CHECKING:
     from .opened import Copies
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Endings = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 STEPS = Helper(Path(__file__).with_name("steps.c"), "the adapters' library",
-               "compiling what adapters need, once for this machine ...", ("-O3", "-march=native"))
+               "compiling what adapters need, once for this machine ...", ("-O3", NATIVE))
 ARRAYS = ("actions", "rewards", "terminals", "truncations", "final_observations", "has_final")
 
 

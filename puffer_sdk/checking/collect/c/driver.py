@@ -25,12 +25,12 @@ from ....env import binding, build
 from ....raylib import headers as raylib
 from ....settings import outside_libraries
 from ....toolchain import compilers
-from ....toolchain.libraries import compile_library, is_intact
+from ....toolchain.libraries import NATIVE, compile_library, is_intact
 from ...core import kinds
 from ...core.fact_kinds import EndFact, HangFact, LoadedFact
 from ...core.facts import STRANGE, Outcome
 from ...core.memory_bound import PERIOD, Bound
-from .wrapped import WRAP, WRAP_OURS
+from . import wrapped
 
 PLAY = Path(__file__).parents[2] / "play"
 RULES = PLAY.with_name("rules")       # a family's experiments lie in its folder
@@ -87,7 +87,7 @@ class Kind:
     name: str
     flags: tuple[str, ...]
     instrument: tuple[str, ...] = ()        # flags for compiling, without their runtime library
-    link: tuple[str, ...] = ()
+    redirected: tuple[str, ...] = ()        # functions that the harness answers, beside wrapped.py
 
     @property
     def program(self) -> str:
@@ -105,13 +105,13 @@ SANITIZED = Kind("sanitized", ("-O1", *LINES, OURS, *SANITIZERS,
 WATCHED = Kind("watched", ("-O1", *LINES, OURS, "-finstrument-functions"))
 # Reports each access (rules/determinism/threads.c) and each line
 DEBUG = Kind("debug", ("-O0", "-gdwarf-4", "-fno-builtin"), ("-fsanitize=thread",),
-             ("-Wl,--wrap=memset", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove"))
+             ("memset", "memcpy", "memmove"))
 COVERAGE = ("--coverage", "-fprofile-update=atomic", "-DPUFFER_COVERAGE")       # gcc's
-TRAINED = Kind("trained", ("-O3", "-march=native", *LINES, OURS))       # as build makes it
+TRAINED = Kind("trained", ("-O3", NATIVE, *LINES, OURS))       # as build makes it
 # A compiler that knows the argument of tanhf(0.5f) works it out, rounded better than the library
 # does: with these the library is always asked
 EXACT = {"trace-debug": Kind("exact", ("-O2", *LINES, OURS, "-fno-builtin")),
-         "trace-trained": Kind("exact-trained", ("-O3", "-march=native", *LINES, "-fno-builtin"))}
+         "trace-trained": Kind("exact-trained", ("-O3", NATIVE, *LINES, "-fno-builtin"))}
 
 
 _LANGUAGE = ("-std=gnu11", "-g")
@@ -193,9 +193,10 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     strict = compilers.bounds_flags(compiler) if kind.program == "sanitized" else []
     first = [f"-I{probed}"] if probed else []
     openmp = build.openmp_flags(spec, compiler)
-    flags = [*first, *build.library_flags(spec), *openmp, *kind.flags, *strict, "-fPIC",
+    redirect, link = wrapped.flags(kind.redirected, folder, opened=not kind.instrument)
+    flags = [*first, *build.library_flags(spec), *redirect, *openmp, *kind.flags, *strict, "-fPIC",
              "-fvisibility=hidden", "-w"]
-    link = ["-shared", *(WRAP_OURS if kind.instrument else WRAP), *kind.link, "-o", str(library)]
+    link += ["-o", str(library)]
     made = [str(unit)]
     try:
         if kind.instrument:

@@ -1,7 +1,6 @@
 """Builds an environment and runs all experiments on it.  Spec + Config -> Facts"""
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import BuildError
 from ....env import obs_spec
+from ....settings.automatic import available_cores
 from ...core import statistics
 from ...core.fact_kinds import (
     CostFact,
@@ -73,7 +73,7 @@ class Plan:
         self.ran: dict[str, Job] = {}              # by name
 
     def run(self) -> None:
-        workers = max(2, min(4, len(os.sched_getaffinity(0))))
+        workers = max(2, min(4, available_cores()))
         with ThreadPoolExecutor(workers) as pool:
             try:
                 self.run_in(pool)

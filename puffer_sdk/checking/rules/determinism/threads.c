@@ -8,11 +8,10 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
-#include <errno.h>
+#include "system.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { WORDS = 1 << 16, MAX_TURNS = 20000, BOTH = 3 };
 
@@ -40,12 +39,9 @@ static __thread int me;    // 0 or 1
 // Called with the lock held. A thread that holds a lock of the env's own never gives the turn
 // back: then turns come to an end, and both threads run as they like
 static void wait_for_turn(void) {
-    struct timespec until;
-    long long end = (long long)(now() * 1e9) + 500000000;
-    until.tv_sec = end / 1000000000;
-    until.tv_nsec = end % 1000000000;
+    double end = now() + 0.5;
     while (duo.turn != me && !duo.stuck) {
-        if (pthread_cond_clockwait(&duo.change, &duo.lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT) {
+        if (!wait_until(&duo.change, &duo.lock, end)) {
             duo.stuck = true;
             duo.taking_turns = false;
             pthread_cond_broadcast(&duo.change);

@@ -139,7 +139,7 @@ static Mirror learn_cell(const Samples* s, int cell, const bool* moves) {
     float usual = usual_value(s, cell);
     for (int w = 0; w < s->words; w++) {
         for (int is_float = 0; moves[w] && is_float < 2; is_float++) {
-            Mirror m = {w, is_float != 0, 0.0, 0.0};
+            Mirror m = {.word = w, .is_float = is_float != 0};
             for (int try = 0; try < 12; try++) {
                 if (!fit(s, cell, &m, try + 12 * cell)
                     || (desc.obs_dtype != PUFFER_F32 && fabs(m.a) != 1.0)) {
