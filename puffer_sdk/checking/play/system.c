@@ -27,8 +27,8 @@ size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 #ifdef __APPLE__
 
 double system_seconds(bool of_cpu) {
-    clockid_t clock = of_cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
-    return 1e-9 * (double)clock_gettime_nsec_np(clock);
+    clockid_t which = of_cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+    return 1e-9 * (double)clock_gettime_nsec_np(which);
 }
 
 bool wait_until(pthread_cond_t* change, pthread_mutex_t* lock, double end) {
