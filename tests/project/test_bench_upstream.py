@@ -1,0 +1,56 @@
+"""The benchmark beside PufferLib 4.0's trainer: its score, its interval, its table."""
+from __future__ import annotations
+
+import json
+import sys
+
+import bench_upstream
+import pytest
+
+
+def test_the_score_is_that_of_the_last_tenths_episodes():
+    log = [[10, 5, 1.0], [90, 5, 2.0], [95, 1, 4.0], [100, 3, 8.0]]
+    assert bench_upstream.last_tenth(log) == (4 + 3 * 8) / 4
+
+
+def test_the_interval_of_a_difference():
+    assert bench_upstream.difference([3.0, 3.0], [1.0, 1.0]) == (2, 2)
+    low, high = bench_upstream.difference([0.0, 4.0], [1.0, 1.0])
+    assert (low, high) == (-1, 3)
+
+
+def test_runs_are_kept_one_by_one_and_made_once(monkeypatch, capsys, tmp_path):
+    asked, kept = [], tmp_path / "kept.json"
+
+    def theirs(python, folder, name, steps, seed):
+        asked.append(("theirs", name, steps, seed))
+        return [[steps, 2, 1.0]]
+
+    def ours(folder, name, steps, seed, settings):
+        asked.append(("ours", name, steps, seed, *settings))
+        return [[steps, 2, 3.0]]
+
+    monkeypatch.setattr(bench_upstream, "theirs", theirs)
+    monkeypatch.setattr(bench_upstream, "ours", ours)
+    monkeypatch.setattr(bench_upstream, "prepare", lambda tree, name: tmp_path)
+    words = ["bench_upstream.py", str(tmp_path), "python", str(kept), "--only", "pong",
+             "--steps", "100"]
+    monkeypatch.setattr(sys, "argv", [*words, "--seeds", "1"])
+    assert bench_upstream.main() == bench_upstream.main() == 0
+    assert asked == [("theirs", "pong", 100, 1), ("ours", "pong", 100, 1)]
+    monkeypatch.setattr(sys, "argv", [*words, "--seeds", "2", "--who", "ours", "--try", "slow",
+                                      "--train.learning-rate=0.001"])
+    bench_upstream.main()
+    assert asked[2:] == [("ours", "pong", 100, seed, "--train.learning-rate=0.001")
+                         for seed in (1, 2)]
+    assert set(json.loads(kept.read_text())["runs"]["pong, 100 steps"]) == {
+        "PufferLib 4.0", "ours", "slow"}
+    assert "| pong, 100 steps | slow | 2 | 3 | 0 s | 2 to 2 |" in capsys.readouterr().out
+
+
+def test_settings_are_tried_under_a_label(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["bench_upstream.py", ".", "python", "kept.json",
+                                      "--train.gamma=0.9"])
+    with pytest.raises(SystemExit):
+        bench_upstream.main()
+    assert "--try LABEL" in capsys.readouterr().err
