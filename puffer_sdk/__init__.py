@@ -16,6 +16,7 @@
     puffer_sdk.to_gymnasium("my_env")   a gymnasium.Env; and to_vector, to_parallel, to_sb3
     puffer_sdk.train("my_env")          a policy
     puffer_sdk.sweep("my_env")          settings that reach more for less
+    puffer_sdk.runs("my_env")           its runs and their curves, as records for pandas
     puffer_sdk.evaluate("my_env")       how good it is
     puffer_sdk.Policy.load("runs/my_env/0001")      it acts in your own loop
     puffer_sdk.export("my_env")         its policy for C, ONNX or PyTorch
@@ -68,6 +69,7 @@ if TYPE_CHECKING:       # for editors and type checkers: the names of _PUBLIC
     from .sweeping.sweep import sweep as sweep
     from .training.loop import Trainer as Trainer
     from .training.profiling import profile as profile
+    from .training.run_table import runs as runs
     from .training.train import train as train
 
 __version__ = "0.1.0"
@@ -85,6 +87,7 @@ _PUBLIC = {
     "play": "playing.play", "export": "policy.export", "configure": "env.open_env",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
     "review": "reviewing.review", "Policy": "policy.trained_policy",
+    "runs": "training.run_table",
     "sweep": "sweeping.sweep", "Space": "sweeping.space", "Sampler": "sweeping.sampler",
     "PufferError": "base.errors", "UsageError": "base.errors", "BuildError": "base.errors",
     "RunError": "base.errors", "Interrupted": "base.errors",

@@ -1,13 +1,15 @@
 """`puffer-sdk runs`: list, compare and delete runs."""
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +17,8 @@ from ..base import files, paths, ui
 from ..base.errors import FINDINGS, OK, UsageError, did_you_mean
 from ..interop.python_envs.makers import is_name
 from ..training import run_comparison, runs
+from ..training.plotting import amount
+from ..training.run_table import Record, record
 from . import completing
 from .options import format_option, runs_dir_option
 from .pages import GroupPage, Page
@@ -22,8 +26,7 @@ from .pages import GroupPage, Page
 if TYPE_CHECKING:
     from ..training import plotting
 
-Row = dict[str, Any]                # a run, as `runs --format json` prints it
-
+tag_option = click.option("--tag", metavar="TAG", help="Only runs with this label.")
 env_option = click.option("--env", "-e", metavar="ENV", shell_complete=completing.envs,
                           help="The environment of the runs.  [default: the current folder]")
 
@@ -55,17 +58,24 @@ def command() -> None:
     ("puffer-sdk runs list my_env", "number, age, steps, speed, result, status")])
 @click.argument("env", required=False, shell_complete=completing.envs)
 @click.option("--sweep", metavar="N", help="The trials of a sweep of the environment, or 'latest'.")
-@format_option
+@tag_option
+@click.option("--format", "format_", type=click.Choice(["text", "json", "csv"]), default="text",
+              show_default=True, help="text for people, json and csv for programs.")
 @runs_dir_option
-def list_command(env: str | None, sweep: str | None, format_: str, runs_dir: Path | None) -> None:
+def list_command(env: str | None, sweep: str | None, tag: str | None, format_: str,
+                 runs_dir: Path | None) -> None:
     """List runs: number, age, steps, speed, result, tag and status."""
     folders = [_trials(env, runs_dir, sweep)] if sweep else _all_folders(runs_dir) \
         if env is None and not paths.is_env_folder(Path.cwd()) else [_folder(env, runs_dir)]
-    rows = [_row(run.env if ":" in run.env else folder.parent.parent.parent.name
+    rows = [record(run.env if ":" in run.env else folder.parent.parent.parent.name
                  if sweep else run.env, run)
-            for folder in folders for run in runs.list_runs(folder)]
+            for folder in folders for run in runs.list_runs(folder) if tag in (None, run.tag)]
     if format_ == "json":
         ui.out(json.dumps({"runs": rows}, indent=2))
+    elif format_ == "csv":
+        _print_csv(rows)
+    elif not rows and tag is not None:
+        ui.say(f"no run has the tag '{tag}'")
     elif not rows:
         ui.say(f"no runs yet; create one: puffer-sdk train {env or ''}".rstrip())
         for folder in folders if not sweep else ():
@@ -111,7 +121,7 @@ def _list_others(env: str | None, folder: Path) -> None:
     if not others:
         return
     ui.say("under other names there are:")
-    _print_list([_row(run.env, run) for other in others for run in
+    _print_list([record(run.env, run) for other in others for run in
                  runs.list_runs(other.folder.parent)], several=True)
     ui.say(f"a policy of the same sizes can be used: puffer-sdk eval{f' {env}' if env else ''} "
            f"--load-model-path {paths.shown(others[-1].folder)}")
@@ -132,6 +142,7 @@ def _not_two(words: list[str]) -> UsageError:
 @command.command("plot", cls=Page, examples=[
     ("puffer-sdk runs plot my_env/3", "in the terminal"),
     ("puffer-sdk runs plot 3 4 5 --env my_env -o curves.svg", "seeds of the same settings: a band"),
+    ("puffer-sdk runs plot --env my_env --tag five", "all runs with this label"),
     ("puffer-sdk runs plot --env my_env --metric score", "the newest run")])
 @click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=completing.run_numbers)
 @click.option("--metric", "-m", metavar="NAME",
@@ -139,17 +150,25 @@ def _not_two(words: list[str]) -> UsageError:
                    "[default: the goal's, else perf]")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE",
               help="Image file: FILE.svg, .png or .html.  [default: draw in the terminal]")
+@tag_option
 @env_option
 @runs_dir_option
-def plot_command(names: tuple[str, ...], metric: str | None, output: Path | None, env: str | None,
-                 runs_dir: Path | None) -> None:
+def plot_command(names: tuple[str, ...], metric: str | None, output: Path | None, tag: str | None,
+                 env: str | None, runs_dir: Path | None) -> None:
     """Draw learning curves of runs; runs that differ only in their seed are one curve and a band.
 
-    Without a name it draws the newest run. Files need matplotlib: the extra [plot].
+    The band is the 95 % interval of the mean over seeds (bootstrap). Without a name it draws the
+    newest run. Files need matplotlib: the extra [plot].
     """
     from ..training import plotting
 
-    chosen = list(dict.fromkeys(_find(text, env, runs_dir) for text in names or ["latest"]))
+    chosen = [run for run in runs.list_runs(_folder(env, runs_dir)) if run.tag == tag] \
+        if tag is not None and not names else \
+        list(dict.fromkeys(_find(text, env, runs_dir) for text in names or ["latest"]))
+    chosen = [run for run in chosen if tag in (None, run.tag)]
+    if not chosen:
+        raise UsageError(f"no run has the tag '{tag}'", where="--tag",
+                         hint="puffer-sdk runs lists them; train --tag gives one")
     plotted, found = plotting.curves(chosen, metric)
     if output:
         ui.out(f"plotted  {paths.shown(plotting.save(plotted, found, output))}")
@@ -268,25 +287,21 @@ def _trials(env: str | None, runs_dir: Path | None, which: str) -> Path:
     return find_sweep(_folder(env, runs_dir) / "sweeps", which) / "trials"
 
 
-def _row(env: str, run: runs.Run) -> Row:
-    info, last, reached = run.info, run.last_metrics(), run.reached()
-    group = info.get("group") or {}
-    seconds, steps = last.get("seconds"), last.get("step")
-    status = "damaged" if run.damage else run.status
-    return {"env": env, "number": run.number, "status": status, "tag": run.tag,
-            "started": info.get("started"), "step": last.get("step", info.get("step")),
-            "total": info.get("total"), "sps": steps / seconds if steps and seconds else None,
-            "perf": reached.get("perf"), "score": reached.get("score"),
-            "episode_return": reached.get("episode_return"),
-            "processes": group.get("size", 1), "hosts": list(dict.fromkeys(group.get("hosts", ()))),
-            "checkpoints": len(run.checkpoints()), "folder": str(run.folder)}
-
-
 _COLOURS = {"running": "cyan", "finished": "green", "interrupted": "yellow", "failed": "red",
             "killed": "red", "damaged": "red"}
 
 
-def _print_list(rows: list[Row], several: bool) -> None:
+def _print_csv(rows: list[Record]) -> None:
+    """A line of names, then one for each run; hosts with spaces between."""
+    file = io.StringIO()
+    names = list(rows[0]) if rows else ["env", "number", "status"]
+    table = csv.DictWriter(file, names, lineterminator="\n")
+    table.writeheader()
+    table.writerows({**row, "hosts": " ".join(row["hosts"])} for row in rows)
+    ui.out_plain(file.getvalue())
+
+
+def _print_list(rows: list[Record], several: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -311,7 +326,7 @@ def _print_list(rows: list[Row], several: bool) -> None:
     ui.out_renderable(table)
 
 
-def _where(row: Row) -> str:
+def _where(row: Record) -> str:
     """"4 on a, b": how many processes share the run, and where."""
     if row["processes"] == 1:
         return "1"
@@ -336,7 +351,7 @@ def _print_pairs(title: str, pairs: Mapping[str, Sequence[object]], names: list[
 
 
 def summary(run: runs.Run) -> str:
-    row = _row(run.env, run)
+    row = record(run.env, run)
     parts = [f"{row['env']}/{row['number']}", row["status"], f"{amount(row['step'])} steps",
              f"{age(row['started'])} old"]
     parts += [f"perf {number(row['perf'])}"] if row["perf"] is not None else []
@@ -354,16 +369,6 @@ def age(started: str | None) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{max(0, int(seconds))} s"
-
-
-def amount(value: object) -> str:
-    """1.23M"""
-    if not isinstance(value, (int, float)):
-        return "-"
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.0f}"
 
 
 def number(value: object) -> str:

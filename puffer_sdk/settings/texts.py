@@ -92,3 +92,11 @@ def number_hint(text: str, reason: str) -> str:
     if "," in text:
         return "write 1_000_000, or 1e6; the decimal point is a point"
     return f"the value is {reason}" if reason else ""
+
+
+def number_or_text(text: str) -> int | float | str:
+    """A text of an ini as a number, where it is one."""
+    try:
+        return parse_number(text)
+    except ValueError:
+        return text

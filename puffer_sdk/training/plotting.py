@@ -1,7 +1,8 @@
 """Learning curves of runs.  runs -> curves in the terminal, or an SVG, PNG or HTML file
 
-Runs that differ only in their seed are one curve: the mean over seeds, in a band from the lowest
-to the highest. A point is a mean over an equal stretch of steps, weighted by log entries.
+Runs that differ only in their seed are one curve: the mean over seeds, in a band that is the 95 %
+interval of this mean (bootstrap over seeds). The same seed twice counts once, by its newest run.
+A point is a mean over an equal stretch of steps, weighted by log entries.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from ..settings.goal import parse_goal
 from .runs import Row, Run
 
 POINTS = 120
+RESAMPLES = 2000        # of the bootstrap
 SUFFIXES = (".svg", ".png", ".html")
 USUAL = ("perf", "score", "episode_return", "episode_length")
 SIZE = (9.0, 5.0)           # inches, of a picture; 100 pixels each
@@ -33,7 +35,7 @@ class Curve:
     runs: list[Run]
     steps: list[float]      # right end of each stretch
     mean: list[float]
-    low: list[float]
+    low: list[float]        # of the 95 % interval of the mean
     high: list[float]
 
 
@@ -57,18 +59,18 @@ def curves(runs: Sequence[Run], metric: str | None = None, *,
         raise UsageError(f"these runs have logged no '{name}'", where=runs[0].folder,
                          expected=", ".join(known[:12]) if known else "a run with metrics",
                          actual=name, hint=did_you_mean(name, known))
-    groups: dict[tuple[object, ...], list[Run]] = {}
-    for run in runs:
+    groups: dict[tuple[object, ...], dict[str, Run]] = {}
+    for run in sorted(runs, key=lambda run: run.number):
         if any(key in row for row in rows[run]):
             settings = run.settings()
-            settings.pop("train.seed", None)
+            seed = settings.pop("train.seed", "")
             alone = () if together else (run.number,)
             groups.setdefault((run.folder.parent, *alone, *sorted(settings.items())),
-                              []).append(run)
-    labels = _labels(list(groups.values()))
+                              {})[seed] = run       # the newest of this seed
+    chosen = [list(group.values()) for group in groups.values()]
     return key.removeprefix("env/"), [
         _curve(label, found, [rows[run] for run in found], key)
-        for label, found in zip(labels, groups.values())]
+        for label, found in zip(_labels(chosen), chosen)]
 
 
 def _usual(run: Run, rows: list[Row]) -> str:
@@ -92,7 +94,7 @@ def _labels(groups: list[list[Run]]) -> list[str]:
         name = f"{group[0].env} " if several else ""
         numbers = ", ".join(str(run.number) for run in group)
         label = f"{name}run {numbers}" if len(group) == 1 else \
-            f"{name}runs {numbers} ({len(group)} seeds)"
+            f"{name}runs {numbers} (mean of {len(group)} seeds, 95 % interval)"
         facts = [f"{key.partition('.')[2]} {settings.get(key) or 'none'}" for key in differing[:2]]
         out.append(": ".join([label, ", ".join(facts)]) if facts else label)
     return out
@@ -109,9 +111,19 @@ def _curve(label: str, runs: list[Run], rows: list[list[Row]], key: str) -> Curv
         if values:
             steps.append(end * (place + 1) / points)
             mean.append(math.fsum(values) / len(values))
-            low.append(min(values))
-            high.append(max(values))
+            below, above = _interval(values)
+            low.append(below)
+            high.append(above)
     return Curve(label, runs, steps, mean, low, high)
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    """95 % of the means of as many seeds, drawn with replacement, always the same draws."""
+    import numpy as np
+
+    draws = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    low, high = np.quantile(np.array(values)[draws].mean(1), (0.025, 0.975))
+    return float(low), float(high)
 
 
 def _binned(rows: list[Row], key: str, end: float, points: int) -> list[float | None]:
@@ -147,7 +159,7 @@ def terminal(metric: str, found: Sequence[Curve], *, width: int = 80, height: in
                      if number else "braille", label=curve.label, **tint)
     last = max(curve.steps[-1] for curve in found)
     ticks = [last * share / 4 for share in range(5)]
-    plotext.xticks(ticks, [_amount(tick) for tick in ticks])
+    plotext.xticks(ticks, [amount(tick) for tick in ticks])
     plotext.title(metric.replace("_", " "))
     plotext.xlabel("agent steps")
     text = plotext.build()
@@ -180,7 +192,7 @@ def save(metric: str, found: Sequence[Curve], output: Path) -> Path:
         axes.plot(curve.steps, curve.mean, color=tint, label=curve.label, lw=1.8)
     axes.set_xlabel("agent steps")
     axes.set_ylabel(metric.replace("_", " "))
-    axes.xaxis.set_major_formatter(lambda value, _: _amount(value))
+    axes.xaxis.set_major_formatter(lambda value, _: amount(value))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
@@ -206,15 +218,18 @@ def _page(metric: str, found: Sequence[Curve], svg: str) -> str:
             "padding:0 1rem;color:#1b1b1b;background:#fff}svg{width:100%;height:auto}"
             "div{overflow-x:auto}td,th{padding:.2rem 1rem .2rem 0;text-align:left}</style>"
             f"<h1>{title}</h1>{svg[svg.index('<svg'):]}<div><table><tr><th>curve</th>"
-            f"<th>last</th><th>seeds</th><th>steps</th></tr>{rows}</table></div></html>\n")
+            f"<th>last</th><th>95 % interval</th><th>steps</th></tr>{rows}</table></div></html>\n")
 
 
-def _amount(value: float) -> str:
-    """'1.5M'"""
+def amount(value: object) -> str:
+    """'1.5M'; '-' where it is no number."""
+    if not isinstance(value, (int, float)):
+        return "-"
+    rounded = float(f"{value:.3g}")             # 999,999 is 1M, and not 1000k
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:.3g}{letter}"
-    return f"{value:.3g}"
+        if rounded >= size:
+            return f"{rounded / size:.3g}{letter}" if rounded < 1e12 else f"{value / size:,.0f}G"
+    return f"{value:.3g}" if value != int(value) else f"{value:.0f}"
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:

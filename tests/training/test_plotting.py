@@ -42,10 +42,58 @@ def test_seeds_of_the_same_settings_are_one_curve_in_a_band(home):
     assert metric == "perf" and first.steps == [100, 200]
     assert first.mean == pytest.approx([0.2, 0.4]) and second.mean == [0.5, 0.5]
     assert (first.low, first.high) == (pytest.approx([0.1, 0.2]), pytest.approx([0.3, 0.6]))
-    assert first.label == "runs 1, 2, 3 (3 seeds): learning_rate 0.01"
+    assert first.label == "runs 1, 2, 3 (mean of 3 seeds, 95 % interval): learning_rate 0.01"
     assert second.label == "run 4: learning_rate 0.02" and second.low == second.high
     _, apart = plotting.curves(found, together=False)
     assert [curve.label for curve in apart] == ["run 1", "run 2", "run 3"]
+
+
+def test_a_band_is_the_interval_of_the_mean_over_seeds(home):
+    values = [0.1, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.9]
+    _, (curve,) = plotting.curves([run(home, seed, [value]) for seed, value in enumerate(values)])
+    half = 1.96 * math.sqrt(sum((value - curve.mean[0]) ** 2 for value in values)) / 8
+    assert curve.low[0] == pytest.approx(curve.mean[0] - half, abs=0.03)
+    assert curve.high[0] == pytest.approx(curve.mean[0] + half, abs=0.03)
+    assert min(values) < curve.low[0] < curve.mean[0] < curve.high[0] < max(values)
+
+
+def test_the_same_seed_counts_once(home):
+    found = [run(home, seed, [value]) for seed, value in ((1, 0.1), (1, 0.2), (2, 0.4))]
+    _, (curve,) = plotting.curves(found)
+    assert curve.label.startswith("runs 2, 3 (mean of 2 seeds") and curve.mean == [
+        pytest.approx(0.3)]
+
+
+def test_runs_of_a_tag_are_plotted_listed_and_given_as_records(home, capsys, squared, monkeypatch):
+    import puffer_sdk
+
+    for seed in (1, 2, 3):
+        made = run(home, seed, [0.1 * seed] * 2)
+        made.set_status("finished", tag="five" if seed < 3 else "other")
+    assert cli.main(["runs", "plot", "--env", "grid", "--tag", "five"]) == 0
+    assert "runs 1, 2 (mean of 2 seeds" in capsys.readouterr().out
+    assert cli.main(["runs", "plot", "--env", "grid", "--tag", "none"]) == 2
+    capsys.readouterr()
+    assert cli.main(["runs", "grid", "--format", "csv", "--tag", "five"]) == 0
+    names, *lines = capsys.readouterr().out.splitlines()
+    assert names.startswith("env,number,status,tag") and len(lines) == 2
+    records = puffer_sdk.runs(squared, tag="other", runs_dir=home.parent) or []
+    assert records == []
+    home.rename(home.with_name("squared"))
+    table = puffer_sdk.runs(squared, runs_dir=home.parent)
+    assert [(row["number"], row["tag"], row["train.seed"], row["train.learning_rate"])
+            for row in table] == [(1, "five", 1, 0.01), (2, "five", 2, 0.01), (3, "other", 3, 0.01)]
+    assert all(row.keys() == table[0].keys() for row in table)      # columns of a table
+    five = puffer_sdk.runs(squared, tag="five", runs_dir=home.parent)
+    assert [point["env/perf"] for row in five for point in row["curve"]] == pytest.approx(
+        [0.1, 0.1, 0.2, 0.2])
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (999_950, "1M"), (999_400, "999k"), (1234, "1.23k"), (12, "12"), (0.25, "0.25"), (None, "-"),
+    (1.5e9, "1.5G"), (999.9, "1k")])
+def test_amounts_have_three_digits_and_a_unit(value, text):
+    assert plotting.amount(value) == text
 
 
 def test_a_point_is_a_mean_weighted_by_entries(home, monkeypatch):
@@ -101,7 +149,7 @@ def test_files(home, capsys):
     assert ET.parse("a.svg").getroot().tag.endswith("svg")
     with open("a.html") as page:
         text = page.read()
-    assert "<svg" in text and "runs 1, 2 (2 seeds)" in text and "<script" not in text
+    assert "<svg" in text and "runs 1, 2 (mean of 2 seeds" in text and "<script" not in text
 
 
 @pytest.mark.parametrize("name, says", [("a.pdf", "one of these suffixes"),
