@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from . import data, files
-from .errors import NotAnEnv, UsageError, did_you_mean
+from .errors import DialectError, NotAnEnv, UsageError, did_you_mean
 
 Env = str | os.PathLike[str]        # an environment's folder or name
 PACKAGE = Path(data.PACKAGE)
@@ -284,6 +284,35 @@ def header_of(folder: Path) -> Path:
         iter(own), binding if "vecenv.h" in included else header)
 
 
+_GPU = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+PUF_BACKEND[ \t]+PUF_GPU\b")
+FORM5 = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:[^<>"\n]*/)?pufferenv\.h[">]')
+
+
+def is_form5(header: Path) -> bool:
+    """Whether a header has PufferLib 5.0's form, which needs no binding."""
+    return header.is_file() and FORM5.search(text(header)) is not None
+
+
+def on_gpu(header: Path) -> DialectError | None:
+    """The refusal of an environment of PufferLib 5.0 that lives on a GPU: its header says so, or
+    there is a NAME.cu alone."""
+    device, where = header.with_suffix(".cu"), None
+    if header.is_file():
+        code = text(header)
+        if found := _GPU.search(code):
+            where = f"{header.name}:{code.count(chr(10), 0, found.start()) + 1}"
+    elif device.is_file():
+        where = shown(device)
+    return where and DialectError(
+        f"{header.stem} is a GPU environment of PufferLib 5.0, which puffer-sdk does not run",
+        where=where, expected=f"{header.name}, in C", hint="run it with PufferLib") or None
+
+
+def is_ocean(folder: Path) -> bool:
+    """Whether an environment has a form of PufferLib's own, as its ini has."""
+    return (folder / "binding.c").is_file() or is_form5(header_of(folder))
+
+
 def is_env_folder(folder: Path) -> bool:
     """An environment is a folder that holds a header of its own name, or a binding.c that includes
     its files, or PufferLib 4.0's vecenv.h."""
@@ -325,12 +354,15 @@ def _in_utf8(folder: Path) -> Path:
 def find_env(env: Env | None = None) -> Path:
     """The absolute folder that ENV means: a path, a name, or (None) the current folder.
 
-    Raises UsageError with the nearest name when there is no such environment.
+    Raises UsageError with the nearest name when there is no such environment, DialectError for one
+    that lives on a GPU.
     """
     here = Path.cwd()
     if env is None:
         if is_env_folder(here):
             return _in_utf8(here)
+        if refused := on_gpu(header_of(here)):
+            raise refused
         raise NotAnEnv("this folder is not an environment", where=here,
                        expected=f"a header named {here.name}.h", actual="none",
                        hint="name an environment, or create one: puffer-sdk new my_env")
@@ -346,6 +378,9 @@ def find_env(env: Env | None = None) -> Path:
     known = {folder.name: folder for folder in known_envs()}
     if text in known:
         return known[text].resolve()
+    for folder in (path.resolve(), here / "ocean" / text):
+        if refused := on_gpu(header_of(folder)):
+            raise refused
     if path.is_dir():
         headers = sorted(item.name for item in path.glob("*.h"))
         found = f"only {', '.join(headers)}" if headers else "no header at all"

@@ -23,6 +23,7 @@ OBS_NAMES = {"u8": "uint8", "f32": "float32", "i32": "int32"}       # NumPy's
 OBS_UNITS = {"u8": "bytes", "f32": "floats", "i32": "ints"}
 NARROW = "unsigned short *"         # of observations in 16 bits: bf16
 # types of a generator's state
+AGENTS = "agents"                   # PufferLib 5.0: an array of Agent, each with its own pointers
 SEEDED = ("unsigned int", "unsigned long", "unsigned long long", "int", "long", "long long")
 
 Enumerator = tuple[str, int, str, int, int]     # (name, value, file, line, column)
@@ -107,9 +108,17 @@ class Spec:
     no_final_obs: str = ""              # why there are none, though episodes are truncated
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
+    is_cpp: bool = False                # of PufferLib 5.0, which C++17 compiles and C does not
+    late_obs: bool = False              # obs_t is declared below the include of pufferenv.h
     log_reads_state: bool = False       # my_log follows a pointer that my_init may set
     remarks: tuple[Remark, ...] = ()
     enums: tuple[tuple[Enumerator, ...], ...] = ()   # of each enum
+
+    @property
+    def by_agent(self) -> bool:
+        """Whether it has PufferLib 5.0's form: each agent has pointers of its own."""
+        return any(field.name == AGENTS and field.type.startswith(("Agent[", "struct Agent["))
+                   for field in self.fields)
 
     @property
     def mask_size(self) -> int:
@@ -127,6 +136,7 @@ class Spec:
         found = [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
                  if getattr(self, f"has_{name}")]
         found += [] if self.has_rng else ["-DPUFFER_NO_RNG"]
+        found += ["-DPUFFER_LATE_OBS"] if self.late_obs else []
         found += ["-DPUFFER_NARROW"] if self.is_narrow else []
         found += ["-DPUFFER_LOG_READS_STATE"] if self.log_reads_state else []
         return found + ([f"-DPUFFER_MASK_SIZE={self.mask_size}"]
@@ -181,7 +191,8 @@ class Spec:
 
     def to_dict(self) -> dict[str, object]:
         """As written to spec.json: paths relative to the environment's folder."""
-        masked = {"has_mask": True} if self.has_mask and not self.binding else {}
+        masked = {"has_mask": True} if self.has_mask and (
+            not self.binding or self.by_agent) else {}
         return {
             "name": self.name, "struct": self.struct, "obs_dtype": self.obs_dtype,
             "obs_size": self.obs_size, "act_sizes": self.act_sizes,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..base import files, paths
 from ..base.errors import BuildError, NoEnvs, RunError, UsageError
-from ..env import header, library
+from ..env import header, library, pufferlib5
 from ..interop.python_envs import makers
 from ..settings.config import find_ini, resolve
 from . import check_python
@@ -100,6 +100,8 @@ def check(env: str | os.PathLike[str] | None = None, *,
             learning_probe.probe(facts, learn_seconds, on_progress or (lambda *progress: None),
                                  verbose)
         verdict = engine.judge(_judges(facts))
+        if spec and spec.by_agent:
+            _rename(verdict)
 
         def show(findings: list[Finding]) -> None:
             if prove and not facts.exceeded:
@@ -162,6 +164,16 @@ def _judges(facts: Facts) -> Iterator[engine.Judge]:
             yield (code,), _not_run
         else:
             yield (code,), partial(rule.look, facts)
+
+
+def _rename(verdict: engine.Verdict) -> None:
+    """Rules are stated in the names of PufferLib 4.0: findings in 5.0's form have that form's."""
+    for finding in verdict.findings:
+        for name in ("message", "expected", "actual", "hint"):
+            text = getattr(finding, name)
+            if isinstance(text, str):
+                setattr(finding, name, pufferlib5.named(text))
+    verdict.not_tested = {code: pufferlib5.named(why) for code, why in verdict.not_tested.items()}
 
 
 def _not_run() -> Iterator[Finding]:

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 def write(spec: Spec, build_dir: Path) -> Path:
     """The binding's path: the hand-written one, or build/binding.c, generated now."""
-    if spec.binding:
+    if spec.binding and not spec.by_agent:
         return spec.binding
     return write_if_changed(build_dir / "binding.c", render(spec))
 
 
 def render(spec: Spec) -> str:
     """The text of the generated binding.c."""
-    return template("env/binding.c.jinja").render(spec=spec, logs=spec.log_values,
+    name = "pufferlib5.c.jinja" if spec.by_agent else "binding.c.jinja"
+    return template(f"env/{name}").render(spec=spec, logs=spec.log_values,
                                                log_floats=1 + len(spec.log_names))
 
 
@@ -52,15 +53,22 @@ def write_player(spec: Spec, source: Path, build_dir: Path) -> Path:
     return write_if_changed(build_dir / f"{spec.name}_player.c", "\n".join(lines))
 
 
+def write_program(spec: Spec, build_dir: Path) -> Path:
+    """build/NAME_program.c: what plays an environment of PufferLib 5.0 in a window."""
+    return write_if_changed(build_dir / f"{spec.name}_program.c",
+                            template("env/pufferlib5_program.c.jinja").render(spec=spec))
+
+
 def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir: Path) -> Path:
     """build/NAME_config.h: the [env] settings as C, for NAME.c to include after NAME.h.
 
-    Settings that no struct field takes are left out (check reports them as PUF105). A copy of
+    Settings that no struct field takes are left out (check reports them as PUF105), unless puf_init
+    gets them all. A copy of
     puffernet.h goes beside it, so that a compiler needs to be told of no folder.
     """
     types = {f.name: f.type for f in spec.settable}
-    settings = [(name, c_literal(value, types[name]))
-                for name, value in env_settings.items() if name in types]
+    settings = [(name, c_literal(value, "double" if spec.by_agent else types[name]))
+                for name, value in env_settings.items() if name in types or spec.by_agent]
     observations = next((f.type for f in spec.fields if f.name == "observations"), "void *")
     text = template("env/config.h.jinja").render(spec=spec, settings=settings,
                                               ini=f"{spec.name}.ini", observations=observations)

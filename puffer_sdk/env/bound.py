@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import OBS_TENSORS, Remark
-from . import contract, dialects
+from . import contract, dialects, pufferlib5
 from .contract import BINDING_MACROS, OBS_TYPES, TENSORS
 from .source import Source
+
+Named = TypeVar("Named")
 
 
 @dataclass
@@ -28,17 +31,23 @@ class Bound(Source):
     def problem(self, code: str | None, message: str, where: object = None, *,
                 expected: object = None, actual: object = None, hint: str | None = None,
                 upgrade: str | None = None) -> None:
-        error = BuildError(message, code=code, where=where or self.header.name,
-                           expected=expected, actual=actual, hint=hint)
+        error = BuildError(self.named(message), code=code, where=where or self.header.name,
+                           expected=self.named(expected), actual=self.named(actual),
+                           hint=self.named(hint))
         error.upgrade = upgrade
         self.problems.append(error)
+
+    def named(self, text: Named) -> Named:
+        """A text with the names that the functions have in this form."""
+        return type(text)(pufferlib5.named(text)) if self.is_form5 and isinstance(text, str) \
+            else text
 
     def object_to(self, code: str, message: str, where: str, *, expected: str | None = None,
                   actual: str | None = None, hint: str | None = None,
                   upgrade: str | None = None) -> None:
         """A problem, or where a hand-written binding decides what is bound, a remark."""
         if self.binding:
-            self.remarks.append(Remark(code, message, where, expected, actual, hint))
+            self.remarks.append(Remark(code, self.named(message), where, expected, actual, hint))
         else:
             self.problem(code, message, where, expected=expected, actual=actual, hint=hint,
                          upgrade=upgrade)
@@ -64,7 +73,7 @@ class Bound(Source):
 
     def check_tensor_is_declared(self, types: dict[str, str]) -> None:
         """A hand-written binding of an older PufferLib does not say OBS_TENSOR_T."""
-        if not self.binding:
+        if not self.binding or self.is_form5:
             return
         self.absent.add("OBS_TENSOR_T")
         tensor = OBS_TENSORS[OBS_TYPES.get(types.get("observations", ""), "f32")]
@@ -97,7 +106,8 @@ class Bound(Source):
                                         ("my_log", "Log* log, Dict* out", None)):
             if self.binding and unless not in self.binding_macros and not (
                     name in self.absent or name in self.funcs):
-                self.problem("PUF101", f"the binding does not define {name}", self.binding.name,
+                self.problem("PUF101", f"{name} is not defined" if self.is_form5
+                             else f"the binding does not define {name}", self.binding.name,
                              hint=f"write void {name}({arguments}) {{ ... }}")
         theirs = "\n".join(paths.text(path) for path in (
             tree / "vecenv.h" for tree in paths.checkout_includes(self.folder)) if path.is_file())

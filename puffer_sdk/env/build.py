@@ -23,7 +23,7 @@ from ..raylib import headers as raylib
 from ..settings import outside_libraries
 from ..toolchain import compilers
 from ..toolchain.libraries import NATIVE, SHARED, compile_library, is_intact, prune
-from . import binding, dialects, header, probe
+from . import binding, dialects, header, probe, pufferlib5
 
 KEEP = 8            # libraries of one environment that stay in build/
 
@@ -51,7 +51,8 @@ def env_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     raylib_headers    of the raylib that it will be linked with; the wheel's unless given
     """
     headers = raylib_headers or raylib.headers()
-    return ["-std=gnu11", *EXACT, "-DRAYMATH_STATIC_INLINE", "-DPLATFORM_DESKTOP",
+    language = pufferlib5.CPP if spec.is_cpp else ("-std=gnu11",)
+    return [*language, *EXACT, "-DRAYMATH_STATIC_INLINE", "-DPLATFORM_DESKTOP",
             *(f"-I{folder}" for folder in (paths.include_dir(), headers, spec.folder,
                                            *paths.checkout_includes(spec.folder))),
             *outside_libraries.read(spec.folder).compile_flags,
@@ -64,6 +65,11 @@ def library_flags(spec: Spec, raylib_headers: Path | None = None) -> list[str]:
     written = spec.final_obs.flags if spec.final_obs and spec.writes_final_obs else []
     return [*env_flags(spec, raylib_headers), "-DPUFFER_LIBRARY", *written, "-include",
             str(prelude)]
+
+
+def closing_flags(spec: Spec) -> list[str]:
+    """What follows the author's files in a command that compiles and links them."""
+    return ["-xnone", "-lstdc++"] if spec.is_cpp else []
 
 
 def openmp_flags(spec: Spec, compiler: compilers.Compiler) -> list[str]:
@@ -99,7 +105,8 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
     needs = outside_libraries.read(spec.folder)
     key = _key(compiler, [*flags, *SHARED], source, spec, needs.key)
     library = build_dir / f"{spec.name}-{key}.so"
-    command = [*compiler.command, *flags, *SHARED, str(source), *needs.link_flags, "-lm"]
+    command = [*compiler.command, *flags, *SHARED, str(source), *closing_flags(spec),
+               *needs.link_flags, "-lm"]
     shown = [*command, "-o", str(library)]
     warnings = ""
     cached = is_intact(library)

@@ -37,9 +37,10 @@ _FLOATS: Changes = (
     (rf"\b(?:unsigned\s+char|char|int|double)\s*\*\s*({'|'.join(ARRAYS)})\s*;", r"float* \1;"),)
 _INCLUDE: Changes = ((r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "vecenv.h"'),)
 DIALECTS = (
-    Dialect("this is an environment for PufferLib 5.0 (pufferenv.h, puf_step)",
-            r'#\s*include\s*"pufferenv\.h"|\bpuf_(?:step|reset|init)\s*\(',
-            "puffer-sdk does not read that form yet, only that of 4.0", ()),
+    Dialect("this is an environment for PufferLib 5.0 (puf_step), without its pufferenv.h",
+            r"\bpuf_(?:step|reset|init)\s*\(",
+            'write: typedef float obs_t;  and below it: #include "pufferenv.h"', (),
+            unless=paths.FORM5.pattern),
     Dialect("this binding is for PufferLib 3 or older (Python.h)",
             r"\bPyObject\b|#\s*include\s*<Python\.h>",
             "{upgrade} writes these lines, and #define OBS_SIZE, ACT_SIZES and OBS_TENSOR_T; or "

@@ -217,6 +217,11 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
         error.hint = f"set vec.total_agents to {working}" if working else \
             "make vec.total_agents a multiple of num_agents x num_buffers"
         return error
+    if kind == "TOO_MANY_AGENTS":
+        return UsageError("num_agents is larger than agents[]", code="PUF112",
+                          where=folder and paths.header_of(folder).name,
+                          expected=f"at most {seen.b}", actual=seen.a,
+                          hint=f"Agent agents[{seen.a}]; or a smaller num_agents")
     hints = {"NO_AGENTS": f"init must set {key} to at least 1",
              "BAD_SIZES": "OBS_SIZE must be at least 1 and equal in all envs, before and after "
                           "init",

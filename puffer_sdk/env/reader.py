@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import NARROW, SEEDED, CField, Spec
-from . import contract, dialects, final_obs, probe
+from . import contract, dialects, final_obs, probe, pufferlib5
 from .bound import Bound
 from .contract import FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
+from .source import hide
 
 if TYPE_CHECKING:
     from clang.cindex import Cursor, Diagnostic
 
+OURS = ("vecenv.h", "puffer_dict.h", "pufferenv.h")     # which the author's files include
 OF_FIELDS = ("PUF102", "PUF103", "PUF104")      # problems of what structs hold
 
 
@@ -29,6 +31,8 @@ class Reader(Bound):
 
     def run(self) -> tuple[Spec | None, list[PufferError]]:
         self.find_files()
+        if refused := paths.on_gpu(self.header):
+            return None, [refused]
         if not self.header.is_file():
             return None, [BuildError("the environment has no header", where=self.folder,
                                      expected=self.header.name, actual="no such file")]
@@ -59,6 +63,8 @@ class Reader(Bound):
         The probe's own lines do not count, nor what vecenv.h says once there are problems.
         """
         found: list[PufferError] = []
+        if self.is_form5 and not self.obs_type:     # all else follows from that
+            return found
         for diag in self.unit.diagnostics:
             file = diag.location.file
             if diag.severity < diag.Error or (file and file.name == self.main):
@@ -69,7 +75,7 @@ class Reader(Bound):
             if self.absent & set(re.findall(r"'(\w+)'", diag.spelling)):
                 continue
             where = f"{self.relative(file.name)}:{diag.location.line}" if file else None
-            if file and Path(file.name).name == "vecenv.h":
+            if file and Path(file.name).name in OURS:
                 where = self.place_behind(diag) or self.place_of_include() or where
             error = BuildError(f"the C compiler refuses this: {diag.spelling}",
                                where=where or self.header.name)
@@ -97,12 +103,17 @@ class Reader(Bound):
         if struct is None:
             return None
         fields = self.struct_fields(struct)
+        if self.is_form5:
+            agent = self.structs.get("struct Agent") or self.structs.get("Agent")
+            fields += pufferlib5.row_fields(agent, self.obs_type)
         types = {f.name: f.type for f in fields}
         if len(fields) > contract.MOST_FIELDS:
             self.problem(None, f"{self.struct_title()} has too many fields", self.place(struct),
                          expected=f"at most {contract.MOST_FIELDS:,}", actual=f"{len(fields):,}")
             return None
         self.check_fields(struct, types)
+        if self.is_form5:
+            self.check_agents(struct, fields)
         self.remarks += self.warnings()
         log_fields = self.check_log()
         self.check_init()
@@ -121,6 +132,7 @@ class Reader(Bound):
             macro_lines={n: (self.relative(m[1]), m[2]) for n, m in self.macros.items()},
             binding=self.binding, has_init="init" in functions,
             log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
+            is_cpp="-xc++" in (self.flags or ()), late_obs=pufferlib5.LATE in (self.flags or ()),
             mask_at=text.get("ACTION_MASK_AT"), log_reads_state=self.log_reads_state(),
             has_truncations=types.get("truncations") == final_obs.TRUNCATIONS,
             has_max_agents=types.get("max_agents") == contract.COMING["max_agents"],
@@ -164,7 +176,8 @@ class Reader(Bound):
     def check_fields(self, struct: Cursor, types: dict[str, str]) -> None:
         lines = {c.spelling: self.place(c) for c in struct.type.get_fields()}
         vec_init = "MY_VEC_INIT" in self.binding_macros     # it seeds its envs itself
-        unasked = {"observations": self.refused_tensor() or self.typed_by_tensor(types),
+        unasked = {"observations": self.refused_tensor() or self.typed_by_tensor(types)
+                   or self.is_form5 and not self.obs_type,
                    "rng": vec_init or self.binding and types.get("rng") in SEEDED}
         for name, (good, how) in REQUIRED.items():
             if unasked.get(name):
@@ -182,7 +195,8 @@ class Reader(Bound):
                 (self.object_to if unsigned else self.problem)(
                     "PUF102", f"{self.struct_name}.{name} has the wrong type"
                     + ": it is that of an older PufferLib" * bool(older),
-                    lines[name], expected=how.replace(";", ""), actual=types[name],
+                    lines.get(name) or self.place(struct),
+                    expected=how.replace(";", ""), actual=types[name],
                     hint=f"{dialects.upgrade(self.name)} rewrites it, and the lines that use it"
                     if older else contract.why_its_type(name, types[name]),
                     upgrade=dialects.upgrade(self.name) if older else None)
@@ -205,6 +219,24 @@ class Reader(Bound):
             self.problem("PUF102", wrong, lines.get("action_mask") or self.place(struct),
                          expected=contract.MASK_FIELD, actual=types.get("action_mask", "none"))
         self.has_mask = contract.is_masked(types, by_macro, bool(self.binding), seen)
+        if self.is_form5 and not self.has_mask:
+            ours = paths.include_dir()
+            self.has_mask = pufferlib5.writes_masks(hide(paths.text(file)) for file in self.files()
+                                                    if ours not in Path(file).parents)
+
+    def check_agents(self, struct: Cursor, fields: tuple[CField, ...]) -> None:
+        """What PufferLib 5.0's trainer binds and writes."""
+        if pufferlib5.room(fields) is None:
+            self.problem("PUF102", f"{self.struct_title()} has no array 'agents'",
+                         self.place(struct), hint="add: Agent agents[1];")
+        for name in pufferlib5.TRAINERS:
+            if not any((each.name, each.type) == (name, "int") for each in fields):
+                self.object_to("PUF102", f"{self.struct_title()} has no int '{name}', which "
+                               "PufferLib's trainer writes", self.place(struct),
+                               hint=f"add: int {name};")
+        if not self.obs_type:
+            self.problem("PUF103", "obs_t is not declared", expected="typedef float obs_t;  "
+                         '(or unsigned char), above #include "pufferenv.h"')
 
     def struct_title(self) -> str:
         return f"struct {self.struct_name.removeprefix('struct ')}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..base import paths
 from ..base.spec import CField, Enumerator, Remark
-from . import contract, probe
+from . import contract, probe, pufferlib5
 
 if TYPE_CHECKING:
     from clang.cindex import Cursor, TranslationUnit
@@ -39,7 +39,8 @@ class Source:
         """header; binding, or None where none was written by hand."""
         self.name = self.folder.name
         self.header = paths.header_of(self.folder)
-        binding = self.folder / "binding.c"
+        self.is_form5 = paths.is_form5(self.header)
+        binding = self.header if self.is_form5 else self.folder / "binding.c"
         self.binding = binding if binding.is_file() else None
 
     def texts(self) -> dict[str, str]:
@@ -61,9 +62,9 @@ class Source:
                 and self.folder in Path(file.name).resolve().parents]
 
     def place_of_include(self) -> str | None:
-        """The author's line that includes vecenv.h."""
+        """The author's line that includes vecenv.h or pufferenv.h."""
         for name, text in self.texts().items():
-            if found := re.search(r'(?m)^\s*#\s*include\s*"vecenv\.h"', text):
+            if found := re.search(r'(?m)^\s*#\s*include\s*"(?:vecenv|pufferenv)\.h"', text):
                 return f"{name}:{1 + text.count(chr(10), 0, found.end())}"
         return None
 
@@ -76,10 +77,16 @@ class Source:
         self.flags = [*(self.flags or probe.clang_flags(self.folder)), "-DPUFFER_PROBE",
                       "-DPUFFER_LIBRARY", "-include",
                       str(paths.include_dir() / "puffer_prelude.h")]
-        flags = [*self.flags, "-Wno-everything", *contract.WARNINGS, UNDECLARED]
-        unit = cindex.Index.create().parse(
-            main, args=flags, unsaved_files=[(main, text)],
-            options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+
+        def parsed(flags: list[str]) -> TranslationUnit:
+            return cindex.Index.create().parse(
+                main, args=[*flags, "-Wno-everything", *contract.WARNINGS, UNDECLARED],
+                unsaved_files=[(main, text)],
+                options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+
+        unit = parsed(self.flags)
+        if self.is_form5:
+            unit, self.flags = pufferlib5.as_it_compiles(unit, main, self.flags, parsed)
         self.unit, self.main = unit, main
         self.shown: dict[str, str] = {}                         # for relative()
         self.macros: dict[str, tuple[str, str, int]] = {}       # name -> text, file, line
@@ -88,6 +95,7 @@ class Source:
         self.funcs: dict[str, Cursor] = {}
         self.probes: dict[str, Cursor] = {}
         self.logs: list[str] = []                               # what Log is a typedef of
+        self.obs_type = ""                                      # what obs_t is a typedef of
         self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
         kinds = cindex.CursorKind
         for cursor in unit.cursor.get_children():
@@ -103,6 +111,8 @@ class Source:
                                      if child.spelling in contract.MACROS}
             elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
                 self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
+            elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "obs_t":
+                self.obs_type = cursor.underlying_typedef_type.get_canonical().spelling
             elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
                 self.probes[cursor.spelling] = cursor
 

@@ -52,7 +52,8 @@ enum PufferErrorKind {
     PUFFER_NO_AGENTS,          // name: num_agents or max_agents, which is below 1
     PUFFER_BAD_SIZES,          // of observations or masks
     PUFFER_NO_MEMORY,
-    PUFFER_LOG_FULL    // name: the key of my_log that is one too many
+    PUFFER_LOG_FULL,          // name: the key of my_log that is one too many
+    PUFFER_TOO_MANY_AGENTS    // a: num_agents; b: how many agents[] has room for
 };
 
 typedef struct PufferError {    // of a call that failed: programs read kind, people text

@@ -20,8 +20,6 @@
  */
 #pragma once
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +33,7 @@
 #include <stdatomic.h>
 #include <time.h>
 #endif
-#include "puffer_abi.h"
+#include "puffer_dict.h"
 
 #ifdef __cplusplus
 #define PUFFER_ASSERT(test, text) static_assert(test, text)
@@ -56,8 +54,14 @@
 #else
 #define PUFFER_ROWS num_agents
 #endif
-#define PUFFER_TEXT_OF(name) #name
-#define PUFFER_TEXT(name)    PUFFER_TEXT_OF(name)
+#ifdef PUFFER_AGENTS    // pufferenv.h: each agent has pointers of its own. The first is the env's
+#define PUFFER_OF_ENV(field) agents[0].field
+#else
+#define PUFFER_OF_ENV(field) field
+#endif
+#define PUFFER_OF(env, field) (env)->PUFFER_OF_ENV(field)
+#define PUFFER_TEXT_OF(name)  #name
+#define PUFFER_TEXT(name)     PUFFER_TEXT_OF(name)
 
 // What runs once takes longer to optimise than to run. In builds with sanitizers, and in
 // `check`'s, that holds for the whole of this file
@@ -85,95 +89,6 @@ PUFFER_COLD
 PUFFER_OFTEN
 
 //------------------------------------------------------------------------------------
-// Dict: settings in, log values out. An ending's log goes through one
-//------------------------------------------------------------------------------------
-typedef struct DictItem {
-    const char* key;    // kept as a pointer: a literal, or as long-lived as the Dict
-    double value;
-    void* ptr;
-} DictItem;
-
-typedef struct Dict {
-    DictItem* items;    // [capacity]
-    int size;
-    int capacity;
-    bool is_vec;    // [vec], not [env]: for error texts
-} Dict;
-
-// A missing key must not become a NULL dereference inside the author's my_init: the
-// call that led here is abandoned instead, with the key's name as its error
-static __thread jmp_buf* puffer_escape;
-static __thread PufferError* puffer_error;
-
-__attribute__((format(printf, 3, 4))) static inline void puffer_refuse(PufferError* error, int kind,
-                                                                       const char* format, ...) {
-    va_list values;
-    if (!error) return;
-    memset(error, 0, sizeof *error);
-    error->kind = kind;
-    va_start(values, format);
-    vsnprintf(error->text, sizeof error->text, format, values);
-    va_end(values);
-}
-
-static inline void puffer_name(PufferError* error, const char* name) {
-    if (error) snprintf(error->name, sizeof error->name, "%.127s", name);
-}
-
-static inline void puffer_fail(int kind, const char* what, const char* name) {
-    puffer_refuse(puffer_error, kind, "%s: %s", what, name);
-    puffer_name(puffer_error, name);
-    if (puffer_escape) longjmp(*puffer_escape, 1);
-}
-
-static inline Dict* create_dict(int capacity) {
-    Dict* dict = (Dict*)calloc(1, sizeof(Dict));
-    dict->items = (DictItem*)calloc((size_t)(capacity > 0 ? capacity : 1), sizeof(DictItem));
-    dict->capacity = capacity;
-    return dict;
-}
-
-static inline void puffer_free_dict(Dict* dict) {
-    if (dict) free(dict->items);
-    free(dict);
-}
-
-static inline DictItem* dict_get_unsafe(Dict* dict, const char* key) {
-    for (int i = 0; i < dict->size; i++)
-        if (strcmp(dict->items[i].key, key) == 0) return &dict->items[i];
-    return NULL;
-}
-
-static inline DictItem* dict_get(Dict* dict, const char* key) {
-    DictItem* item = dict_get_unsafe(dict, key);
-    if (!item)
-        puffer_fail(dict->is_vec ? PUFFER_MISSING_VEC_KEY : PUFFER_MISSING_KEY, "no such key", key);
-    return item;
-}
-
-static inline void dict_set(Dict* dict, const char* key, double value) {
-    DictItem* item = dict_get_unsafe(dict, key);
-    if (!item) {
-        if (dict->size == dict->capacity) {
-            puffer_fail(dict->capacity == PUFFER_MAX_LOG ? PUFFER_LOG_FULL : PUFFER_FAILED,
-                        "too many entries in a Dict at key", key);
-            return;
-        }
-        item = &dict->items[dict->size++];
-        item->key = key;
-        item->ptr = NULL;
-    }
-    item->value = value;
-}
-
-static inline Dict* puffer_dict_from(const PufferSettings* settings, int extra) {
-    Dict* dict = create_dict((settings ? settings->count : 0) + extra);
-    for (int i = 0; settings && i < settings->count; i++)
-        dict_set(dict, settings->items[i].key, settings->items[i].value);
-    return dict;
-}
-
-//------------------------------------------------------------------------------------
 // Types that bindings name
 //------------------------------------------------------------------------------------
 typedef struct ByteTensor {
@@ -190,7 +105,7 @@ typedef struct IntTensor {
 } IntTensor;
 // PufferLib's, of the network's precision: floats, or bf16 as 16 bits, as the env itself has them
 typedef struct PrecisionTensor {
-    __typeof__(((Env*)0)->observations) data;
+    __typeof__(PUFFER_OF((Env*)0, observations)) data;
     int64_t shape[8];
 } PrecisionTensor;
 typedef struct LongTensor_is_not_an_observation_type_here LongTensor;
@@ -249,9 +164,10 @@ PUFFER_ASSERT(sizeof(Log) % sizeof(float) == 0, "PUF104: Log holds something but
 #error "final observations are those of truncated episodes: truncations are missing"
 #endif
 #ifndef __cplusplus    // the reader has said so before a GPU's compiler sees it
-PUFFER_ASSERT(_Generic(((Env*)0)->observations,
+PUFFER_ASSERT(_Generic(PUFFER_OF((Env*)0, observations),
               void*: true,
-              default: sizeof(*((OBS_TENSOR_T*)0)->data) == sizeof(*((Env*)0)->observations)),
+              default: sizeof(*((OBS_TENSOR_T*)0)->data)
+                  == sizeof(*PUFFER_OF((Env*)0, observations))),
               "PUF103: OBS_TENSOR_T is not the type that observations points to");
 #endif
 
@@ -428,6 +344,15 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
 }
 
 static bool puffer_has_rows(const Env* env, int32_t e, PufferError* error) {
+#ifdef PUFFER_AGENTS
+    if (env->num_agents > PUFFER_AGENTS) {
+        puffer_refuse(error, PUFFER_TOO_MANY_AGENTS, "env %d has num_agents = %d, and agents[%d]",
+                      e, env->num_agents, PUFFER_AGENTS);
+        error->a = env->num_agents;
+        error->b = PUFFER_AGENTS;
+        return false;
+    }
+#endif
     if (env->PUFFER_ROWS > 0) return true;
     puffer_refuse(error, PUFFER_NO_AGENTS, "env %d has " PUFFER_TEXT(PUFFER_ROWS) " = %d", e,
                   env->PUFFER_ROWS);
@@ -797,7 +722,7 @@ static uint16_t* puffer_narrow_rows(PufferVec* vec, int32_t e) {
 static void puffer_bind_observations(PufferVec* vec, int32_t e, void* rows) {
     vec->floats[e] = (float*)rows;
     if (puffer_is_narrow) rows = puffer_narrow_rows(vec, e);
-    PUFFER_POINT(vec->envs[e].observations, rows);
+    PUFFER_POINT(PUFFER_OF(&vec->envs[e], observations), rows);
 }
 
 typedef uint32_t __attribute__((may_alias)) puffer_wide_bits;
@@ -853,6 +778,18 @@ static void puffer_bind_alive(PufferVec* vec, int32_t e, unsigned char* alive) {
 // The pointers of an env's agents, to the rows that it has now
 static void puffer_setup_perm(const PufferVec* vec, Env* env) {
     (void)vec, (void)env;
+#ifdef PUFFER_AGENTS
+    Agent* first = env->agents;
+    size_t row_bytes = (size_t)vec->obs_size * obs_element_size();
+    for (int i = 1; i < env->num_agents; i++) {
+        Agent* own = &env->agents[i];
+        PUFFER_POINT(own->observations, (char*)first->observations + (size_t)i * row_bytes);
+        own->actions = first->actions + i * puffer_num_atns;
+        own->rewards = first->rewards + i;
+        own->terminals = first->terminals + i;
+        own->action_mask = first->action_mask ? first->action_mask + i * puffer_mask_size : NULL;
+    }
+#endif
 #ifdef MY_USES_PERM
     StaticVec own = vec->view;
     own.observations = (void*)env->observations;
@@ -869,9 +806,9 @@ static void puffer_setup_perm(const PufferVec* vec, Env* env) {
 static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers) {
     Env* env = &vec->envs[e];
     puffer_bind_observations(vec, e, buffers->observations);
-    PUFFER_POINT(env->actions, buffers->actions);
-    PUFFER_POINT(env->rewards, buffers->rewards);
-    PUFFER_POINT(env->terminals, buffers->terminals);
+    PUFFER_POINT(PUFFER_OF(env, actions), buffers->actions);
+    PUFFER_POINT(PUFFER_OF(env, rewards), buffers->rewards);
+    PUFFER_POINT(PUFFER_OF(env, terminals), buffers->terminals);
 #ifdef PUFFER_HAS_TRUNCATIONS
     PUFFER_POINT(env->truncations, buffers->truncations);
     vec->truncations[e] = buffers->truncations;
@@ -879,7 +816,7 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
 #if defined(ACTION_MASK_AT)
     vec->masks[e] = buffers->action_mask;
 #elif defined(MY_ACTION_MASK)
-    PUFFER_POINT(env->action_mask, buffers->action_mask);
+    PUFFER_POINT(PUFFER_OF(env, action_mask), buffers->action_mask);
 #endif
     puffer_bind_finals(vec, e, buffers);
     puffer_bind_alive(vec, e, buffers->alive);
@@ -889,7 +826,7 @@ static void puffer_bind(PufferVec* vec, int32_t e, const PufferBuffers* buffers)
     for (int32_t next = e; next <= e + 1; next++)    // this env and the one behind it
         if (next > 0 && next < vec->num_envs) vec->adjacent[next] = puffer_follows(vec, next);
     if (e == 0) {
-        vec->view.observations = (void*)env->observations;
+        vec->view.observations = (void*)PUFFER_OF(env, observations);
         vec->view.actions = buffers->actions;
         vec->view.rewards = buffers->rewards;
         vec->view.terminals = buffers->terminals;
@@ -1091,18 +1028,20 @@ static int32_t puffer_renew(PufferVec* vec, int32_t e, const PufferSettings* set
 static void puffer_inherit(PufferVec* vec, int32_t e, const Env* old) {
     Env* env = &vec->envs[e];
     size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
-    memset((void*)old->observations, 0, rows * (size_t)vec->obs_size * obs_element_size());
+    memset((void*)PUFFER_OF(old, observations), 0,
+           rows * (size_t)vec->obs_size * obs_element_size());
     if (puffer_is_narrow) memset(vec->floats[e], 0, puffer_cells(vec, e) * sizeof(float));
-    PUFFER_POINT(env->observations, old->observations);
-    PUFFER_POINT(env->actions, old->actions);
-    PUFFER_POINT(env->rewards, old->rewards);
-    PUFFER_POINT(env->terminals, old->terminals);
+    PUFFER_POINT(PUFFER_OF(env, observations), PUFFER_OF(old, observations));
+    PUFFER_POINT(PUFFER_OF(env, actions), PUFFER_OF(old, actions));
+    PUFFER_POINT(PUFFER_OF(env, rewards), PUFFER_OF(old, rewards));
+    PUFFER_POINT(PUFFER_OF(env, terminals), PUFFER_OF(old, terminals));
 #ifdef PUFFER_HAS_TRUNCATIONS
     PUFFER_POINT(env->truncations, old->truncations);
 #endif
 #if defined(MY_ACTION_MASK) && !defined(ACTION_MASK_AT)
-    if (old->action_mask) memset((void*)old->action_mask, 1, rows * puffer_mask_size);
-    PUFFER_POINT(env->action_mask, old->action_mask);
+    void* mask = (void*)PUFFER_OF(old, action_mask);
+    if (mask) memset(mask, 1, rows * puffer_mask_size);
+    PUFFER_POINT(PUFFER_OF(env, action_mask), mask);
 #endif
 #ifdef PUFFER_HAS_FINALS
     PUFFER_POINT(env->final_observations, old->final_observations);

@@ -81,12 +81,14 @@ class _Plan:
     flags: Sequence[str]
     links: Sequence[str]
     key: Sequence[str]              # compiler and raylib, by name and version
-    inputs: Sequence[Path] = ()     # files beyond the preprocessed source
+    runtime: Sequence[Path] = ()    # our C files that are compiled along with it
+    inputs: Sequence[Path] = ()     # files beyond the preprocessed source and those
     env: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def command(self) -> list[str]:
-        return [*self.compiler, *self.flags, str(self.source), *self.links]
+        return [*self.compiler, *self.flags, str(self.source), *map(str, self.runtime),
+                *build.closing_flags(self.spec), *self.links]
 
     def shown(self) -> list[str]:
         """The command for a shell in the environment's folder."""
@@ -110,10 +112,22 @@ def build_programs(env: paths.Env | None = None,
     """
     folder = paths.find_env(env)
     spec = header.read(folder)
-    resolved = config.resolve(folder, settings, spec=spec, over=[ini] if ini else [])
-    return [build_program(folder, target, env_settings=resolved.env, model=model,
+    over = [ini] if ini else []
+    resolved = config.resolve(folder, settings, spec=spec, over=over)
+    page = resolved
+    if "web" in targets and (own := _web_ini(spec)):
+        page = config.resolve(folder, settings, spec=spec, over=[own, *over])
+    return [build_program(folder, target, env_settings=(
+                page if target == "web" else resolved).env, model=model,
                           runs_dir=runs_dir, verbose=verbose, on_progress=on_progress)
             for target in targets]
+
+
+def _web_ini(spec: Spec) -> Path | None:
+    """NAME_web.ini beside the ini: PufferLib 5.0 reads it over that for pages."""
+    ini = config.find_ini(spec.folder) if spec.by_agent else None
+    own = ini.with_name(f"{spec.name}_web.ini") if ini else None
+    return own if own and own.is_file() else None
 
 
 def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float],
@@ -128,8 +142,8 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
     if target not in TARGETS:
         raise UsageError(f"there is no program '{target}'", expected=", ".join(TARGETS))
     spec = header.read(Path(folder))
-    source = _find_source(spec)
     build_dir = paths.writable(paths.build_dir(spec.folder), purpose="build products")
+    source = _find_source(spec, build_dir)
     binding.write_config_header(spec, env_settings, build_dir)
     policy, chosen = _write_policy(spec, env_settings, model, runs_dir, build_dir)
     served = drawing.static("web" if target == "web" else "desktop", verbose=verbose,
@@ -149,10 +163,12 @@ def build_program(folder: Path, target: str, *, env_settings: Mapping[str, float
                    warnings, size, policy, chosen)
 
 
-def _find_source(spec: Spec) -> Path:
+def _find_source(spec: Spec, build_dir: Path) -> Path:
     source = spec.folder / f"{spec.name}.c"
     if source.is_file():
         return source
+    if spec.by_agent:
+        return binding.write_program(spec, build_dir)
     raise BuildError(f"there is no {source.name}, which programs are compiled "
                      "from", where=spec.folder,
                      expected=f"{source.name} with a main, next to {spec.header.name}",
@@ -184,7 +200,7 @@ def _plan_native(spec: Spec, target: str, source: Path, build_dir: Path,
         runtime.append(RUNTIME / "wheel.c")
         flags.append("-Wl,--wrap=InitWindow")
     return _Plan(spec, target, build_dir / f"{spec.name}-{target}", source, compiler.command,
-                 flags, [*map(str, runtime), *needs.link_flags, *served.link_flags],
+                 flags, [*needs.link_flags, *served.link_flags],
                  (compiler.key, needs.key, *map(os.path.basename, served.link_flags)), runtime)
 
 
@@ -198,13 +214,15 @@ def _plan_web(spec: Spec, target: str, source: Path, build_dir: Path, served: Se
     preload = [word for path, name in packed.items()
                for word in ("--preload-file", f"{path}@{name}")]
     flags = [*_flags(spec, build_dir, served), *WEB, "-Wall"]
-    links = [str(RUNTIME / "web.c"), *served.link_flags, "--shell-file", str(page), *preload]
+    if spec.is_cpp:
+        flags.append("-Wno-deprecated")         # that NAME.c and our runtime are C++ as well
+    links = [*served.link_flags, "--shell-file", str(page), *preload]
     assets = [file for path in packed for file in ([path] if path.is_file() else
                                                   sorted(p for p in path.rglob("*")
                                                          if p.is_file()))]
     key = (emcc, *map(os.path.basename, served.link_flags))
     return _Plan(spec, target, build_dir / "web" / "index.html", source, [emcc], flags, links,
-                 key, [RUNTIME / "web.c", page, *assets], drawing.emscripten_environment())
+                 key, [RUNTIME / "web.c"], [page, *assets], drawing.emscripten_environment())
 
 
 def _resources(spec: Spec) -> dict[Path, str]:
@@ -237,9 +255,10 @@ def _key(plan: _Plan) -> str:
                          hint="`puffer-sdk new` writes an example")
     digest = hashlib.sha256(text.encode())
     relevant = [flag for flag in plan.flags if not flag.startswith("-I")]
-    for part in [*relevant, *plan.key, *(f"{path}" for path in plan.inputs)]:
+    inputs = [*plan.runtime, *plan.inputs]
+    for part in [*relevant, *plan.key, *map(str, inputs)]:
         digest.update(part.encode() + b"\0")
-    for path in plan.inputs:
+    for path in inputs:
         digest.update(hashlib.sha256(paths.content(path, 1 << 30)).digest())
     return digest.hexdigest()
 

@@ -96,7 +96,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
 
     overrides   {'train.learning_rate': '0.01'}; dashes or underscores, text or plain values
     spec        lets [env] be checked against the struct's fields
-    ocean       be as lenient as upstream's inis need; None: if binding.c stands in the folder
+    ocean       be as lenient as upstream's inis need; None: if it has PufferLib's form
     warn_unread    say which [env] keys no struct field takes (check has PUF105 for that)
     ini         read this file alone (a run's config.ini, say), none of the environment's own
     over        files that lie over those, such as --config's; the last one counts
@@ -105,7 +105,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     """
     folder = Path(folder).resolve()
     if ocean is None:
-        ocean = (folder / "binding.c").is_file()
+        ocean = paths.is_ocean(folder)
     resolver = _Resolver(folder, spec, ocean, name=folder.name, theirs=theirs)
     resolver.of_tree = ini is None and upstream.is_its_own(find_ini(folder), folder)
     config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})

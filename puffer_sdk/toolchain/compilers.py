@@ -353,19 +353,20 @@ def check_made(file: Path, command: Sequence[Word], *, source: Path,
                          hint="does CC name a C compiler?")
 
 
-def include_dirs(compiler: Compiler) -> tuple[str, ...]:
-    """Where the compiler finds <stdio.h> and <stddef.h>: what libclang has to be told.
+def include_dirs(compiler: Compiler, language: str = "c") -> tuple[str, ...]:
+    """Where the compiler finds headers of "c" or "c++", which libclang has to be told.
 
     In search order. Cached in memory and on disk; empty if the compiler does not say.
     """
     variables = [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "SDKROOT")]
     stamp = os.stat(compiler.path).st_mtime_ns
-    key = hashlib.sha256(repr((compiler.key, stamp, variables)).encode()).hexdigest()[:16]
-    return _include_dirs(compiler, key, paths.cache_dir())
+    parts = (compiler.key, stamp, variables, language)
+    key = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return _include_dirs(compiler, key, paths.cache_dir(), language)
 
 
 @cache
-def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, ...]:
+def _include_dirs(compiler: Compiler, key: str, cache_dir: Path, of: str) -> tuple[str, ...]:
     remembered = cache_dir / "toolchain" / f"include-{key}.json"
     with suppress(OSError, Damaged):
         known = records.read(remembered, dict[str, list[str]])
@@ -373,7 +374,7 @@ def _include_dirs(compiler: Compiler, key: str, cache_dir: Path) -> tuple[str, .
         if trust.equal("".join(known.get("mac", [])), trust.mac("include", key, *dirs)) and dirs \
                 and all(map(os.path.isdir, dirs)):
             return tuple(dirs)
-    text = run_compiler([*compiler.command, "-E", "-v", "-x", "c", os.devnull],
+    text = run_compiler([*compiler.command, "-E", "-v", "-x", of, os.devnull],
                         source=Path(os.devnull), what="an empty file", timeout=20)
     _, _, rest = text.partition("#include <...> search starts here:")
     listed = rest.partition("End of search list.")[0].splitlines()

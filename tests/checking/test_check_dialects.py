@@ -7,8 +7,8 @@ from helpers.check_fixtures import short_check
 from puffer_sdk.base.errors import BuildError, DialectError
 from puffer_sdk.cli import main
 
-FIVE = ('#include "pufferenv.h"\n#define ACT_SIZES {2}\n#define OBS_SIZE 1\n#define NUM_ATNS 1\n'
-        "struct Log { float score; float n; };\nstruct Env { Log log; Agent agents[1]; };\n"
+FIVE = ("#define ACT_SIZES {2}\n#define OBS_SIZE 1\n#define NUM_ATNS 1\n"
+        "typedef struct Env { float* observations; } Env;\n"
         "void puf_reset(Env* env) { (void)env; }\nvoid puf_step(Env* env) { (void)env; }\n")
 PLAIN = ('#include "probe.h"\n#define OBS_TENSOR_T FloatTensor\n{more}#define Env Probe\n'
          '#include "vecenv.h"\n'
@@ -28,14 +28,14 @@ def refused(folder) -> DialectError:
     return caught.value
 
 
-def test_an_environment_for_5_0(probe, capsys):
+def test_an_environment_for_5_0_without_its_header(probe, capsys):
     folder = probe()
     (folder / "probe.h").write_text(FIVE)
     assert "PufferLib 5.0" in refused(folder).message
     assert main(["check", str(folder)]) == 3
     said = capsys.readouterr().err
     assert said.startswith("error: this is an environment for PufferLib 5.0")
-    assert "PUF101" not in said and "  ->  " not in said and "does not read that form yet" in said
+    assert "PUF101" not in said and "  ->  " not in said and '#include "pufferenv.h"' in said
 
 
 @pytest.mark.parametrize("binding, words", [(THREE, "PufferLib 3 or older"),

@@ -400,8 +400,8 @@ def test_a_folder_without_its_header(tmp_path):
 # -- PufferLib's other interfaces ------------------------------------------------------------------
 
 
-FIVE = ('#include "pufferenv.h"\n#define ACT_SIZES {2}\n#define OBS_SIZE 1\n#define NUM_ATNS 1\n'
-        "struct Log { float score; float n; };\nstruct Env { Log log; Agent agents[1]; };\n"
+FIVE = ("#define ACT_SIZES {2}\n#define OBS_SIZE 1\n#define NUM_ATNS 1\n"
+        "typedef struct Env { float* observations; } Env;\n"
         "void puf_step(Env* env) { (void)env; }\n")
 EARLY = ('#include "probe.h"\n#define OBS_TYPE FLOAT\n#define ACT_TYPE DOUBLE\n#define Env Probe\n'
          '#include "env_binding.h"\n')
@@ -410,7 +410,7 @@ OLD = ('#include "probe.h"\n#define Env Probe\n#include "../env_binding.h"\n'
 
 
 @pytest.mark.parametrize("text, binding, where, words, change", [
-    (FIVE, None, "probe.h:1", "PufferLib 5.0", None),
+    (FIVE, None, "probe.h:5", "PufferLib 5.0 (puf_step), without its pufferenv.h", None),
     (None, EARLY, "binding.c:2", "early PufferLib 4.0",
      "binding.c:5: #include \"env_binding.h\"  ->  #include \"vecenv.h\""),
     (None, OLD, "binding.c:4", "PufferLib 3 or older", "binding.c:4: static int my_init(Env* env, "

@@ -90,7 +90,8 @@ struct Batch {    // E envs and the rows they write
 
 typedef struct Layout {    // bytes of the env struct: its size, and where fields lie
     size_t size, log, log_size, log_n, rng, rng_size, pointers[4], agents,
-        max_agents;    // rng, max_agents -1: none
+        max_agents,              // rng, max_agents -1: none
+        bound_at, bound_size;    // pointers of each agent, of PufferLib 5.0
 } Layout;
 
 typedef struct StateBlock {

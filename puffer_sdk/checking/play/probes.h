@@ -24,9 +24,16 @@ typedef struct PufferSite {
 } PufferSite;
 
 #ifdef PUFFER_SITES    // how many there are: set by the copy that includes this
+#ifdef __cplusplus
+#define PUFFER_SEEN extern "C" __attribute__((visibility("default")))
+#else
+#define PUFFER_SEEN extern __attribute__((visibility("default")))
+#endif
+PUFFER_SEEN const int puffer_check_site_count;
+PUFFER_SEEN PufferSite puffer_check_sites[PUFFER_SITES];
 #define PUFFER_LOOKS static inline __attribute__((no_instrument_function))
-__attribute__((visibility("default"))) const int puffer_check_site_count = PUFFER_SITES;
-__attribute__((visibility("default"))) PufferSite puffer_check_sites[PUFFER_SITES];
+const int puffer_check_site_count = PUFFER_SITES;
+PufferSite puffer_check_sites[PUFFER_SITES];
 
 PUFFER_LOOKS int64_t puffer_narrow(int site, int64_t value) {
     PufferSite* s = &puffer_check_sites[site];

@@ -17,7 +17,8 @@ bool is_state(size_t word) {    // not a log, a generator or a pointer to the bu
     size_t at = word * 4;
     const Layout* l = &layout;
     if ((at + 4 > l->log && at < l->log + l->log_size)
-        || (at + 4 > l->rng && at < l->rng + l->rng_size)) {
+        || (at + 4 > l->rng && at < l->rng + l->rng_size)
+        || (at + 4 > l->bound_at && at < l->bound_at + l->bound_size)) {
         return false;
     }
     for (int i = 0; i < 4; i++) {

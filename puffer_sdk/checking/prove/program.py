@@ -262,7 +262,7 @@ def build_command(spec: Spec, source: str, target: str, flags: Sequence[str]) ->
     strict = compilers.bounds_flags(compiler) if set(SANITIZERS) <= set(flags) else []
     openmp = build.openmp_flags(spec, compiler)
     return [*compiler.command, *build.library_flags(spec), *openmp, *flags, *strict, source,
-            "-o", target, str(headers.null_library()),
+            *build.closing_flags(spec), "-o", target, str(headers.null_library()),
             *outside_libraries.read(spec.folder).link_flags, "-lm",
             "-lpthread"]
 

@@ -254,7 +254,7 @@ class CompiledSource:
     @property
     def lenient(self) -> bool:
         """Whether its ini is one of PufferLib's, which holds what has no effect here."""
-        return (self.folder / "binding.c").is_file()
+        return paths.is_ocean(self.folder)
 
     def own_inis(self) -> list[Path]:
         """Its own files of settings; the last one counts."""

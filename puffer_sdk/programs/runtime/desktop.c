@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef __cplusplus    // beside an environment that is compiled as C++
+extern "C" {
+#endif
+
 void* __real_XOpenDisplay(const char* name);
 void* __wrap_XOpenDisplay(const char* name);
 
@@ -19,3 +23,7 @@ void* __wrap_XOpenDisplay(const char* name) {
     }
     return display;
 }
+
+#ifdef __cplusplus
+}
+#endif

@@ -8,6 +8,10 @@
  */
 #include <stdio.h>
 
+#ifdef __cplusplus    // beside an environment that is compiled as C++
+extern "C" {
+#endif
+
 // Nothing is unmapped, and so every address in a leak's call stack still has a module's name
 int dlclose(void* handle) {
     (void)handle;
@@ -61,3 +65,7 @@ const char* __lsan_default_suppressions(void) {
            "leak:swrast\n"
            "leak:zink\n";
 }
+
+#ifdef __cplusplus
+}
+#endif

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <time.h>
 
+#ifdef __cplusplus    // beside an environment that is compiled as C++
+extern "C" {
+#endif
+
 static double interval;    // milliseconds between two frames; 0: as many as the screen shows
 
 // A frame may come 4 ms early: screens are a little faster or slower than their 60 Hz
@@ -37,3 +41,7 @@ int nanosleep(const struct timespec* wanted, struct timespec* left) {
     if (left) left->tv_sec = left->tv_nsec = 0;
     return 0;
 }
+
+#ifdef __cplusplus
+}
+#endif

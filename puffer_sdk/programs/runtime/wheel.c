@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef __cplusplus    // beside an environment that is compiled as C++
+extern "C" {
+#endif
+
 void __real_InitWindow(int width, int height, const char* title);
 void __wrap_InitWindow(int width, int height, const char* title);
 bool IsWindowReady(void);
@@ -20,3 +24,7 @@ void __wrap_InitWindow(int width, int height, const char* title) {
         _Exit(1);
     }
 }
+
+#ifdef __cplusplus
+}
+#endif

@@ -119,7 +119,8 @@ def _run_msan(facts: Facts, runner: Runner, budget: float, verbose: bool) -> str
         compilers.run_compiler([*clang.command, *build.library_flags(spec),
                                 *build.openmp_flags(spec, clang), *MSAN_FLAGS,
                                 "-fPIC", "-shared", "-fvisibility=hidden", "-w", str(unit),
-                                "-o", str(library), *needed, "-lm"], source=spec.header,
+                                *build.closing_flags(spec), "-o", str(library), *needed,
+                                "-lm"], source=spec.header,
                                what=spec.header.name, verbose=verbose)
     except BuildError as error:
         return f"not run: clang refuses {spec.header.name} ({error.where})"

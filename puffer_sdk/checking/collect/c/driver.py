@@ -46,22 +46,33 @@ MOST_OVER = 4               # experiments that exceed the bound, until no other 
 
 _FOOTER = """
 #include <stddef.h>
-__attribute__((visibility("default"))) const size_t puffer_check_layout[12] = {
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern __attribute__((visibility("default"))) const size_t puffer_check_layout[14];
+extern __attribute__((visibility("default"))) void* const puffer_check_beginnings[];
+const size_t puffer_check_layout[14] = {
     sizeof(Env), offsetof(Env, log), sizeof(((Env*)0)->log), offsetof(Env, log.n),
 #ifdef PUFFER_NO_RNG
     (size_t)-1, 0,
 #else
     offsetof(Env, rng), sizeof(((Env*)0)->rng),
 #endif
-    offsetof(Env, observations), offsetof(Env, actions), offsetof(Env, rewards),
-    offsetof(Env, terminals), offsetof(Env, num_agents),
+    offsetof(Env, PUFFER_OF_ENV(observations)), offsetof(Env, PUFFER_OF_ENV(actions)),
+    offsetof(Env, PUFFER_OF_ENV(rewards)), offsetof(Env, PUFFER_OF_ENV(terminals)),
+    offsetof(Env, num_agents),
 #ifdef PUFFER_HAS_MAX_AGENTS
-    offsetof(Env, max_agents)};
+    offsetof(Env, max_agents),
 #else
-    (size_t)-1};
+    (size_t)-1,
+#endif
+#ifdef PUFFER_AGENTS
+    offsetof(Env, agents), sizeof(((Env*)0)->agents)};
+#else
+    0, 0};
 #endif
 #undef c_reset    // a binding may wrap the call in a macro: the author's own is counted
-__attribute__((visibility("default"))) void* const puffer_check_beginnings[] = {
+void* const puffer_check_beginnings[] = {
     (void*)c_reset, PUFFER_BEGINNINGS 0};
 __attribute__((visibility("default"), no_instrument_function))
 void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
@@ -73,6 +84,9 @@ void puffer_check_seed(PufferVec* vec, int32_t env, uint32_t seed) {
 #ifdef PUFFER_COVERAGE
 void __gcov_dump(void);
 __attribute__((visibility("default"))) void puffer_check_dump(void) { __gcov_dump(); }
+#endif
+#ifdef __cplusplus
+}
 #endif
 """
 
@@ -183,7 +197,7 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     """
     source = binding.write(spec, paths.writable(paths.build_dir(spec.folder),
                                                 purpose="build products"))
-    if probed and spec.binding:
+    if probed and source == spec.binding:
         source = probed / spec.binding.name
     unit = folder / f"{kind.name}.c"
     counted = "".join(f"(void*){name}, " for name in beginnings)
@@ -197,15 +211,15 @@ def build_library(spec: Spec, kind: Kind, folder: Path, *, probed: Path | None =
     flags = [*first, *build.library_flags(spec), *redirect, *openmp, *kind.flags, *strict, "-fPIC",
              "-fvisibility=hidden", "-w"]
     link += ["-o", str(library)]
-    made = [str(unit)]
+    made = [str(unit), *build.closing_flags(spec)]
     try:
         if kind.instrument:
             flags += kind.instrument
             if compiler.kind == "gcc":
                 flags += COVERAGE
                 link.append("--coverage")
-            made = [str(unit.with_suffix(".o"))]
-            compilers.run_compiler([*compiler.command, *flags, "-c", str(unit), "-o", *made],
+            made[0] = str(unit.with_suffix(".o"))
+            compilers.run_compiler([*compiler.command, *flags, "-c", str(unit), "-o", made[0]],
                                    source=spec.header, what=spec.header.name, verbose=verbose)
             flags = openmp          # its library is linked as well
         compilers.run_compiler([*compiler.command, *flags, *made, *link,

@@ -139,7 +139,7 @@ class Plan:
     # -- experiments
 
     def probe(self) -> None:
-        made_at_once = "MY_VEC_INIT" in self.facts.source.files.get("binding.c", "")
+        made_at_once = "MY_VEC_INIT" in self.facts.source.binding_text
         self.experiment(Job("probe", FAST, "probe", {"seek": 1} if made_at_once else {}))
         shape = self.facts.fact("probe", ShapeFact)
         cost = self.facts.fact("probe", CostFact)

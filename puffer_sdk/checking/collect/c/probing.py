@@ -28,7 +28,7 @@ def write(spec: Spec, sites: Sequence[Site], folder: Path) -> list[Site]:
         files.mkdir(folder)
         first = f'#define PUFFER_SITES {len(mine)}\n#include "{driver.PLAY / "probes.h"}"\n'
         copy(header, folder, first, probed(paths.content(header), mine))
-        if spec.binding:
+        if spec.binding and spec.binding != header:
             copy(spec.binding, folder, "", paths.content(spec.binding))
     return mine
 

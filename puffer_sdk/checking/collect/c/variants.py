@@ -129,18 +129,18 @@ class Keys:
         self.facts = facts
         self.types = {field.name: field.type for field in facts.known_spec.settable}
         self.text = {name: text for name, text in facts.source.files.items()
-                     if name.endswith(".h") or name == "binding.c"}
+                     if name.endswith(".h") or name == facts.source.binding}
         given = facts.config.env if facts.config else {}
         self.keys = {key: float(value) for key, value in given.items() if self.is_read(key)}
 
     def is_read(self, key: str) -> bool:
         if not self.facts.handwritten:
             return key in self.types
-        return f'"{key}"' in self.text.get("binding.c", "")
+        return f'"{key}"' in self.facts.source.binding_text
 
     @property
     def binding(self) -> str:
-        return self.text.get("binding.c", "") if self.facts.handwritten else ""
+        return self.facts.source.binding_text if self.facts.handwritten else ""
 
     def fields(self, key: str) -> list[str]:
         """The struct's fields that hold this key."""

@@ -185,7 +185,7 @@ def shared_rng(facts: Facts) -> Iterator[Finding]:
     Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() by itself
     is a warning: library builds give it the running env's generator, PufferLib's do not.
     """
-    is_ocean = "binding.c" in facts.source.files
+    is_ocean = facts.source.binding in facts.source.files
     places: dict[str, list[tuple[str, int]]] = {}
     names: dict[str, list[str]] = {}
     for call in facts.source.calls(*_starts(facts), without=_NOT_STEPS):

@@ -10,6 +10,7 @@ from ....base import paths
 from ....base.errors import PufferError, nearest
 from ....base.spec import Remark
 from ....env.contract import UNSET, WARNINGS
+from ....env.pufferlib5 import TRAINERS
 from ....env.source import hide
 from ....settings import inifile
 from ....settings.config import find_ini
@@ -163,7 +164,7 @@ def config_key_unused(facts: Facts) -> Iterator[Finding]:
     for key, close in _unread(facts).items():
         yield Finding("PUF105", f"nothing reads [env] {key}", **ini_place(facts, key),
                       expected="a numeric field of the env struct" if not facts.handwritten
-                      else "a key that binding.c reads", actual=f"'{key}'",
+                      else f"a key that {facts.source.binding} reads", actual=f"'{key}'",
                       hint=f"did you mean '{close}'?" if close else
                       "add a field of that name, or delete the key",
                       remedy=(key, close) if close else None)
@@ -202,13 +203,13 @@ def config_key_missing(facts: Facts) -> Iterator[Finding]:
     """
     if not facts.config or not facts.spec:
         return
-    given, read = facts.config.env, _binding_keys(facts)
+    given, read, file = facts.config.env, _binding_keys(facts), facts.source.binding
     needed = {} if facts.outcome("probe") else _binding_keys(facts, needed=True)
     for key, line in needed.items():
         if key not in given:
             close = nearest(key, given.keys() - read)
-            yield Finding("PUF106", f"binding.c reads [env] {key}, which the ini does not give",
-                          file="binding.c", line=line, expected=f"'{key}' in [env]",
+            yield Finding("PUF106", f"{file} reads [env] {key}, which the ini does not give",
+                          file=file, line=line, expected=f"'{key}' in [env]",
                           actual=", ".join(given) or "an empty section",
                           hint=f"did you mean '{close}'?" if close else f"add: {key} = ...")
     for finding in _reported(facts, "PUF106"):      # by a run: the name may be made by a macro
@@ -278,8 +279,8 @@ def setting_missing(facts: Facts) -> Iterator[Finding]:
             for node in function.nodes if source.is_field(node, node.name)}
     if not read or _stores_whole(source):
         return
-    ini, binding = find_ini(facts.folder), hide(source.files.get("binding.c", ""))
-    tags = ("tag",) if "MY_USES_TAGS" in binding else ()        # set in self-play
+    ini, binding = find_ini(facts.folder), hide(source.binding_text)
+    tags = TRAINERS if facts.spec.by_agent else ("tag",) if "MY_USES_TAGS" in binding else ()
     given = {"num_agents", *tags, *facts.config.env, *_unread(facts).values()}
     for field in facts.spec.settable:
         if field.name in given or field.name not in read or source.sets(field.name) or \
@@ -352,10 +353,10 @@ def _binding_keys(facts: Facts, *, needed: bool = False) -> dict[str, int]:
     keys: dict[str, int] = {}
     of_vec = _vec_settings(source)
     trees = [function.tree for function in source.functions.values()
-             if function.file == "binding.c"]
+             if function.file == source.binding]
     if not needed:
         trees += [variable.tree for variable in source.globals.values()
-                  if variable.file == "binding.c" and variable.tree]
+                  if variable.file == source.binding and variable.tree]
     for node in (node for tree in trees for node in tree.walk() if node.kind == "string"):
         call = next((up for up in node.up() if up.kind == "call"), None)
         others = call.arguments[:1] if call else []

@@ -20,12 +20,15 @@ FILLS = {"memset", "__builtin_memset", "__memset_chk", "__builtin___memset_chk",
 COPIES = {"memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__builtin___memcpy_chk",
           "__builtin___memmove_chk"}
 # fields of the contract: what is stored to them is more than drawn
+BOUND = ("observations", "actions", "rewards", "terminals", "action_mask")
+AGENT = ("struct Agent", "Agent")       # PufferLib 5.0's: it has those, and not the env struct
 SHOWN = ("observations", "rewards", "terminals", "truncations", "action_mask", "log", "num_agents")
 
 
 class Fields:
     """What a Source knows of the env struct. Fields of the contract go by their names."""
 
+    binding: str
     files: dict[str, str]
     functions: dict[str, Function]
 
@@ -65,7 +68,7 @@ class Fields:
     def is_field(self, node: Node, name: str) -> bool:
         """Whether this is the env struct's field of that name: env->observations."""
         return node.kind in ("member", "designator") and node.name == name and \
-            node.owner == self.struct
+            (node.owner == self.struct or node.owner in AGENT and name in BOUND)
 
     def sets(self, field: str) -> bool:
         """Whether any function stores to a field of the env struct, or hands its address on."""
@@ -75,13 +78,13 @@ class Fields:
                    for function in self.functions.values() for node in function.nodes)
 
     def fields_of(self, setting: str) -> set[int | None]:
-        """The fields of structs that hold an [env] key: those that binding.c stores it to, or the
+        """The fields of structs that hold an [env] key: those that the binding stores it to, or the
         env struct's of that name."""
-        if "binding.c" not in self.files:
+        if self.binding not in self.files:
             return {node.key for function in self.functions.values() for node in function.nodes
                     if self.is_field(node, setting)}
         return {node.children[0].key for function in self.functions.values()
-                if function.file == "binding.c" for node in function.nodes
+                if function.file == self.binding for node in function.nodes
                 if node.op == "=" and node.children[0].kind == "member"
                 and any(inner.text == f'"{setting}"'
                         for inner in node.children[1].walk())}

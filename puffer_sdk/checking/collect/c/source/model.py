@@ -23,11 +23,17 @@ class Source(Fields):
     """The author's C files, and what the compiler's front end made of them."""
 
     folder: Path
+    binding: str = "binding.c"                  # the file with my_init
     files: dict[str, str] = field(default_factory=dict)         # name -> text
     functions: dict[str, Function] = field(default_factory=dict)
     globals: dict[int, Variable] = field(default_factory=dict)  # key -> at file scope
     statics: dict[int, Variable] = field(default_factory=dict)  # key -> in functions, as met
     layout: Layout | None = None    # of the env struct, None where it could not be read
+
+    @property
+    def binding_text(self) -> str:
+        """Of a hand-written binding; "" without."""
+        return self.files.get(self.binding, "")
 
     # -- who calls whom
 

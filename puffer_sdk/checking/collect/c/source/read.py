@@ -23,7 +23,10 @@ def examine(folder: Path) -> tuple[Spec | None, list[PufferError], Source]:
     """What header.inspect returns, and the C files, build products left out."""
     spec, problems, answer = header.ask(
         folder, "puffer_sdk.checking.collect.c.source.collecting:of_env")
-    return spec, problems, filled(folder, answer["source"])
+    source = filled(folder, answer["source"])
+    if spec and spec.binding:
+        source.binding = spec.binding.name
+    return spec, problems, source
 
 
 def read(folder: Path) -> Source:

@@ -14,7 +14,7 @@ from .columns import logged
 def unwritten_column(facts: Facts) -> Iterator[Finding]:
     """No line of code stores to a field of Log, or to an element of it: it is 0 in every entry."""
     need(facts, "run")
-    binding, columns = facts.source.files.get("binding.c", ""), logged(facts)
+    binding, columns = facts.source.binding_text, logged(facts)
     spec = present(facts.spec)
     for field in spec.log_fields:
         names = [f"{field.name}[{i}]" for i in range(field.length or 0)] or [field.name]

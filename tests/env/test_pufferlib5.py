@@ -1,0 +1,156 @@
+"""PufferLib 5.0's form: one header, each agent with pointers of its own, run as it stands."""
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.check_fixtures import changed
+from helpers.places import SPECIMENS
+from helpers.shared import once
+
+import puffer_sdk
+from puffer_sdk.base.errors import BuildError, DialectError, PufferError, UsageError
+from puffer_sdk.env import header
+from puffer_sdk.programs import targets
+
+TUG = SPECIMENS / "form5" / "tug"
+ENVS = 4
+AT_INCLUDE = 'typedef float obs_t;\n#include "pufferenv.h"\n'
+BELOW = '#include "pufferenv.h"\ntypedef float obs_t;\n'
+CPP = ("static void observe(Tug* env) {",
+       "static int half(int x, int by = 2) { return x / by; }\nstatic void observe(Tug* env) {\n"
+       "    (void)half(2);")
+
+
+@pytest.fixture(scope="module")
+def tug(tmp_path_factory) -> Path:
+    """A copy that is built."""
+    def make(folder: Path) -> None:
+        shutil.copytree(TUG, folder / "tug", ignore=shutil.ignore_patterns("build"))
+        puffer_sdk.build(folder / "tug")
+    return once(tmp_path_factory, "tug", make) / "tug"
+
+
+def played(folder: Path, ticks: int = 60) -> tuple[list[np.ndarray], dict[str, float]]:
+    """What random play of a few envs sees, gets and may do; and what it logs."""
+    draw, seen = np.random.default_rng(3), []
+    with puffer_sdk.make(folder, num_envs=ENVS, seed=5) as envs:
+        seen.append(envs.reset().copy())
+        for _ in range(ticks):
+            envs.actions[:] = draw.integers(0, 3, envs.actions.shape)
+            observations, rewards, terminals, _ = envs.step()
+            seen += [observations.copy(), rewards.copy(), terminals.copy(),
+                     envs.action_mask.copy()]
+        return seen, envs.log()
+
+
+def test_it_is_read_as_it_stands(tug):
+    spec = header.read(tug)
+    assert spec.by_agent and spec.struct == "Tug" and spec.obs_dtype == "f32"
+    assert spec.has_mask and spec.mask_size == 3 and not spec.is_cpp and not spec.late_obs
+    assert spec.functions["c_step"][0] == "tug.h"
+
+
+def test_each_agent_has_its_own_row(tug):
+    seen, log = played(tug)
+    first = seen[0].reshape(ENVS, 2, 3)
+    assert np.array_equal(first[:, 0, :2], first[:, 1, 1::-1])      # own place, then the other's
+    assert len(np.unique(first[:, 0, 0])) > 1                       # seeds differ
+    masks = np.concatenate(seen[4::4]).reshape(-1, 3)
+    places = np.concatenate(seen[1::4]).reshape(-1, 3)[:, 0]
+    assert np.array_equal(masks[:, 0], places > -1) and np.array_equal(masks[:, 2], places < 1)
+    rewards = np.concatenate(seen[2::4])
+    assert rewards.sum() > 0 and log["episode_length"] == 24 and log["n"] == 2 * ENVS
+
+
+def test_masks_that_nobody_writes_cost_nothing(tug, tmp_path):
+    lines = [line for line in (TUG / "tug.h").read_text().splitlines(keepends=True)
+             if "agent->action_mask" in line]
+    plain = changed(TUG, tmp_path, ("".join(lines), ""))
+    assert not header.read(plain).has_mask
+
+
+@pytest.mark.parametrize("edits", [
+    [(AT_INCLUDE, BELOW), ("agent->observations[", "((obs_t*)agent->observations)["),], [CPP]],
+    ids=["obs_t below the include", "C++17"])
+def test_what_else_compiles_plays_the_same(tug, tmp_path, edits):
+    text = (TUG / "tug.h").read_text()
+    for old, new in edits:
+        text = text.replace(old, new)
+    folder = shutil.copytree(TUG, tmp_path / "tug", ignore=shutil.ignore_patterns("build"))
+    (folder / "tug.h").write_text(text)
+    spec = header.read(folder)
+    assert spec.is_cpp == (edits == [CPP]) and spec.late_obs == (edits != [CPP])
+    for one, other in zip(played(tug)[0], played(folder)[0], strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_missing_key_is_named(tug, tmp_path):
+    folder = shutil.copytree(tug, tmp_path / "tug")
+    (folder / "tug.ini").write_text("[env]\nlenght = 24\nedge = 4\n")
+    with pytest.raises(UsageError) as caught, puffer_sdk.make(folder):
+        pass
+    assert caught.value.message == "the binding reads [env] length, which tug.ini does not give"
+    assert caught.value.code == "PUF106" and caught.value.where.endswith("tug.ini:2")
+    assert caught.value.hint == "rename lenght to length"
+
+
+def test_more_agents_than_there_is_room_for(tmp_path):
+    folder = changed(TUG, tmp_path, ("    env->num_agents = 2;\n", "    env->num_agents = 3;\n"))
+    with pytest.raises(PufferError) as caught, puffer_sdk.make(folder):
+        pass
+    assert caught.value.code == "PUF112" and caught.value.where == "tug.h"
+    assert (caught.value.expected, caught.value.actual) == ("at most 2", 3)
+    assert caught.value.hint.startswith("Agent agents[3];")
+
+
+@pytest.mark.parametrize("old, new, code, words", [
+    ("typedef float obs_t;", "", "PUF103", "obs_t is not declared"),
+    ("typedef float obs_t;", "typedef double obs_t;", "PUF102", "observations has the wrong type"),
+    ("void puf_close(", "void shut(", "PUF101", "puf_close is not defined"),
+    ("void puf_log(", "void tell(", "PUF101", "puf_log is not defined"),
+    ("    Agent agents[2];", "    Agent pullers[2];", None, "no member named 'agents'")])
+def test_what_the_form_needs_is_named(tmp_path, old, new, code, words):
+    _, problems = header.inspect(changed(TUG, tmp_path, (old, new)))
+    assert any(each.code == code and words in each.message for each in problems)
+    assert not any(isinstance(each, DialectError) for each in problems)
+
+
+def test_a_field_that_only_their_trainer_writes_may_be_missing(tmp_path):
+    spec, problems = header.inspect(changed(TUG, tmp_path, ("    int tag;\n", "")))
+    assert not problems and [each.code for each in spec.remarks] == ["PUF102"]
+    assert "has no int 'tag'" in spec.remarks[0].message
+
+
+@pytest.mark.parametrize("file, text, place", [
+    ("rocket.cu", "struct Env;\n", "rocket.cu"),
+    ("rocket.h", "typedef float obs_t;\n#define PUF_BACKEND PUF_GPU\n"
+                 '#include "pufferenv.h"\n', "rocket.h:2")])
+def test_environments_of_gpus_are_refused_by_name(tmp_path, monkeypatch, file, text, place):
+    folder = tmp_path / "ocean" / "rocket"
+    folder.mkdir(parents=True)
+    (folder / file).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    for env in (folder, "rocket"):
+        with pytest.raises(DialectError) as caught:
+            puffer_sdk.build(env)
+        assert caught.value.message == ("rocket is a GPU environment of PufferLib 5.0, which "
+                                        "puffer-sdk does not run")
+        assert str(caught.value.where).endswith(place)
+
+
+def test_a_program_without_a_c_file(tug, tmp_path):
+    """It is generated, with the ini's settings, or the page's where it is for a page."""
+    folder = shutil.copytree(tug, tmp_path / "tug")
+    (folder / "tug_web.ini").write_text("[env]\nedge = 9\n")
+    (made,) = targets.build_programs(folder, targets=["fast"], model=None)
+    assert made.path.is_file() and "edge\", 4.0" in (folder / "build/tug_config.h").read_text()
+    assert targets._web_ini(header.read(folder)) == folder / "tug_web.ini"
+
+
+def test_an_unknown_type_of_agents_is_a_build_error(tmp_path):
+    folder = changed(TUG, tmp_path, ("agents[2]", "agents[2][1]"))
+    with pytest.raises(BuildError):
+        header.read(folder)
