@@ -5,6 +5,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 # name of a C type as clang spells it, canonical -> what an [env] value may hold
 SCALARS = {
@@ -106,6 +107,7 @@ class Spec:
     mask_at: str | None = None          # text of ACTION_MASK_AT: the observation holds the mask
     final_obs: FinalObs | None = None   # where final observations come from
     no_final_obs: str = ""              # why there are none, though episodes are truncated
+    registered: ClassVar[str] = ""       # a goal that it was registered with: none has
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
     is_cpp: bool = False                # of PufferLib 5.0, which C++17 compiles and C does not

@@ -177,6 +177,10 @@ def print_result(result: Evaluation) -> None:
         if result.measured and not result.solved:
             ui.out(f"to read   {paths.page('tutorials/debugging.md')}")
     trained = result.scores.get("trained")
+    if result.registered and trained:
+        mean = trained.mean.get(result.registered.name)
+        met = mean is not None and result.registered.is_met(mean)
+        ui.out(f"goal      {result.registered}, as Gymnasium registers: {'not ' * (not met)}met")
     if trained and trained.zero_sum:
         ui.out(f"note      {ZERO_SUM}")
 

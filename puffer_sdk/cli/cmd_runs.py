@@ -82,6 +82,11 @@ def list_command(env: str | None, sweep: str | None, tag: str | None, format_: s
             _list_others(env, folder)
     else:
         _print_list(rows, several=len(folders) > 1)
+        from ..scoring.words import FELL_HINT
+        fell = [f"{row['env']}/{row['number']}: {row['fell']}" for row in rows if row["fell"]]
+        if fell:
+            ui.warn(f"{ui.plural(len(fell), 'run')} ended far below the best", FELL_HINT,
+                    details=ui.first(fell[::-1], 5))
         damaged = [runs.Run(Path(row["folder"])).damage for row in rows
                    if row["status"] == "damaged"]
         for damage in filter(None, damaged[:5]):

@@ -202,7 +202,12 @@ def _report(result: SweepResult, format_: str, env: str | None, runs_dir: Path |
 
 
 def _say_verdict(result: SweepResult) -> None:
-    """The verdict, or why there is none; and the settings that it leaves open."""
+    """The verdict, or why there is none; the settings that it leaves open; what was lost."""
+    from ..scoring.words import FELL_HINT
+    from ..sweeping import results
+
+    if fell := results.fallen(result):
+        ui.warn(fell, FELL_HINT)
     ui.out(f"verdict  {result.verdict.sentence}" if result.verdict else
            f"verdict  none: {result.unjudged}")
     if result.untried:

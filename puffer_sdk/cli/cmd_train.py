@@ -52,7 +52,7 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
     new folder under runs/. Ctrl-C saves and stops.
     """
     from ..distributed.launching import launch
-    from ..scoring.words import claimed, notes, warn_of_perf
+    from ..scoring.words import FELL_HINT, best_at, claimed, fell, notes, warn_of_perf
     from ..training.train import train
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
@@ -67,6 +67,8 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
         return result                           # rank 0 says it
     warn_of_perf({name: result.claim[name]["mean"] for name in ("trained", "random")}
                  if result.claim else {"training": {"perf": result.metrics.get("env/perf")}})
+    if result.claim and (lost := fell(result.claim)):
+        ui.warn(lost, FELL_HINT)
     if format_ == "json":
         import json
 
@@ -75,13 +77,15 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
             "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
             "missed": result.missed, "lost": result.lost, "claim": result.claim,
+            "registered": result.registered or None,
             "metrics": result.metrics})))
         return None
     rate = result.steps / max(result.seconds, 1e-9)
     ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
     if result.claim:
         ui.out(f"reached  {claimed(result.claim)}")
-        for note in notes(result.claim, result.steps):
+        ui.out(f"best     {best_at(result.claim)}")
+        for note in notes(result.claim):
             ui.out(f"note     {note}")
     if result.goal:
         ui.out(f"solved   after {result.goal[0]:,} steps, {result.goal[1]:.1f} s")
@@ -91,6 +95,9 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
         unsure = ": too few episodes to tell" if result.unsure else ""
         ui.out(f"missed   the goal {result.missed}{unsure}")
         ui.out(f"to read  {paths.page('tutorials/debugging.md')}")
+    if result.registered:
+        ui.out(f"{'solved' if result.solved else 'missed'}   the goal {result.registered} that "
+               "Gymnasium registers")
     ui.out(f"run      {paths.shown(result.folder)}")
     # which run, and what the environment is made with, besides its own ini
     place = ["--load-model-path", resume] if resume not in (None, "latest") else []

@@ -32,6 +32,7 @@ class Evaluation:
     path: Path | None
     goal: Goal | None = None
     weights: str = ""       # which they are: "the best of run 3, after 4,096 steps"
+    registered: Goal | None = None      # what Gymnasium has for it, where nobody stated a goal
 
     @property
     def solved(self) -> bool | None:
@@ -126,7 +127,8 @@ def evaluate(env: str | Path | None = None, settings: Mapping[str, object] | Non
     checkpoint.warn_of_other_name(past, prepared.spec.name)
     result = Evaluation(prepared.spec.name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
-                        parse_goal(resolved.eval.goal), which_weights(past) if past else "")
+                        parse_goal(resolved.eval.goal), which_weights(past) if past else "",
+                        None if resolved.eval.goal else parse_goal(prepared.spec.registered))
     if output is None:
         return result
     try:

@@ -38,10 +38,11 @@ def sample(rows: Sequence[Facts], resolved: Config) -> dict[str, list[float | No
             **{name: [_mean(group, name) for group in groups[:used]] for name in drawn}}
 
 
-def gather(trainings: list[Facts], resolved: Config) -> Facts:
+def gather(trainings: list[Facts], resolved: Config, registered: str = "") -> Facts:
     """What several seeds have in common: the headline metric, and the median seed.
 
     trainings    the facts of each, the last of which may have failed
+    registered  the goal of an environment that is registered with one, where the ini states none
     """
     done = [one for one in trainings if "failed" not in one]
     failed = next((one["failed"] for one in trainings if "failed" in one), None)
@@ -53,6 +54,8 @@ def gather(trainings: list[Facts], resolved: Config) -> Facts:
              "seeds": done, "timesteps": resolved.train.total_timesteps}
     if failed:
         facts["failed"] = failed
+    if registered and not goal:
+        facts["registered"] = registered
     if done:
         ordered = sorted(done, key=lambda one: (_number(one["final"].get(metric)), one["seed"]))
         middle = ordered[(len(ordered) - 1) // 2] if not facts["least_is_best"] \

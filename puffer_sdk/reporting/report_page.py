@@ -85,7 +85,7 @@ def learning_charts(data: Facts) -> list[Facts]:
     seeds = training["seeds"]
     if not seeds:
         return []
-    goal = parse_goal(training["goal"] or "")
+    goal = parse_goal(training["goal"] or training.get("registered", ""))
     base = (data.get("comparison") or {}).get("curve")
     names = [name for name in seeds[0]["curves"] if name != "step"]
     for name in names:

@@ -48,7 +48,8 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
     done["check"] = _check(subject, keeper, verbose)
     done["determinism"] = _trajectories(subject, keeper)
     trained = _trainings(subject, keeper, seeds, verbose)
-    training = curves.gather([entry.facts for entry in trained], subject.config)
+    training = curves.gather([entry.facts for entry in trained], subject.config,
+                             subject.spec.registered if subject.spec else "")
     chosen = next((entry for entry in trained if "failed" not in entry.facts
                    and entry.facts["seed"] == training["median_seed"]), None)
     model = chosen.path(".safetensors") if chosen else None

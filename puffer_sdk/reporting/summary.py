@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ..base import ui
 from ..checking.report import beyond
+from ..scoring import words
+from ..training.train import meets
 from .axes import number
 from .keeping import Facts
 
@@ -82,11 +84,25 @@ def _training(data: Facts) -> list[Row]:
     seeds, metric = training["seeds"], training["metric"]
     if not seeds:
         return [Row("training", training.get("failed", "no seed was trained"), good=False)]
-    return [_solved(training, clocks), *([_reached(data, metric)] if metric else [])]
+    return [_solved(training, clocks), *([_reached(data, metric)] if metric else []),
+            *_fallen(seeds)]
+
+
+def _fallen(seeds: list[Facts]) -> list[Row]:
+    """Seeds that ended far below their best."""
+    lost = [text for seed in seeds if seed.get("claim") and (text := words.fell(seed["claim"]))]
+    return [Row("kept", f"of {len(lost)} of {ui.plural(len(seeds), 'seed')}, {lost[0]}"
+                f"; {words.FELL_HINT}", good=False)] if lost else []
 
 
 def _solved(training: Facts, clocks: list[Facts]) -> Row:
     seeds, goal = training["seeds"], training["goal"]
+    if goal is None and "registered" in training:
+        goal = training["registered"]
+        met = sum(meets(goal, seed.get("claim")) for seed in seeds)
+        return Row("solved", f"{met} of {ui.plural(len(seeds), 'seed')} reach"
+                   f"{'es' * (len(seeds) == 1)} {goal}, as Gymnasium registers",
+                   good=met == len(seeds) or None)
     if goal is None:
         return Row("solved", "the ini states no goal ([eval] goal)")
     solved = [seed for seed in seeds if seed["goal_step"]]

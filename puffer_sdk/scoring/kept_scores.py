@@ -41,3 +41,5 @@ class Claim(_Claim, total=False):
     least: bool             # whether less is better
     rated: bool             # whether episodes do not all end
     unmoved: list[str]      # measures that come before `metric` and never moved
+    last: KeptScore         # of the last weights, where they are worse than these by more than
+    last_step: Count        # chance; and their step

@@ -8,6 +8,9 @@ from ..base import ui
 from .kept_scores import Claim
 from .score import FEW, RATES, RETURN_RATE, Score
 
+FAR = 0.2               # of the way from random play to the best: an end that lost more is far off
+FELL_HINT = ("eval, play and export take the best weights; a lower train.learning_rate keeps what "
+             "is learned")
 ROUNDED = 1e-4          # by which a perf may be outside [0, 1]: sums of floats
 ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself"
 
@@ -54,6 +57,40 @@ def claimed(claim: Claim) -> str:
             + f" in {trained.span:,} ticks" * (name == RETURN_RATE and trained.settled) + ")")
 
 
+def best_at(claim: Claim) -> str:
+    """'9.890 at 53,248 steps; the last weights, of 198,656 steps: -2.000'"""
+    name, best, last = ends_of(claim)
+    text = f"{measure(best, None)} at {claim['step']:,} steps"
+    if "last_step" not in claim:
+        return f"{text}, the last weights"
+    return f"{text}; the last weights, of {claim['last_step']:,} steps: {measure(last, None)}"
+
+
+def fell(claim: Claim) -> str:
+    """What the end lost, where the last weights are far below the best ones; else "". That they are
+    worse by more than chance has been found already: of a run with such a `last`. Far is a share of
+    what was learned, from random play to the best."""
+    name, best, last = ends_of(claim)
+    if best is None or last is None:
+        return ""
+    random = claim["random"]["mean"].get(name)
+    sign = -1 if claim.get("least") and name == claim["metric"] else 1
+    if sign * (best - last) <= FAR * abs(best - (last if random is None else random)):
+        return ""
+    return (f"the end is far below the best: {name.replace('_', ' ')} {measure(last, None)} after "
+            f"{claim['last_step']:,} steps, {measure(best, None)} at {claim['step']:,}")
+
+
+def ends_of(claim: Claim) -> tuple[str, float | None, float | None]:
+    """(the measure, of the best weights, of the last ones): None where one is unknown."""
+    name, trained = headline(claim), claim["trained"]["mean"]
+    last = claim["last"]["mean"] if "last" in claim else {}
+    names = [name, RETURN_RATE, claim["metric"]] if last else [name]
+    name = next((each for each in names if trained.get(each) is not None
+                 and (not last or last.get(each) is not None)), name)
+    return name, trained.get(name), last.get(name)
+
+
 def played(score: Score) -> str:
     """'1,000 fresh episodes'; how few, where an interval would say nothing; what did not end."""
     ticks = f"{score.span or score.ticks:,} fresh ticks"    # that rates are of, where there are any
@@ -80,19 +117,13 @@ def warn_of_perf(means: Mapping[str, Mapping[str, float | None]]) -> None:
                 "be the share of success", hint="puffer-sdk check finds the line")
 
 
-def notes(claim: Claim, step: int) -> list[str]:
-    """Caveats of a claim.
-
-    step    where the run ended
-    """
+def notes(claim: Claim) -> list[str]:
+    """Caveats of a claim."""
     found = []
     metric = claim["metric"]
     if claim["unmoved"]:
         found.append(f"{' and '.join(claim['unmoved'])} never moved in this run: policies are "
                      f"compared by {metric}")
-    if claim["step"] != step:
-        found.append(f"the best weights are of step {claim['step']:,}; the last ones, of step "
-                     f"{step:,}, did worse")
     if Score(**claim["trained"]).zero_sum:
         found.append(ZERO_SUM)
     return found

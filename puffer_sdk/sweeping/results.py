@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base import files, records
+from ..base import files, records, ui
 from ..settings.texts import show
 from .page.sweep_page import render
 from .space import Settings
@@ -137,8 +137,8 @@ def as_json(found: SweepResult) -> dict[str, Any]:
     facts: list[dict[str, Any]] = []
     for trial in found.trials:
         more = {name: trial.facts.get(name) for name in
-                ("reason", "cost", "seed", "start", "repeats", "verdict", "error", "run", "steps",
-                 "reached", "wall")}
+                ("reason", "cost", "seed", "start", "repeats", "verdict", "error", "fell", "run",
+                 "steps", "reached", "wall")}
         more["ended"] = trial.facts.get("at")
         if "ended" in trial.facts:          # in sweeps of earlier versions: seconds since 1970
             more["ended"] = round(trial.facts["ended"] - began, 3)
@@ -178,6 +178,16 @@ def failures(found: SweepResult) -> list[str]:
     lines = [f"trial {trial.number} failed: {trial.facts.get('error', 'no reason is known')}"
              for trial in failed[:10]]
     return lines + [f"and {len(failed) - 10} more failed"] * (len(failed) > 10)
+
+
+def fallen(found: SweepResult) -> str:
+    """A sentence on the trials that ended far below their best; "" if there are none."""
+    fell = [trial for trial in found.trials if trial.facts.get("fell")]
+    if not fell:
+        return ""
+    shown = found.best_trial if found.best_trial in fell else fell[0]
+    return (f"{len(fell)} of {ui.plural(len(found.trials), 'trial')} ended far below their best, "
+            "by which they are scored: " + f"trial {shown.number}: {shown.facts['fell']}")
 
 
 def _short(value: object) -> str:

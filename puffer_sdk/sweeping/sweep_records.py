@@ -47,6 +47,7 @@ class Trial:
     start: bool = False
     cost: float | None = None
     error: str | None = None
+    fell: str | None = None
     run: str | None = None
     steps: int | None = None
     ended: float | None = None

@@ -253,4 +253,5 @@ def keep_checkpoints(trials: list[Stored], plan: Plan, home: Path) -> None:
             folder = home / f"{trial.number:04d}"
             if trial.facts.get("run") == str(folder):       # else it ran on another machine
                 files.rmtree(folder / "checkpoints", ignore_errors=True)
-                files.remove(folder / "best.safetensors")
+                for name in ("best", "peak"):
+                    files.remove(folder / f"{name}.safetensors")

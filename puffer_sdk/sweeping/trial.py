@@ -247,6 +247,7 @@ class _Watch:
                 "error": f"it cost more than {show(self.plan.limit)}", "steps": self.steps})
         if not self.goal and self.claim:
             claimed = self.claim["trained"]["mean"].get(self.metric)
+            facts |= {"fell": fell} if (fell := words.fell(self.claim)) else {}
             if claimed is not None and math.isfinite(claimed):
                 return Outcome(DONE, claimed, facts, self.curve)
             return Outcome(FAILED, facts={

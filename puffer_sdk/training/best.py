@@ -1,11 +1,12 @@
 """The best weights of a run, and the file that holds them.  tensors + facts -> best.safetensors
 
-evaluations.py decides which are best. The file is written just before each checkpoint.
+evaluations.py decides which are best. The file is written just before each checkpoint. The weights
+at the peak of training's means are kept likewise until the run ends: peak.safetensors.
 """
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..base import files
 from ..base.errors import PufferError
 from ..scoring.kept_scores import Claim
 from . import checkpoint
-from .run_records import Facts, KeptLook
+from .run_records import Facts, KeptLook, KeptPeak
 
 
 class Best:
@@ -45,7 +46,7 @@ class Best:
             self.tensors, self.facts = dict(tensors), {**facts, "kept": True}
             self.is_new = True
 
-    def of(self, best: KeptLook | None) -> dict[str, np.ndarray] | None:
+    def of(self, best: KeptLook | KeptPeak | None) -> dict[str, np.ndarray] | None:
         """The best weights; None if they belong to an abandoned future."""
         same = best and self.facts and self.facts["step"] == best["step"]
         return self.tensors if same else None
@@ -60,3 +61,37 @@ class Best:
         if self.is_new and self.facts:
             checkpoint.save(self.path, self.tensors, self.facts, durable=durable)
             self.is_new = False
+
+
+class Kept:
+    """The best weights of a run, and those at the peak of training's means until it ends."""
+
+    def __init__(self, path: Path, leads: bool):
+        """path: of the best ones"""
+        self.best, self.peak = Best(path, leads), Best(path.with_name("peak.safetensors"), leads)
+
+    def load(self) -> list[str]:
+        """As Best.load(), of both."""
+        return list(filter(None, (self.best.load(), self.peak.load())))
+
+    def take(self, row: dict[str, float] | None,
+             now: Callable[[], tuple[dict[str, np.ndarray], Facts]]) -> dict[str, float]:
+        """Keep the weights that an evaluation finds the best. Returns its row to log.
+
+        now     the weights, and what a checkpoint says of them
+        """
+        row = dict(row or {})
+        if row.pop("peak", False) and self.peak.facts:
+            self.best.keep(self.peak.tensors, self.peak.facts)
+        if row.pop("best", False):
+            self.best.keep(*now())
+        return row
+
+    def save(self, *, durable: bool) -> None:
+        self.best.save(durable=durable)
+        self.peak.save(durable=durable)
+
+    def end(self) -> None:
+        """The run is over: nothing needs the peak's file."""
+        if self.peak.leads:
+            files.remove(self.peak.path)

@@ -3,16 +3,19 @@
 Means over the episodes that ended in training say little about a policy: quick episodes end first,
 and a policy that no longer loses ends none. So the weights play fresh envs, as eval plays:
 
-    choosing    each EIGHTH of the run, if the window promises more; and where the window meets the
-                goal. The seeds are the same each time, so that two policies meet the same starts
+    choosing    each EIGHTH of the run, if the window promises more, and each OFTEN-th where the
+                budget pays for many games; and where the window meets the goal. The seeds are
+                the same each time, so that two policies meet the same starts
     confirming  the goal, after the choosing evaluation met it, on seeds of its own
     the claim   at the end: the best weights, and random play, on seeds that chose nothing
 
 The window is what triggers, never what is claimed. Counts alone decide, so that a resumed run
 repeats everything: all evaluations together cost at most one SHARE-th of the steps done so far, and
-those before the end half of that. Training's envs and random numbers are left alone.
+those before the end half of that; one SHORT_SHARE-th where this pays for fewer than ENOUGH games.
+Training's envs and random numbers are left alone.
 
-Best weights give way to later ones, unless the later ones are worse by more than chance.
+Best weights give way to later ones, unless the later ones are worse by more than chance. In the
+end the best, those at the peak of training's means and the last ones play on the same seeds.
 
 Where episodes do not all end, policies are compared by what comes in 1000 ticks, over as many ticks
 of every env. Whether they end is for the choosing evaluation to find: were it for the claim alone,
@@ -20,7 +23,6 @@ a claim in which all happened to end would say something else than the others.
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypedDict
@@ -34,7 +36,6 @@ from ..env.seeds import mix_seed
 from ..scoring import apart
 from ..scoring.baselines import actor_player, random_player
 from ..scoring.entries import STUCK
-from ..scoring.intervals import clustered_mean
 from ..scoring.play_episodes import (
     PATIENCE,
     SLACK,
@@ -50,11 +51,17 @@ from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
 from . import backends
 from .log_window import Window
-from .looks import Look, State, kept_of, length_of, of_envs, without_episodes
+from .looks import Look, State, is_less, kept_of, length_of, of_envs, without_episodes
 from .run_records import Facts, KeptState, Reached
 
-SHARE = 20              # evaluations take at most one of so many steps
-EIGHTH = 8              # of the run, between two choosing evaluations
+SHARE = 20              # evaluations take at most one of so many steps ...
+SHORT_SHARE = 5         # ... or of so many, until they have paid for ...
+ENOUGH = 128            # ... so many games
+EIGHTH = 8              # of the run, between two choosing evaluations ...
+OFTEN = 32              # ... or such a part of it, where that is no burden
+PLAYED_RATE = "played_rate"     # of looks: rewards of 1000 ticks, of all that an env played
+LACKING = 0.1           # of all agents may have ended no episode where training's means count
+PEAKS = 64              # of the run, between two weights that are kept for the end at least
 GOAL_PAUSE = 64         # of the run, at least, after a goal that was not confirmed ...
 GOAL_SHARE = 3 / 4      # of all evaluations: those before the end, where a goal may end the run
 GOAL_FACTOR = 1.25      # ... and so many times the steps of that try
@@ -63,8 +70,7 @@ TICK = 128              # agent steps that take as long as a tick of few agents,
 ROWS = 256              # agents that a thread of an evaluation acts for, at least
 FEWEST_GAMES = 8        # that a budget must be expected to pay for before the end
 FEWEST_ENVS = 2         # likewise: one alone has no interval
-LEAST_SHARE = 1 / 8     # of what is left at the end, for the first look at the last weights
-STILL = 1e-5            # of a number's size: what moves by less has not moved
+LEAST_SHARE = 1 / 6     # of what is left at the end, for each that may be the best
 CLAIM_SHARE = 0.75      # of what is left then, for the claim; the rest is for random play
 ORDER = ("perf", "score", "episode_return")     # what is compared, after what the goal names
 Weights = Mapping[str, np.ndarray]
@@ -87,9 +93,9 @@ class Evaluations:
     def __init__(self, config: Config, library: EnvLibrary, link: Link,
                  share: Callable[[Found | None], Found], leads: bool):
         """share: what rank 0 found, on all ranks"""
-        self.config, self.link = config, link
-        self.share, self.leads = share, leads
+        self.config, self.link, self.share, self.leads = config, link, share, leads
         self.goal: Goal | None = parse_goal(config.eval.goal)
+        self.names = [*([self.goal.name] if self.goal else []), *ORDER]
         self.state = State()
         with apart.own_random(0):
             self.library = apart.copy_of(library)
@@ -124,37 +130,12 @@ class Evaluations:
 
     def note(self, log: Mapping[str, float], steps: int) -> None:
         """An epoch of training, of so many agent steps, logged this."""
-        state = self.state
-        state.noted += steps
-        state.entries += log.get("n", 0.0)
-        state.logged += log.get("n", 0.0) * log.get("episode_length", 0.0)
-        if state.entries and not state.looked \
-                and state.noted <= self.config.train.total_timesteps / EIGHTH:
-            state.began = state.logged / state.entries
-        self._note_spans(log)
-
-    def _note_spans(self, log: Mapping[str, float]) -> None:
-        for name, value in log.items():
-            if name != "n" and math.isfinite(value):
-                low, high = self.state.spans.get(name, (value, value))
-                self.state.spans[name] = min(low, value), max(high, value)
+        self.state.note(log, steps, self.config.train.total_timesteps / EIGHTH)
 
     @property
     def metric(self) -> str:
-        """What policies are compared by: what the goal names, perf, score or the return; the first
-        of them that ever moved, or else the first that is logged."""
-        names = [*([self.goal.name] if self.goal else []), *ORDER]
-        spans = self.state.spans
-        moved = [name for name in names if name in spans
-                 and spans[name][1] - spans[name][0] > STILL * max(map(abs, spans[name]))]
-        return next(iter(moved or [name for name in names if name in spans]), "episode_return")
-
-    @property
-    def unmoved(self) -> list[str]:
-        """What would come before the metric, is logged, and never moved."""
-        names = [*([self.goal.name] if self.goal else []), *ORDER]
-        before = names[:names.index(self.metric)] if self.metric in names else []
-        return [name for name in dict.fromkeys(before) if name in self.state.spans]
+        """What policies are compared by: what the goal names, perf, score or the return."""
+        return self.state.compared(self.names)[0]
 
     @property
     def sign(self) -> float:
@@ -164,7 +145,8 @@ class Evaluations:
     def due(self, step: int, window: Window) -> str | None:
         """What to evaluate after this epoch: "goal", "best" or nothing."""
         state, goal, total = self.state, self.goal, self.config.train.total_timesteps
-        looks = self.credit(step) / self.price(FEWEST_GAMES, step, window)      # that it pays for
+        credit = self.credit(step, window)
+        looks = credit / self.price(FEWEST_GAMES, step, window)     # that it pays for
         value = window.means.get(goal.name) if goal and window.full else None
         if goal and value is not None and looks >= 2 and not self.met and goal.is_met(value) \
                 and step >= state.pause:
@@ -172,17 +154,31 @@ class Evaluations:
         if looks < 1:
             return None
         ticks = 0.0 if self.config.of_python else self.expected(step, window)
-        if step - state.looked < max(total / EIGHTH, 2 * SHARE * TICK * ticks):
+        pause = OFTEN if credit >= 2 * self.price(CHOOSING, step, window) else EIGHTH
+        if step - state.looked < max(total / pause, 2 * SHARE * TICK * ticks):
             return None
         value = window.means.get(self.metric) if window.full else None
         promises = value is None or state.promise is None \
             or self.sign * value > self.sign * state.promise
         return "best" if promises else None
 
-    def credit(self, step: int) -> float:
+    def allowed(self, step: int, window: Window) -> float:
+        """Agent steps that all evaluations together may take, after so many of training."""
+        enough = ENOUGH * self.agents * self.expected(step, window)
+        return max(step / SHARE, min(step / SHORT_SHARE, enough))
+
+    def is_peak(self, step: int, window: Window, lacking: int) -> bool:
+        """Whether training's means promise as much as ever, and leave few agents out, so that these
+        weights play in the end: a task may be unlearned before a budget pays for an evaluation."""
+        few = lacking <= LACKING * self.config.vec.total_agents
+        value, pause = window.means.get(self.metric), self.config.train.total_timesteps / PEAKS
+        return window.full and few and value is not None and self.state.is_peak(
+            step, self.metric, self.sign * value, pause)
+
+    def credit(self, step: int, window: Window) -> float:
         """Agent steps that evaluations before the end may take now: more where they may end it."""
         share = GOAL_SHARE if self.config.train.stop_at_goal else 1 / 2
-        return share * step / SHARE - self.state.spent
+        return share * self.allowed(step, window) - self.state.spent
 
     @property
     def tail(self) -> float:
@@ -238,9 +234,12 @@ class Evaluations:
         return self._together(lambda: self._choose(why, step, seconds, window, tensors(), best))
 
     def finish(self, step: int, seconds: float, window: Window, tensors: Callable[[], Weights],
-               best: Callable[[], Weights | None]) -> dict[str, float]:
-        """The claim. Returns what to log; "best" in it: these weights are the best."""
-        return self._together(lambda: self._finish(step, seconds, window, tensors(), best))
+               best: Callable[[], Weights | None], peak: Callable[[], Weights | None] = lambda: None
+               ) -> dict[str, float]:
+        """The claim. Returns what to log; "best" or "peak" in it: these weights, or those of the
+        peak, are the best."""
+        return self._together(lambda: self._finish(step, seconds, window, tensors(), best(),
+                                                   peak()))
 
     def _together(self, work: Callable[[], dict[str, float]]) -> dict[str, float]:
         """Rank 0 works; all have its state then."""
@@ -250,53 +249,58 @@ class Evaluations:
 
     def _choose(self, why: str, step: int, seconds: float, window: Window, tensors: Weights,
                 best: Callable[[], Weights | None]) -> dict[str, float]:
-        state, credit = self.state, self.credit(step)
-        look = self._look(0, step, tensors, credit / (2 if why == "goal" else 1), window)
+        state, credit = self.state, self.credit(step, window)
+        budget = max(credit / 2, min(credit, self.price(FEWEST_GAMES, step, window)))
+        look = self._look(0, step, tensors, budget, window)
         state.looked, state.promise = step, window.means.get(self.metric)
         row = self._row("eval", look.score)
-        if not self.is_worse(look, lambda: self._best_rated(best, self.credit(step), window)):
+        if not self.is_worse(look, lambda: self._best_rated(
+                best, self.credit(step, window), window)):
             state.best, row["best"] = kept_of(look), True
         if why == "goal":
             state.attempts += 1
             second = self.meets(look.score) and self._look(
-                1 + state.attempts, step, tensors, self.credit(step), window)
+                1 + state.attempts, step, tensors, self.credit(step, window), window)
             if second and self.meets(second.score):
                 state.goal = {"goal": str(self.goal), "step": step, "seconds": seconds}
             else:
-                total = self.config.train.total_timesteps
-                state.pause = int(max(GOAL_FACTOR * step, step + total / GOAL_PAUSE))
+                pause = self.config.train.total_timesteps / GOAL_PAUSE
+                state.pause = int(max(GOAL_FACTOR * step, step + pause))
         return row
 
     def _finish(self, step: int, seconds: float, window: Window, tensors: Weights,
-                best: Callable[[], Weights | None]) -> dict[str, float]:
-        state = self.state
-        left = step / SHARE - state.spent
-        chosen, kept, last, before = step, None, None, state.best
-        if before is None or before["step"] != step:
-            rival, share = best() if before else None, LEAST_SHARE * left
-            last = self._look(0, step, tensors, (2 if rival else 1) * share, window)
-            if before and rival and self.is_worse(
-                    last, lambda: self._best_rated(best, share, window)):
-                chosen, kept = before["step"], rival
-            else:
-                state.best = kept_of(last)
-        left, endless = step / SHARE - state.spent, state.endless
+                best: Weights | None, peak: Weights | None) -> dict[str, float]:
+        state, allowed = self.state, self.allowed(step, window)
+        share = LEAST_SHARE * (allowed - state.spent)
+        found = ((state.peak, peak), (state.best, best))
+        rivals = {each["step"]: kept for each, kept in found if each and kept} | {step: tensors}
+        last, chosen = None, state.best["step"] if state.best else 0
+        if len(rivals) > 1 or chosen != step:
+            surely = not state.has_lost(self.metric, self.sign, window.means)
+            state.best = None           # all play the same again: as many envs, as many ticks
+            for at in sorted(rivals):
+                last = self._look(0, at, rivals[at], share, window)
+                if not self.is_worse(last, lambda: None, surely):
+                    state.best, chosen = kept_of(last), at
+        left, endless = allowed - state.spent, state.endless
         share = (1 - CLAIM_SHARE) * left
         if endless:
             share = min(max(share, self.agents * self.plan.span), left / 2)
-        claim = self._look(1, chosen, kept or tensors, left - share, window)
+        claim = self._look(1, chosen, rivals[chosen], left - share, window)
         endless = endless or not claim.score.settled
-        random = self._look(1, 0, None, step / SHARE - state.spent, window, endless,
-                            claim.score.span)
+        random = self._look(1, 0, None, allowed - state.spent, window, endless, claim.score.span)
         if not self.met and self.goal and self.meets(claim.score) \
                 and (last is None or chosen != step or self.meets(last.score)):
             state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
         state.claim = {
             "step": claim.step, "metric": self.metric, "least": self.sign < 0,
-            "unmoved": self.unmoved, "rated": endless,
+            "unmoved": self.state.compared(self.names)[1], "rated": endless,
             "trained": without_episodes(claim.score), "random": without_episodes(random.score)}
+        if last and chosen != step:
+            state.claim |= {"last": without_episodes(last.score), "last_step": step}
         return {**self._row("claim", claim.score), "claim/step": claim.step,
-                **({"best": True} if claim.step == step else {})}
+                **({"best": True} if chosen == step else {}),
+                **({"peak": True} if state.peak and chosen == state.peak["step"] < step else {})}
 
     def _row(self, kind: str, score: Score) -> dict[str, float]:
         [score] = comparable([score])
@@ -320,7 +324,8 @@ class Evaluations:
         """
         config = self.config
         if rating is None:
-            rating = self.state.endless if kind else self.wants_rates(window)
+            rating = self.state.endless if kind else \
+                self.wants_rates(window) and budget >= self.price_of_rates
         seed = mix_seed(mix_seed(config.eval.seed, config.train.seed), kind) % (MAX_SEED + 1)
         with apart.own_random(seed):
             whole = self.choosing if kind == 0 else self.plan
@@ -351,12 +356,13 @@ class Evaluations:
             self.state.endless = entries.goes_on(window.means.get("episode_length", 0.0)) \
                 and not (score.settled and score.unit == ENDLESS)
             for pick in (min, max):
-                self._note_spans({name: pick(each.get(name, mean) for each in score.episodes)
-                                  for name, mean in score.mean.items()
-                                  if name not in RATES and mean is not None})
+                self.state.note_spans({
+                    name: pick(each.get(name, mean) for each in score.episodes) for name, mean in
+                    score.mean.items() if name not in RATES and mean is not None})
         found = of_envs(entries, [self.metric, *ORDER])
+        found[PLAYED_RATE] = rates_of(entries)[RETURN_RATE].tolist()
         if score.span == whole.span:
-            found[RETURN_RATE] = rates_of(entries)[RETURN_RATE].tolist()
+            found[RETURN_RATE] = found[PLAYED_RATE]
         return Look(step, score, found)
 
     # -- what follows
@@ -377,23 +383,18 @@ class Evaluations:
             look = self._look(0, known["step"], kept, budget, window, rating=True)
             self.state.best = kept_of(look)
 
-    def is_worse(self, look: Look, rate_best: Callable[[], None]) -> bool:
-        """Whether a look is worse than the best so far, by more than chance.
-
-        rate_best       is called where that takes rates of the best that have not been played
-        """
-        if self.state.best is None:
+    def is_worse(self, look: Look, rate_best: Callable[[], None], surely: bool = True) -> bool:
+        """Whether a look is worse than the best so far, by more than chance or, not surely, by
+        anything. rate_best is called where that takes rates of the best that were not played."""
+        best, metric, sign = self.state.best, self.metric, self.sign
+        if best is None:
             return False
-        metric, sign = self.metric, self.sign
-        if not (look.score.settled and Score(**self.state.best["score"]).settled):
+        if not (look.score.settled and Score(**best["score"]).settled):
             metric, sign = RETURN_RATE, 1.0
-            if RETURN_RATE in look.of_envs and RETURN_RATE not in self.state.best["of_envs"]:
+            if RETURN_RATE in look.of_envs and RETURN_RATE not in best["of_envs"]:
                 rate_best()
-        pairs = [(new, old) for new, old in zip(look.of_envs.get(metric, ()),
-                                                self.state.best["of_envs"].get(metric, ()))
-                 if new is not None and old is not None]
-        if len(pairs) < 2:
-            return False
-        gaps = np.subtract(*zip(*pairs))
-        gap, half = clustered_mean(gaps, range(len(gaps)))
-        return half is not None and sign * gap < -half
+            best = self.state.best or best
+            if not (RETURN_RATE in look.of_envs and RETURN_RATE in best["of_envs"]):
+                metric = PLAYED_RATE    # of as many ticks as each had: no budget for more
+        return is_less(look.of_envs.get(metric, ()), best["of_envs"].get(metric, ()), sign,
+                       surely)

@@ -4,16 +4,20 @@ Checkpoints hold both; run_records.py has their types.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..scoring.entries import Entries
+from ..scoring.intervals import clustered_mean
 from ..scoring.kept_scores import Claim, KeptScore
 from ..scoring.score import Score
-from .run_records import KeptLook, KeptState, Reached
+from ..scoring.words import FAR
+from .run_records import KeptLook, KeptPeak, KeptState, Reached
 
+STILL = 1e-5            # of a number's size: what moves by less has not moved
 OF_BEFORE = 2           # episodes that the expected length of one counts for
 
 
@@ -48,6 +52,7 @@ class State:
     pause: int = 0                  # step before which the goal is not tried again
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)     # least, greatest logged
     best: KeptLook | None = None    # of the best weights
+    peak: KeptPeak | None = None    # of training's means
     goal: Reached | None = None     # when it was confirmed
     claim: Claim | None = None      # what the run says at its end
 
@@ -60,14 +65,58 @@ class State:
                 setattr(state, name, value)
         return state
 
+    def note(self, log: Mapping[str, float], steps: int, first: float) -> None:
+        """An epoch of training, of so many agent steps, logged this. first: steps of a run's
+        beginning"""
+        self.noted += steps
+        self.entries += log.get("n", 0.0)
+        self.logged += log.get("n", 0.0) * log.get("episode_length", 0.0)
+        if self.entries and not self.looked and self.noted <= first:
+            self.began = self.logged / self.entries
+        self.note_spans(log)
+
+    def note_spans(self, log: Mapping[str, float]) -> None:
+        for name, value in log.items():
+            if name != "n" and math.isfinite(value):
+                low, high = self.spans.get(name, (value, value))
+                self.spans[name] = min(low, value), max(high, value)
+
+    def compared(self, names: list[str]) -> tuple[str, list[str]]:
+        """(what policies are compared by, what would come before it, is logged, and never moved):
+        the first of these names that ever moved, or else the first that is logged."""
+        logged = [name for name in dict.fromkeys(names) if name in self.spans]
+        moved = [name for name in logged
+                 if np.ptp(self.spans[name]) > STILL * max(map(abs, self.spans[name]))]
+        metric = next(iter(moved or logged), "episode_return")
+        return metric, logged[:logged.index(metric)] if metric in logged else []
+
+    def is_peak(self, step: int, metric: str, value: float, pause: float) -> bool:
+        """Whether a value of training is below none before, and the last peak so many steps ago.
+        """
+        peak = self.peak
+        if peak and peak["metric"] == metric and (
+                step - peak["step"] < pause or value < peak["value"]):
+            return False
+        self.peak = {"step": step, "metric": metric, "value": value}
+        return True
+
+    def has_lost(self, metric: str, sign: float, means: Mapping[str, float]) -> bool:
+        """Whether training's means say by themselves that much was unlearned: of all between the
+        worst ever logged and the peak. Then an evaluation that agrees needs to prove nothing."""
+        peak = self.peak
+        if peak is None or peak["metric"] != metric or metric not in means:
+            return False
+        worst = min(sign * each for each in self.spans.get(metric, (0.0,)))
+        return peak["value"] - sign * means[metric] > FAR * (peak["value"] - worst)
+
     def kept(self) -> KeptState:
         """JSON-able; what changes later is copied."""
         return {"spent": self.spent, "looked": self.looked, "promise": self.promise,
                 "length": self.length, "tail": self.tail, "noted": self.noted,
                 "entries": self.entries, "logged": self.logged, "began": self.began,
                 "endless": self.endless, "attempts": self.attempts, "pause": self.pause,
-                "spans": dict(self.spans), "best": self.best, "goal": self.goal,
-                "claim": self.claim}
+                "spans": dict(self.spans), "best": self.best, "peak": self.peak,
+                "goal": self.goal, "claim": self.claim}
 
 
 def without_episodes(score: Score) -> KeptScore:
@@ -79,6 +128,19 @@ def without_episodes(score: Score) -> KeptScore:
 def kept_of(look: Look) -> KeptLook:
     """A Look for the state: without its episodes, which checkpoints would write each time."""
     return {"step": look.step, "score": without_episodes(look.score), "of_envs": look.of_envs}
+
+
+def is_less(new: Sequence[float | None], old: Sequence[float | None], sign: float, surely: bool
+            ) -> bool:
+    """Whether what the envs of one evaluation logged is less than that of another, on the same
+    seeds. sign: -1 where less is better, for whether it is more; surely: by more than chance"""
+    pairs = [(ours, theirs) for ours, theirs in zip(new, old)
+             if ours is not None and theirs is not None]
+    if len(pairs) < 2:
+        return False
+    gaps = np.subtract(*zip(*pairs))
+    gap, half = clustered_mean(gaps, range(len(gaps)))
+    return half is not None and sign * gap < -half * surely
 
 
 def length_of(entries: Entries, expected: float, endless: float) -> float:

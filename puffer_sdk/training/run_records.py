@@ -115,6 +115,14 @@ class KeptWindow(TypedDict):
     total: float
 
 
+class KeptPeak(TypedDict):
+    """The weights of `step`, at which training's mean of `metric` was the best so far."""
+
+    step: int
+    metric: str
+    value: float
+
+
 class KeptState(TypedDict, total=False):
     """facts["evaluations"]: looks.State"""
 
@@ -132,6 +140,7 @@ class KeptState(TypedDict, total=False):
     pause: Count
     spans: dict[str, tuple[float, float]]
     best: KeptLook | None
+    peak: KeptPeak | None
     goal: Reached | None
     claim: Claim | None
 

@@ -23,9 +23,9 @@ def runs(env: paths.Env | None = None, *, tag: str | None = None,
     tag     only runs with this label
 
     A record has env, number, status, tag, started, step, total, sps, perf, score, episode_return,
-    processes, hosts, checkpoints, folder; each setting by its full name ("train.gamma"), numbers as
-    numbers; and curve, the records of metrics.jsonl. Raises UsageError where there is no such
-    environment.
+    fell (what the end lost, where it is far below the best), processes, hosts, checkpoints, folder;
+    each setting by its full name ("train.gamma"), numbers as numbers; and curve, the records of
+    metrics.jsonl. Raises UsageError where there is no such environment.
     """
     folder = env_source.find(env).runs_dir(runs_dir)
     return [{**record(run.env, run), "curve": run.metrics(),
@@ -35,6 +35,8 @@ def runs(env: paths.Env | None = None, *, tag: str | None = None,
 
 def record(env: str, run: kept.Run) -> Record:
     """One run, without its settings and its curve."""
+    from ..scoring.words import fell
+
     info, last, reached = run.info, run.last_metrics(), run.reached()
     group = info.get("group") or {}
     seconds, steps = last.get("seconds"), last.get("step")
@@ -44,5 +46,6 @@ def record(env: str, run: kept.Run) -> Record:
             "total": info.get("total"), "sps": steps / seconds if steps and seconds else None,
             "perf": reached.get("perf"), "score": reached.get("score"),
             "episode_return": reached.get("episode_return"),
+            "fell": fell(run.evaluation) if run.evaluation else "",
             "processes": group.get("size", 1), "hosts": list(dict.fromkeys(group.get("hosts", ()))),
             "checkpoints": len(run.checkpoints()), "folder": str(run.folder)}

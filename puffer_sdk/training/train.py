@@ -62,6 +62,12 @@ class TrainResult:
     lost: str = ""                  # the goal, if it was confirmed and the claim misses it
     unsure: bool = False            # whether `missed` only says that too few episodes were played
     claim: Claim | None = None      # what the best weights and random play do in fresh envs
+    registered: str = ""            # the goal that Gymnasium has for it, where nobody stated one
+
+    @property
+    def solved(self) -> bool:
+        """Whether the best weights reach the registered goal."""
+        return meets(self.registered, self.claim)
 
     @property
     def reached(self) -> dict[str, float | None]:
@@ -178,6 +184,13 @@ def _train(env: str | Path | None, settings: dict[str, object], *, tag: str | No
             return parent.run_child(signals)
 
 
+def meets(text: str, claim: Claim | None) -> bool:
+    """Whether a run's claim meets the goal that a text states."""
+    goal = parse_goal(text)
+    value = claim["trained"]["mean"].get(goal.name) if goal and claim else None
+    return bool(goal and value is not None and goal.is_met(value))
+
+
 def shared_by(hosts: Sequence[str]) -> str:
     """"4 processes on a, b"."""
     names = list(dict.fromkeys(hosts))
@@ -227,13 +240,13 @@ class _Parent:
                 raise
             finally:
                 self.close_folder(status)
-        goal = parse_goal(self.config.eval.goal)
-        value = self.claim["trained"]["mean"].get(goal.name) if goal and self.claim else None
-        meets = bool(goal and value is not None and goal.is_met(value))
+        goal = self.config.eval.goal
+        met = meets(goal, self.claim)
         assert self.saved is not None       # the child has saved before it ended
         return TrainResult(self.run.folder, self.saved, int(done["step"]), done["seconds"],
-                           self.goal, self.last, "" if self.goal else self.config.eval.goal,
-                           str(goal) if self.goal and not meets else "", meets, self.claim)
+                           self.goal, self.last, "" if self.goal else goal,
+                           goal if self.goal and not met else "", met, self.claim,
+                           "" if goal else self.spec.registered)
 
     def write_folder(self, epoch: int) -> None:
         """Write what a run folder holds before the first step; drop metrics after the epoch."""

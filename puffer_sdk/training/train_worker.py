@@ -29,7 +29,7 @@ from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from . import backends, checkpoint
 from .action_log import Journal, Restarts
-from .best import Best
+from .best import Kept
 from .ended_agents import Endings, what_is_cut
 from .evaluations import Evaluations
 from .log_window import Window
@@ -106,11 +106,11 @@ class _Worker:
             self.vec.num_agents, int(np.diff(self.vec.first_row).max()))
         self.evaluations = Evaluations(self.config, self.library, link, self.joint.of_rank_0,
                                        self.leads)
-        self.best = Best(job.best, self.leads)
+        self.kept = Kept(job.best, self.leads)
         if past:
             self.window.load(past.facts.get("window", []))
             self.evaluations.state = State.of(past.facts.get("evaluations"))
-            if problem := self.best.load():
+            for problem in self.kept.load():
                 link.emit("note", text=problem)
             with past.named():
                 self.trainer.load_state_tensors(past.tensors)
@@ -202,6 +202,7 @@ class _Worker:
         self.save(kept=True)
         if over:
             self.journal.finish()
+            self.kept.end()
         if over and (claim := self.evaluations.state.claim):
             self.link.emit("claim", **claim)
         if not self.stopping:
@@ -306,6 +307,8 @@ class _Worker:
         played = round(self.trainer.batch_size * losses.get("train/alive", 1))
         self.evaluations.note(epoch.log, played)
         self.evaluations.state.claim = None             # of an earlier end
+        if self.evaluations.is_peak(self.trainer.global_step, self.window, epoch.lacking):
+            self.kept.peak.keep(*self.state(started=True)[1:])
         met = self.evaluations.met
         metrics = self.evaluated(epoch_row(
             epoch, self.window, self.config, step=self.trainer.global_step,
@@ -323,8 +326,10 @@ class _Worker:
         of the run's claim at its end. The last epoch is saved before that, with its row."""
         began, evaluations, trainer = time.perf_counter(), self.evaluations, self.trainer
         now = (trainer.global_step, self.seconds_before + began - self.began, self.window,
-               trainer.state_tensors, lambda: self.best.of(evaluations.state.best))
-        found = self.take(evaluations.after_epoch(*now)) if not trainer.finished else {}
+               trainer.state_tensors, lambda: self.kept.best.of(evaluations.state.best))
+        weights = lambda: self.state(started=True)[1:]  # noqa: E731
+        found = {} if trainer.finished else self.kept.take(
+            evaluations.after_epoch(*now), weights)
         if self.is_over():
             with self.saving:
                 self.snapshot = self.state(started=True)
@@ -333,19 +338,13 @@ class _Worker:
                 self.save()
             if self.config.of_python:
                 self.vec.close()        # its worker processes play the evaluation
-            found |= self.take(evaluations.finish(*now))
+            found |= self.kept.take(evaluations.finish(
+                *now, lambda: self.kept.peak.of(evaluations.state.peak)), weights)
             if evaluations.state.claim:
-                self.best.claim(evaluations.state.claim)
+                self.kept.best.claim(evaluations.state.claim)
         if found:
             found["time/eval"] = time.perf_counter() - began
         return {**row, **found}
-
-    def take(self, row: dict[str, float] | None) -> dict[str, float]:
-        """Keep the weights, if an evaluation finds them the best. Returns its row to log."""
-        row = dict(row or {})
-        if row.pop("best", False):
-            self.best.keep(*self.state(started=True)[1:])
-        return row
 
     def state(self, *, started: bool = False) -> tuple[Path, dict[str, np.ndarray], Facts]:
         """A checkpoint not yet written: (path, tensors, facts).
@@ -377,7 +376,7 @@ class _Worker:
         path, tensors, facts = self.snapshot
         self.link.wait_for_parent()
         self.link.restore_descriptors()
-        self.best.save(durable=kept)    # first: a checkpoint's run has them
+        self.kept.save(durable=kept)    # first: a checkpoint's run has them
         durable = kept or self.pace.durable_is_due()
         checkpoint.save(path, tensors, {**facts, "kept": kept}, durable=durable)
         self.link.emit("checkpoint", path=str(path))

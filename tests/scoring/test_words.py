@@ -58,12 +58,49 @@ def test_worse_than_random_is_said(least, text):
     assert (text or "0.100, random play") in words.claimed(found)
 
 
-def test_notes_name_what_never_moved_and_weights_that_are_not_the_last():
+def test_notes_name_what_never_moved():
     found = {**claim(score=1.0), "least": False, "unmoved": ["perf"]}
-    first, second = words.notes(found, step=9)
-    assert "perf never moved" in first and "compared by score" in first
-    assert "the best weights are of step 1" in second
-    assert words.notes({**found, "unmoved": []}, step=1) == []
+    [note] = words.notes(found)
+    assert "perf never moved" in note and "compared by score" in note
+    assert words.notes({**found, "unmoved": []}) == []
+
+
+def ended(best: float, last: float | None, random: float | None, **more) -> dict:
+    """A claim of such scores; last: None where the last weights are no worse."""
+    found = {**claim(score=best), "step": 4096, **more}
+    means = {} if random is None else {"score": random}
+    found["random"] = {**found["random"], "mean": means}
+    if last is not None:
+        found |= {"last": {**found["trained"], "mean": {"score": last}}, "last_step": 9999}
+    return found
+
+
+def test_the_best_is_said_with_its_step_and_beside_the_end():
+    assert words.best_at(ended(9.89, None, 5.9)) == "9.890 at 4,096 steps, the last weights"
+    assert words.best_at(ended(9.89, -2, 5.9)) == \
+        "9.890 at 4,096 steps; the last weights, of 9,999 steps: -2.000"
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1, 1e6])
+@pytest.mark.parametrize(("best", "last", "random", "far"), [
+    (9.89, -2, 5.9, True), (1.0, 0.52, 0.1, True), (500, 450, 22, False),
+    (-150, -160, -1200, False), (-285, -606, -1200, True), (-269, -748, -269, True),
+    (1.0, 0.1, None, True), (9.89, None, 5.9, False)])
+def test_an_end_far_below_the_best_is_told_by_the_share_of_what_was_learned(
+        best, last, random, far, scale):
+    """In any unit: a reward's scale is the author's choice."""
+    found = ended(*(None if each is None else scale * each for each in (best, last, random)))
+    assert bool(words.fell(found)) == far
+    if last is not None:        # steps to the exit, or anything else that is better if less
+        turned = ended(-best, -last, None if random is None else -random, least=True)
+        assert bool(words.fell(turned)) == far
+
+
+def test_an_end_is_compared_by_a_measure_that_both_have():
+    found = ended(1.0, 0.2, 0.0)
+    found["trained"] = {**found["trained"], "mean": {"score": 1.0, "return_per_1000_ticks": 9.0}}
+    found["last"] = {**found["last"], "mean": {"return_per_1000_ticks": 1.0}}
+    assert "return per 1000 ticks 1.000 after 9,999 steps, 9.000 at 4,096" in words.fell(found)
 
 
 @pytest.mark.parametrize("trained, random, said", [

@@ -25,7 +25,7 @@ from puffer_sdk.training import backends, checkpoint, evaluations, runs
 from puffer_sdk.training.evaluations import Evaluations
 from puffer_sdk.training.find_model import find_model
 from puffer_sdk.training.log_window import Window
-from puffer_sdk.training.looks import Look
+from puffer_sdk.training.looks import Look, State
 from puffer_sdk.training.run_comparison import best_score
 
 DOORS, PYTHON = SPECIMENS / "doors", SPECIMENS / "python_envs" / "doors.py"
@@ -87,7 +87,7 @@ def test_over_many_seeds_the_claim_is_neither_too_high_nor_too_low(language, kin
         given, window = learn_nothing(library, resolved, judge)
         row = judge.finish(step, 1.0, window, lambda given=given: given, lambda: None)
         claim = judge.state.claim
-        assert judge.state.spent <= step / evaluations.SHARE and row["claim/n"] >= 0
+        assert judge.state.spent <= judge.allowed(step, window) and row["claim/n"] >= 0
         name = headline(claim)
         truth = long_play(library, resolved, given, name)
         gaps.append(claim["trained"]["mean"][name] - truth)
@@ -183,7 +183,10 @@ def test_a_best_policy_without_rates_is_played_for_them(library):
     def rate() -> None:
         judge.state.best["of_envs"][RETURN_RATE] = [9.0, 9.1] * 4
 
-    assert not judge.is_worse(after, lambda: None)      # where the budget does not pay for it
+    assert not judge.is_worse(after, lambda: None)      # where the budget does not pay for it ...
+    for each, rates in ((judge.state.best["of_envs"], [9.0, 9.1]), (after.of_envs, [0.1, 0.2])):
+        each[evaluations.PLAYED_RATE] = rates * 4
+    assert judge.is_worse(after, lambda: None)          # ... and the ticks that they had tell
     assert judge.is_worse(after, rate)
 
 
@@ -202,14 +205,67 @@ def test_rates_are_wanted_where_training_s_latest_episodes_go_on(library):
     assert judge.wants_rates(window)
 
 
+@pytest.mark.parametrize(("peak", "best", "last", "chosen"), [
+    (0.9, 0.5, 0.1, 3),                 # unlearned before the budget paid for an evaluation
+    (0.9, 0.9, 0.1, 5),                 # of two that are alike, the later one
+    (0.2, 0.9, 0.1, 5),                 # the means promised too much
+    (0.9, None, 0.1, 3), (None, 0.5, 0.1, 5), (0.1, 0.5, 0.9, 9), (None, None, 0.1, 9)])
+def test_the_peak_the_best_and_the_last_weights_play_the_same_in_the_end(
+        peak, best, last, chosen, library, monkeypatch):
+    judge, window = evaluations_of(library, settings()), Window()
+    judge.state.spans = {"perf": [0.0, 1.0]}
+    known = {3: peak, 5: best, 9: last, 0: 0.05}
+    played = []
+
+    def play(kind, step, *more) -> Look:
+        played.append((kind, step))
+        return look([known[step], known[step] + 0.01] * 4, step=step)
+
+    monkeypatch.setattr(judge, "_look", play)
+    if peak is not None:
+        assert judge.state.is_peak(3, "perf", 1.0, 4)
+    if best is not None:
+        kept = look([0.5] * 8, step=5)
+        judge.state.best = vars(kept) | {"score": vars(kept.score)}
+    row = judge.finish(9, 1.0, window, lambda: {"w": 9}, lambda: best and {"w": 5},
+                       lambda: peak and {"w": 3})
+    assert judge.state.claim["step"] == judge.state.best["step"] == chosen
+    assert ("peak" in row, "best" in row) == (chosen == 3, chosen == 9)
+    steps = [step for step in (3, 5, 9) if known[step] is not None]
+    assert played == [*((0, step) for step in steps), (1, chosen), (1, 0)]
+    assert ("last" in judge.state.claim) == (chosen != 9)
+
+
+def test_training_s_means_tell_what_an_evaluation_is_too_short_to_prove(library):
+    state = State()
+    state.spans = {"score": (-2.0, 1.0)}
+    assert state.is_peak(3, "score", 1.0, 4)
+    assert [state.has_lost("score", 1.0, {"score": each}) for each in (0.9, 0.3, -2.0)] == [
+        False, True, True]
+    assert not state.has_lost("perf", 1.0, {"perf": 0.0, "score": -2.0})
+    judge = evaluations_of(library, settings())
+    judge.state.spans = {"perf": (0.0, 1.0)}
+    kept = look([1.0, 1.0, 0.0, 1.0])
+    judge.state.best = vars(kept) | {"score": vars(kept.score)}
+    lower = look([1.0, 0.0, 0.0, 1.0])
+    assert not judge.is_worse(lower, pytest.fail) and judge.is_worse(lower, pytest.fail, False)
+
+
+def test_a_peak_is_above_all_before_it_and_not_at_every_epoch():
+    state = State()
+    assert [state.is_peak(step, "score", value, 10) for step, value in (
+        (1, 1.0), (5, 2.0), (11, 0.5), (12, 2.0), (13, 3.0), (30, 2.0), (45, 1.9))
+    ] == [True, False, False, True, False, True, False]
+    assert state.is_peak(31, "perf", -9.0, 10)      # another measure from here on
+
+
 def test_a_metric_that_never_moved_is_none(library):
     judge = evaluations_of(library, settings())
     judge.note({"perf": 0.0, "score": 0.0, "episode_return": -1.0, "n": 9}, 9)
     judge.note({"perf": 0.0, "score": 1e-9, "episode_return": 1.0, "n": 4}, 9)
-    assert (judge.metric, judge.unmoved) == ("episode_return", ["perf"]) or \
-        judge.metric in ("score", "episode_return")
+    assert judge.state.compared(["perf", "score", "episode_return"]) == ("score", ["perf"])
     judge.note({"perf": 0.5, "n": 1}, 9)
-    assert (judge.metric, judge.unmoved) == ("perf", [])
+    assert judge.metric == "perf" and judge.state.compared(["perf", "score"])[1] == []
 
 
 # -- whole runs ------------------------------------------------------------------------------------
@@ -251,13 +307,14 @@ def test_training_goes_on_as_if_nobody_had_evaluated(luck):
     assert looks[0] and looks[0] != looks[1]
 
 
-def test_all_evaluations_take_a_twentieth_of_the_steps_at_most(luck):
+def test_all_evaluations_take_a_twentieth_of_the_steps_at_most_and_a_fifth_of_a_short_run(luck):
     for result in luck:
         spent = [(row["step"], row[key]) for row in rows_of(result)
                  for key in ("eval/steps", "claim/steps") if key in row]
         assert len(spent) >= 2
-        assert all(steps <= step / evaluations.SHARE for step, steps in spent)
-        assert all(steps <= step / evaluations.SHARE / 2 for step, steps in spent[:-1])
+        assert all(steps <= step / evaluations.SHORT_SHARE / 2 for step, steps in spent[:-1])
+        step, steps = spent[-1]         # by now a twentieth is enough
+        assert steps <= step / evaluations.SHARE
 
 
 def test_quick_wins_solve_nothing(tmp_path):
@@ -340,7 +397,7 @@ def test_a_binding_that_steps_all_envs_at_once_is_evaluated(tmp_path):
         "policy.hidden_size": 8, "policy.num_layers": 1}, runs_dir=tmp_path)
     score = result.claim["trained"]
     assert score["count"] >= 2 and not score["unfinished"] and score["mean"]["score"] > 0
-    assert result.metrics["claim/steps"] <= result.steps / evaluations.SHARE
+    assert result.metrics["claim/steps"] <= result.steps / evaluations.SHORT_SHARE
 
 
 @long_only

@@ -43,6 +43,7 @@ class Facts:
     mask_key    whether these are in its observations, and not in infos
     limit       steps after which a TimeLimit that was taken off ends an episode; 0: none
     modes, fps  render modes, and the frames per second that its metadata ask for
+    threshold   of the return, from which on its registration calls it solved; None: not known
     packages    {"gymnasium": "1.4.0"} that it was made with
     files       of the modules that it loaded and that belong to no installed package
     alone       why no second instance can live in the same process; "" where it can
@@ -59,6 +60,7 @@ class Facts:
     limit: int = 0
     modes: tuple[str, ...] = ()
     fps: float = 0.0
+    threshold: float | None = None
     packages: dict[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     alone: str = ""
@@ -111,7 +113,8 @@ class Facts:
                 "obs_size": self.observations.size, "act_sizes": list(self.actions.sizes),
                 "observations": space_rows.describe(self.observations.leaves),
                 "actions": space_rows.describe(self.actions.leaves), "agents": list(self.agents),
-                "has_mask": self.masked, "packages": self.packages}
+                "has_mask": self.masked, "reward_threshold": self.threshold,
+                "packages": self.packages}
 
 
 def probe(env: Any) -> Facts:
@@ -270,8 +273,10 @@ def _with_origin(facts: Facts, env: AnyEnv) -> Facts:
     metadata = getattr(env, "metadata", None) or {}
     modes = metadata.get("render_modes", metadata.get("render.modes", ())) or ()
     fps = metadata.get("render_fps") or 0
+    solved = getattr(getattr(env, "spec", None), "reward_threshold", None)
     return replace(facts, modes=tuple(str(mode) for mode in modes),
                    fps=float(fps) if isinstance(fps, (int, float)) else 0.0,
+                   threshold=float(solved) if isinstance(solved, (int, float)) else None,
                    packages=versions(env), files=own_files())
 
 

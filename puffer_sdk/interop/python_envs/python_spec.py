@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ...env.obs_spec import ObsField, ObsSpec
+from ...settings.goal import Goal
 from .makers import Maker
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ class PythonSpec:
     final_obs: ClassVar[str] = "handed over by the environment"
     log_names: ClassVar[tuple[str, ...]] = ("episode_return", "episode_length")
     open_log: ClassVar[bool] = True
+
+    @property
+    def registered(self) -> str:
+        """The goal that it was registered with in Gymnasium; "" for none."""
+        solved = self.facts.threshold
+        return "" if solved is None else str(Goal("episode_return", True, solved))
 
     @property
     def obs_dtype(self) -> str:

@@ -1,6 +1,7 @@
 """Spaces as rows and back: every kind, nested, against Gymnasium's own samples."""
 import re
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -9,6 +10,8 @@ from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.interop.python_envs import space_checks
 from puffer_sdk.interop.python_envs.masks import flat_mask
 from puffer_sdk.interop.python_envs.oddities import refuse
+from puffer_sdk.interop.python_envs.probe_env import probe
+from puffer_sdk.interop.python_envs.python_spec import PythonSpec
 from puffer_sdk.interop.python_envs.space_rows import actions_of, observations_of
 
 RICH = spaces.Dict({
@@ -149,3 +152,11 @@ def test_a_mask_is_flat_whatever_form_it_comes_in():
     assert flat_mask((np.array([1, 0]), np.array([0, 1, 1])), 5).tolist() == [1, 0, 0, 1, 1]
     with pytest.raises(ValueError, match="has 2 entries, the action space has 3"):
         flat_mask([1, 0], 3)
+
+
+def test_the_threshold_that_an_id_is_registered_with_is_its_goal():
+    env = gymnasium.make("CartPole-v1")
+    for each, goal in ((env, "episode_return >= 475"), (env.unwrapped.__class__(), "")):
+        spec = PythonSpec("cart", probe(each))
+        assert spec.registered == goal
+        assert (spec.to_dict()["reward_threshold"] is None) == (not goal)
