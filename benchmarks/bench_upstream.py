@@ -56,8 +56,9 @@ def main() -> int:
         for name in given.only or STEPS:
             steps = given.steps or STEPS[name]
             rows = kept["runs"].setdefault(f"{name}, {steps:,} steps", {})
-            for who in given.who or [THEIRS, given.label]:
-                mine = rows.setdefault(who if who == THEIRS else given.label, {})
+            for who in given.who or [THEIRS, OURS]:
+                label = given.label if who == OURS else who
+                mine = rows.setdefault(label, {})
                 if str(seed) in mine:
                     continue
                 folder = prepare(given.tree.resolve(), name)
@@ -65,7 +66,7 @@ def main() -> int:
                 log = (theirs(given.theirs, folder, name, steps, seed) if who == THEIRS else
                        ours(folder, name, steps, seed, settings))
                 mine[str(seed)] = row = {"score": last_tenth(log), "cpu": round(cpu() - before, 1)}
-                print(f"{name} {who} {seed}: {json.dumps(row)}", flush=True)
+                print(f"{name} {label} {seed}: {json.dumps(row)}", flush=True)
                 given.kept.write_text(json.dumps(kept, indent=1) + "\n")
     print(table(kept))
     return 0
