@@ -110,6 +110,7 @@ class Spec:
     registered: ClassVar[str] = ""       # a goal that it was registered with: none has
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
+    steps_per_second: int | None = None     # PUF_STEPS_PER_SEC, of PufferLib 5.0
     is_cpp: bool = False                # of PufferLib 5.0, which C++17 compiles and C does not
     late_obs: bool = False              # obs_t is declared below the include of pufferenv.h
     log_reads_state: bool = False       # my_log follows a pointer that my_init may set

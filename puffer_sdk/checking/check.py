@@ -173,6 +173,7 @@ def _rename(verdict: engine.Verdict) -> None:
             text = getattr(finding, name)
             if isinstance(text, str):
                 setattr(finding, name, pufferlib5.named(text))
+        finding.stack = [pufferlib5.named(frame) for frame in finding.stack]
     verdict.not_tested = {code: pufferlib5.named(why) for code, why in verdict.not_tested.items()}
 
 

@@ -24,6 +24,9 @@ static const int puffer_probe_mask = MY_ACTION_MASK;
 #ifdef ACTION_MASK_AT
 static const int puffer_probe_mask_at = ACTION_MASK_AT;
 #endif
+#ifdef PUF_STEPS_PER_SEC
+static const int puffer_probe_speed = PUF_STEPS_PER_SEC;
+#endif
 #ifdef OBS_SIZE
 static const int puffer_probe_obs = OBS_SIZE;
 #endif

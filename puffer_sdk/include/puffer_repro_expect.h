@@ -191,8 +191,12 @@ REPRO_FN bool repro_is_state(size_t at) {    // not the log, the generator or a 
 #ifndef PUFFER_NO_RNG
     if (!REPRO_OUTSIDE(rng)) return false;
 #endif
+#ifdef PUFFER_AGENTS
+    return REPRO_OUTSIDE(log) && REPRO_OUTSIDE(agents);
+#else
     return REPRO_OUTSIDE(log) && REPRO_OUTSIDE(observations) && REPRO_OUTSIDE(actions)
            && REPRO_OUTSIDE(rewards) && REPRO_OUTSIDE(terminals);
+#endif
 }
 
 REPRO_FN uint32_t repro_word(const ReproBatch* b, int i) {

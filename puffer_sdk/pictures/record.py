@@ -218,7 +218,8 @@ def record_options(options: Options, env: str | Path | None,
         job = prepared.job(FilmJob, model=weights, greedy=greedy, policies=tuple(policies),
                            raylib=raylib, director=director, ring=Path(home) / "ring",
                            env_index=options.env_index, grid=options.grid,
-                           episodes=options.episodes, ticks=options.ticks, fps=options.fps,
+                           episodes=options.episodes, ticks=options.ticks,
+                           fps=options.fps or getattr(prepared.spec, "steps_per_second", None),
                            width=options.width)
         with Compositor(options, policies, job.ring, on_progress) as compositor:
             child_process.run("puffer_sdk.pictures.film:work", job, compositor.on_event,

@@ -119,7 +119,7 @@ class Window:
 
     def _pace(self) -> tuple[int, int]:
         """(frames a tick, ticks a frame). Slow games draw more frames, so that keys respond."""
-        rate = (self.screen.asked_fps or 60) * 2.0 ** self.speed
+        rate = (self.job.spec.steps_per_second or self.screen.asked_fps or 60) * 2.0 ** self.speed
         frames, ticks = max(1, math.ceil(30 / rate)), max(1, math.ceil(rate / 120))
         self.screen.set_fps(rate * frames / ticks)
         return frames, ticks

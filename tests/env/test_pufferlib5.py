@@ -6,14 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.check_fixtures import changed
+from helpers.check_fixtures import changed, line_of, short_check
 from helpers.places import SPECIMENS
 from helpers.shared import once
+from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, DialectError, PufferError, UsageError
-from puffer_sdk.env import header
+from puffer_sdk.env import build, header
 from puffer_sdk.programs import targets
+from puffer_sdk.toolchain import compilers
 
 TUG = SPECIMENS / "form5" / "tug"
 ENVS = 4
@@ -154,3 +156,28 @@ def test_an_unknown_type_of_agents_is_a_build_error(tmp_path):
     folder = changed(TUG, tmp_path, ("agents[2]", "agents[2][1]"))
     with pytest.raises(BuildError):
         header.read(folder)
+
+
+def test_repro_programs_compile(tug, tmp_path):
+    spec, source = header.read(tug), tmp_path / "repro.c"
+    source.write_text(f'#include "{tug}/build/binding.c"\n#include "puffer_repro.h"\n')
+    compilers.run_compiler([*compilers.find_compiler().command, *build.library_flags(spec), "-w",
+                            "-fsyntax-only", source], source=spec.header, what="a repro program")
+
+
+def test_the_speed_of_play_is_the_headers(tug):
+    assert header.read(tug).steps_per_second == 20
+
+
+@pytest.mark.parametrize("edits", [pytest.param((), id="C"),
+                                   pytest.param((CPP,), id="C++17", marks=long_only)])
+def test_checks_rules_hold_with_the_same_lines(tmp_path, edits):
+    """Pointers of agents are no state, and what the rules find has the names of the form."""
+    fault = ("agent->observations[2] =", "agent->observations[3] =")
+    folder = changed(TUG, tmp_path, fault, *edits)
+    result = short_check(folder)
+    (found,) = [each for each in result.findings if each.code == "PUF203"]
+    assert found.message == "puf_reset wrote just beyond the end of this env's observations"
+    assert (found.file, found.line) == ("tug.h", line_of(folder, "agent->observations[3] ="))
+    assert {each.code for each in result.findings} == {"PUF203", "PUF301"}
+    assert [frame.partition(" ")[0] for frame in found.stack][:2] == ["observe", "puf_reset"]

@@ -46,7 +46,7 @@ def symbolize(library: Path, base: int, stack: list[int], pc: int | None) -> lis
     if not offsets:
         return []
     try:
-        done = subprocess.run(["addr2line", "-f", "-i", "-e", str(library), *offsets],
+        done = subprocess.run(["addr2line", "-f", "-i", "-C", "-e", str(library), *offsets],
                               capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return []
@@ -55,7 +55,7 @@ def symbolize(library: Path, base: int, stack: list[int], pc: int | None) -> lis
     for function, place in zip(lines[::2], lines[1::2], strict=False):
         match = re.match(r"(.*):(\d+)", place)
         if match and match[1] != "??":
-            frames.append(Frame(function, match[1], int(match[2])))
+            frames.append(Frame(function.partition("(")[0], match[1], int(match[2])))
     return frames
 
 

@@ -47,10 +47,13 @@ def read(facts: Facts, data: Path) -> None:
                                                   file["file"])))
         if folder not in path.parents or "build" in path.relative_to(folder).parts:
             continue
+        names = {each["name"]: each["demangled_name"].partition("(")[0]     # of C++
+                 for each in file.get("functions", ())}
         counts = facts.lines.setdefault(str(path.relative_to(folder)), {})
         for line in file.get("lines", ()):
             if line.get("function_name"):
-                facts.functions.setdefault(line["function_name"], []).append(
+                name = names.get(line["function_name"], line["function_name"])
+                facts.functions.setdefault(name, []).append(
                     (str(path.relative_to(folder)), line["line_number"]))
             number = line["line_number"]
             counts[number] = max(counts.get(number, 0), line["count"])
