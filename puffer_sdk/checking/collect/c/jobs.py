@@ -24,7 +24,9 @@ DEBUG_SLOWER = 20
 SLOW_INIT = 1.0         # seconds of computing, from which on -O0 would take too long
 SLOW_RESET = 0.02       # seconds, from which on `audit` learns from FEW of them, else from SOME
 SOME, FEW = 16, 8
+SPELL = 12              # steps, about, that follow each of them there
 ROUNDS = 3              # of `again`, where a reset is slow
+TRIED = 40              # forks of `effect`, below which rules/masks/ignored judges nothing
 AHEAD = 48              # steps that follow each fork of `effect`
 MOST_FED = 16           # elements of an array that a field of Log adds: more make a slow run
 FEW_AHEAD = 8           # those of `crossed`
@@ -136,8 +138,8 @@ class Jobs:
                 hang=min(1.0, self.hang))),
             Job("memory", FAST, "memory", Options(
                 envs=2, repeat=s.resets, steps=s.steps(2, 1024, 0.05))),
-            Job("again", FAST, "again", Options(envs=few) if s.reset_seconds < SLOW_RESET else
-                Options(envs=few, repeat=ROUNDS)),
+            Job("again", FAST, "again", Options(envs=few) if s.reset_seconds < SLOW_RESET
+                and few > ROUNDS else Options(envs=few, repeat=ROUNDS)),
         ]
         if self.facts.known_spec.writes_final_obs:
             long = Options(envs=few, steps=s.steps(few, 8192, 0.3))
@@ -233,14 +235,18 @@ class Jobs:
             choices = 1 + min(self.facts.shape.env_agents, 8) * self.facts.shape.heads
             jobs.append(Job("crossed", FAST, "crossed", Options(envs=few, steps=s.steps(
                 1, max(512, min(1024, 128 * choices), 48 * choices), 0.4 / FEW_AHEAD, least=128))))
+        if forks < TRIED:
+            self.facts.skipped["effect"] = "too few moments were tried"
+        else:
+            jobs.append(Job("effect", FAST, "effect", Options(envs=few, steps=forks)))
         if self.facts.shape.mask:
             jobs.append(Job("masks", FAST, "masks", Options(
                 envs=few, steps=s.steps(1, 2048, 0.1, least=256))))
         return [*jobs,
                 Job("audit", WATCHED, "audit", Options(
-                    envs=few, repeat=SOME if s.reset_seconds < SLOW_RESET else FEW,
+                    envs=few, repeat=SOME if s.reset_seconds + SPELL * s.seconds < SLOW_RESET
+                    else FEW,
                     steps=s.steps(few, 4096, 0.7, touched=12, least=512, slower=3))),
-                Job("effect", FAST, "effect", Options(envs=few, steps=forks)),
                 Job("openings", FAST, "openings", Options(envs=few, steps=s.resets)),
                 Job("reseed", FAST, "reseed", Options(
                     envs=few, steps=s.steps(few, 4096, 0.2)))]
@@ -268,8 +274,8 @@ class Jobs:
         return [Job("sanitized-high", SANITIZED, "guard",
                  Options(envs=envs, layout=GUARD_HIGH, steps=steps, hang=2 * self.hang)),
                 Job("sanitized-low", SANITIZED, "guard",
-                 Options(envs=envs, layout=GUARD_LOW, uneven=1, steps=max(steps // 4, 64),
-                      hang=2 * self.hang))]
+                 Options(envs=envs, layout=GUARD_LOW, uneven=1, hang=2 * self.hang,
+                      steps=max(steps // 4, min(steps, 64))))]
 
     def of_other_builds(self) -> list[Job]:
         """Traces of the -O0 build, from one thread and from two, and of the -O3 build."""

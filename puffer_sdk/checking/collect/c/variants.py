@@ -25,7 +25,7 @@ LARGE = 8               # integers from which on a key is taken for a size
 LONG = 16               # times as many steps for a key that seems to change nothing
 SLOW = 0.03             # seconds of an init and a reset, from which on there is one env, of one
 #                         other value for each key
-PATIENCE = 10           # times the seconds of the ini's own values, and
+PATIENCE, SHORTER = 10, 6   # times the seconds of the ini's own values; of slow ones; and
 BRIEF, LONGEST = 1.5, 30.0      # of computing: what no play is denied, and what none is given
 _FLOATS = ("float", "double")
 
@@ -73,7 +73,7 @@ class Variants:
         limit = LONGEST
         if key:                         # its base began before
             own = self.bases[kind.name, steps].result().outcome.computed
-            limit = min(max(PATIENCE * own, BRIEF), LONGEST)
+            limit = min(max((SHORTER if self.slow else PATIENCE) * own, BRIEF), LONGEST)
         outcome = plan.runner.run(name, program, library, "setting", envs=envs, limit=limit,
                                   agents=self.facts.agents, steps=steps,
                                   hashes=hashes, settings={key: value} if key else {})
