@@ -104,6 +104,8 @@ def list_command(env: str | None, sweep: str | None, tag: str | None, format_: s
 def compare_command(ctx: click.Context, first: str, second: str, env: str | None, format_: str,
                     runs_dir: Path | None) -> None:
     """Show the settings that differ between runs A and B, and their last metrics."""
+    from ..training import symptoms
+
     if ctx.args:
         raise _not_two([first, second, *ctx.args])
     pair = [_find(text, env, runs_dir) for text in (first, second)]
@@ -114,6 +116,10 @@ def compare_command(ctx: click.Context, first: str, second: str, env: str | None
     names = [f"{run.env}/{run.number}" for run in pair]
     _print_pairs("settings that differ", result["settings"], names, "none")
     _print_pairs("last metrics", result["metrics"], names, "none yet")
+    for name, run in zip(names, pair):
+        goal = symptoms.missed(run.settings().get("eval.goal", ""), run.evaluation)
+        for line in symptoms.symptoms_of(run, goal):
+            ui.out(f"why {name} does not learn: {line}")
     from ..training import plotting
     with suppress(UsageError):          # nothing was logged yet
         _draw(*plotting.curves(pair, together=False))

@@ -53,6 +53,8 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
     """
     from ..distributed.launching import launch
     from ..scoring.words import FELL_HINT, best_at, claimed, fell, notes, warn_of_perf
+    from ..training.runs import Run
+    from ..training.symptoms import symptoms_of
     from ..training.train import train
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
@@ -69,6 +71,8 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
                  if result.claim else {"training": {"perf": result.metrics.get("env/perf")}})
     if result.claim and (lost := fell(result.claim)):
         ui.warn(lost, FELL_HINT)
+    missed = result.missed or result.lost or ("" if result.solved else result.registered)
+    why = symptoms_of(Run(result.folder), missed)
     if format_ == "json":
         import json
 
@@ -77,7 +81,7 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
             "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
             "missed": result.missed, "lost": result.lost, "claim": result.claim,
-            "registered": result.registered or None,
+            "registered": result.registered or None, "why": why,
             "metrics": result.metrics})))
         return None
     rate = result.steps / max(result.seconds, 1e-9)
@@ -94,10 +98,13 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
     if result.missed:
         unsure = ": too few episodes to tell" if result.unsure else ""
         ui.out(f"missed   the goal {result.missed}{unsure}")
-        ui.out(f"to read  {paths.page('tutorials/debugging.md')}")
     if result.registered:
         ui.out(f"{'solved' if result.solved else 'missed'}   the goal {result.registered} that "
                "Gymnasium registers")
+    for line in why:
+        ui.out(f"why      {line}")
+    if result.missed or why:
+        ui.out(f"to read  {paths.page('tutorials/debugging.md')}")
     ui.out(f"run      {paths.shown(result.folder)}")
     # which run, and what the environment is made with, besides its own ini
     place = ["--load-model-path", resume] if resume not in (None, "latest") else []

@@ -28,7 +28,7 @@ from ..env import build as building
 from ..env.child_process import Payload
 from ..env.job import EnvJob
 from ..settings import config
-from ..training import checkpoint, runs
+from ..training import checkpoint, runs, symptoms
 from ..training.find_model import find_model
 from . import curves, machine, measuring
 from .keeping import HINT, Entry, Facts, Keeper, Result
@@ -183,7 +183,9 @@ def _train(subject: Subject, keeper: Keeper, entry: Entry, seed: int, verbose: b
     files.save(entry.path(".safetensors"), files.read(path), what="the policy",
                hint=HINT)
     rows = run.metrics()
-    return ({"seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
+    aim = subject.config.eval.goal or (subject.spec.registered if subject.spec else "")
+    why = symptoms.symptoms_of(run, symptoms.missed(aim, run.evaluation))
+    return ({"why": why, "seed": seed, "steps": facts["step"], "epochs": facts["epoch"],
              "goal_step": goal["step"] if goal else None, "weights": _hash_tensors(past.tensors),
              "claim": run.evaluation, "final": run.reached(),
              "curves": curves.sample(rows, subject.config)},

@@ -85,7 +85,7 @@ def _training(data: Facts) -> list[Row]:
     if not seeds:
         return [Row("training", training.get("failed", "no seed was trained"), good=False)]
     return [_solved(training, clocks), *([_reached(data, metric)] if metric else []),
-            *_fallen(seeds)]
+            *_fallen(seeds), *_why(seeds)]
 
 
 def _fallen(seeds: list[Facts]) -> list[Row]:
@@ -93,6 +93,13 @@ def _fallen(seeds: list[Facts]) -> list[Row]:
     lost = [text for seed in seeds if seed.get("claim") and (text := words.fell(seed["claim"]))]
     return [Row("kept", f"of {len(lost)} of {ui.plural(len(seeds), 'seed')}, {lost[0]}"
                 f"; {words.FELL_HINT}", good=False)] if lost else []
+
+
+def _why(seeds: list[Facts]) -> list[Row]:
+    """Why the first seed that does not learn does not."""
+    first = next((seed for seed in seeds if seed.get("why")), None)
+    return [Row("why", f"seed {first['seed']}: {'; '.join(first['why'])}", good=False)] \
+        if first else []
 
 
 def _solved(training: Facts, clocks: list[Facts]) -> Row:

@@ -15,6 +15,7 @@ In reading order:
     reference/    the trainer in plain PyTorch, to read and to test against
     runs          run folders: create, find, list, delete
     run_comparison  differences of two runs; the best of many
+    symptoms      why a run does not learn, from what it measured
     run_records   types of run.json and of checkpoints' metadata
     plotting      learning curves of runs, in the terminal and as files
     locks         one process trains a run

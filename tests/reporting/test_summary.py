@@ -8,13 +8,15 @@ def rows_of(*claims: dict) -> dict[str, summary.Row]:
     """The rows on trainings that ended with these claims, by their labels."""
     training = {"goal": None, "registered": "perf >= 0.5", "metric": "perf",
                 "least_is_best": False, "seeds": [
-                    {"claim": each, "final": each["trained"]["mean"]} for each in claims]}
+                    {"seed": 7, "why": ["only 7 updates"], "claim": each,
+                     "final": each["trained"]["mean"]} for each in claims]}
     return {row.label: row for row in summary._training({
         "training": training, "evaluation": {}, "timings": {"training": []}})}
 
 
 def test_a_registered_goal_and_an_end_far_below_the_best_are_rows():
     assert "kept" not in rows_of(claim(perf=0.9))
+    assert rows_of(claim(perf=0.9))["why"].text == "seed 7: only 7 updates"
     fell = claim(perf=0.9)
     fell |= {"last": {**fell["trained"], "mean": {"perf": 0.1}}, "last_step": 999,
              "random": {**fell["random"], "mean": {"perf": 0.0}}}

@@ -58,13 +58,6 @@ def test_worse_than_random_is_said(least, text):
     assert (text or "0.100, random play") in words.claimed(found)
 
 
-def test_notes_name_what_never_moved():
-    found = {**claim(score=1.0), "least": False, "unmoved": ["perf"]}
-    [note] = words.notes(found)
-    assert "perf never moved" in note and "compared by score" in note
-    assert words.notes({**found, "unmoved": []}) == []
-
-
 def ended(best: float, last: float | None, random: float | None, **more) -> dict:
     """A claim of such scores; last: None where the last weights are no worse."""
     found = {**claim(score=best), "step": 4096, **more}
