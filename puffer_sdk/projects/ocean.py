@@ -81,6 +81,9 @@ def bind(env: str | os.PathLike[str] | None = None, *, force: bool = False) -> B
     if paths.is_packaged(folder):
         raise UsageError("examples of the package are read-only", where=folder,
                          hint=f"copy it first: cp -r {folder} .")
+    if paths.is_form5(paths.header_of(folder)):
+        raise UsageError(f"{folder.name} has PufferLib 5.0's form, which needs no binding.c",
+                         where=paths.header_of(folder), hint="builds use the header as it stands")
     target = folder / "binding.c"
     before = files.read(target) if os.path.lexists(target) else None
     if before is not None and not force:
@@ -224,7 +227,8 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     if spec.binding is None:
         files.write(home / "binding.c", render(spec, settings.env, sizes))
         draft.todo += [f"binding.c: {note}" for note in notes(spec, settings.env, sizes)]
-    usable = _usable(policy, sizes, draft)
+    usable = None if spec.by_agent else _usable(policy, sizes, draft)
+    draft.todo += ["there are no weights here: train it with PufferLib"] * spec.by_agent
     _write_demo(home, folder, spec, settings, sizes, usable)
     _write_ini(tree, folder, draft)
     _copy_resources(tree, folder, spec, draft)
@@ -260,6 +264,8 @@ def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     """NAME.c: the author's if it needs nothing of ours, else one that PufferLib can compile."""
     program = folder / f"{spec.name}.c"
     text = paths.text(program) if program.is_file() else ""
+    if spec.by_agent:               # PufferLib 5.0 has a program for all
+        return
     if text and "_config.h" not in text:
         return
     types = {f.name: f.type for f in spec.settable}

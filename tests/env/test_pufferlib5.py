@@ -15,6 +15,7 @@ import puffer_sdk
 from puffer_sdk.base.errors import BuildError, DialectError, PufferError, UsageError
 from puffer_sdk.env import build, header
 from puffer_sdk.programs import targets
+from puffer_sdk.projects import ocean
 from puffer_sdk.toolchain import compilers
 
 TUG = SPECIMENS / "form5" / "tug"
@@ -163,6 +164,18 @@ def test_repro_programs_compile(tug, tmp_path):
     source.write_text(f'#include "{tug}/build/binding.c"\n#include "puffer_repro.h"\n')
     compilers.run_compiler([*compilers.find_compiler().command, *build.library_flags(spec), "-w",
                             "-fsyntax-only", source], source=spec.header, what="a repro program")
+
+
+def test_it_gets_no_binding_of_4_0(tug):
+    with pytest.raises(UsageError, match="needs no binding"):
+        ocean.bind(tug)
+    assert not (tug / "binding.c").exists()
+
+
+def test_an_export_is_the_header_and_its_ini(tug, tmp_path):
+    """It plays as the original does: export_ocean compares them."""
+    done = ocean.export_ocean(shutil.copytree(tug, tmp_path / "tug"), tmp_path / "out")
+    assert done.files == ["CHECKLIST.md", "config/tug.ini", "ocean/tug/tug.h"]
 
 
 def test_the_speed_of_play_is_the_headers(tug):
