@@ -26,6 +26,7 @@
 #   make docs-images   train environments and record the GIFs of README and pages
 #   make docs-tables   write into the pages what is made: listings, tables, reference pages
 #   make container-test   the Dockerfile's steps in a clean root file system; root on Debian
+#   make release-check    a release without its upload: sdist, wheel, the ten-minute page with each
 #   make clean    remove .venv and what was generated
 
 PYTHON ?= python3
@@ -39,7 +40,7 @@ TORCHRL ?= torchrl==0.14.1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test quick test-long mutants fuzz format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
-        size lint clean container-test
+        size lint clean container-test release-check
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
@@ -108,6 +109,9 @@ ocean: deps $(VENV)/.dev
 
 container-test:
 	@$(PYTHON) tools/container.py Dockerfile
+
+release-check: $(VENV)/.dev
+	@$(BIN)/python tools/release_check.py
 
 docs: $(VENV)/.docs
 	@echo "the pages' games are compiled for the browser and trained: minutes at first, then they are kept"

@@ -1,4 +1,4 @@
-"""Adds manual pages and docs to the wheel.  click commands -> man1/*.1; docs -> data/docs"""
+"""Adds manual pages and docs to the wheel.  commands -> man1/*.1; docs -> data/docs"""
 from __future__ import annotations
 
 import shutil
@@ -7,6 +7,9 @@ import tempfile
 from pathlib import Path
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# What is measured; and what `explain`, --help and docstrings say, from which it is made
+LEFT_OUT = ("why/", "reference/rules.md", "reference/cli.md", "reference/python.md")
 
 
 class Pages(BuildHookInterface):
@@ -22,8 +25,9 @@ class Pages(BuildHookInterface):
         docs = Path(self.root) / "docs"
         if version != "editable":
             for page in docs.rglob("*.md"):
-                place = f"puffer_sdk/data/docs/{page.relative_to(docs).as_posix()}"
-                build_data["force_include"][str(page)] = place
+                name = page.relative_to(docs).as_posix()
+                if not name.startswith(LEFT_OUT):
+                    build_data["force_include"][str(page)] = f"puffer_sdk/data/docs/{name}"
 
     def finalize(self, version: str, build_data: dict, artifact_path: str) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,9 +72,9 @@ def steps(page: str, folder: str = "") -> Iterator[Step]:
 class Shell:
     """A bash in a folder, with a Python of its own that has the project's packages."""
 
-    def __init__(self, folder: Path, tools: Path, env: dict[str, str]):
+    def __init__(self, folder: Path, tools: Path, env: dict[str, str], own_python: bool = True):
         self.scratch = tools
-        python = make_python(tools / "python")
+        python = make_python(tools / "python") if own_python else tools
         caches = {"XDG_CACHE_HOME": str(cache_dir().parent), "PUFFER_CACHE": str(cache_dir())}
         self.child = subprocess.Popen(
             ["bash", "--norc"], cwd=folder, text=True, stdin=subprocess.PIPE,
@@ -135,10 +135,11 @@ def make_python(folder: Path) -> Path:
     return folder
 
 
-def follow(page: str, place: Path, shell: Shell, folder: str = "") -> list[str]:
-    """Type a page's commands; what went otherwise than the page says, a line each."""
+def follow(page: str, place: Path, shell: Shell, folder: str = "",
+           given: Iterable[Step] | None = None) -> list[str]:
+    """Type a page's commands, or those given; what went otherwise than it says, a line each."""
     wrong = []
-    for step in steps(page, folder):
+    for step in steps(page, folder) if given is None else given:
         if step.save:
             (place / step.save).parent.mkdir(exist_ok=True)
             (place / step.save).write_text(step.text)

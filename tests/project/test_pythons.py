@@ -5,8 +5,10 @@ uv resolves and installs; what it finds no interpreter for is reported as not ru
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from helpers.places import ROOT
@@ -27,13 +29,21 @@ JOURNEY = ("doctor", "new walk", "new crowd --template target", "check walk", "c
 SHORT = "sweep walk --runs 2 --workers 1 --seeds 0 --train.total-timesteps 20_000"
 
 
+def find_python(version: str) -> Path:
+    """pyenv's, or the one on PATH; skips where there is neither."""
+    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for path in (*sorted(home.glob(f"{version}.*/bin/python")), shutil.which(f"python{version}")):
+        if path and not subprocess.run([path, "--version"], capture_output=True).returncode:
+            return Path(path)
+    pytest.skip(f"no Python {version} here")
+
+
 @long_only
 @pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
 @pytest.mark.parametrize("version", PYTHONS)
 def test_each_python_from_an_empty_folder_to_a_policy(version, resolution, tmp_path):
     uv = [sys.executable, "-m", "uv"]
-    if subprocess.run([*uv, "python", "find", version], capture_output=True).returncode:
-        pytest.skip(f"no Python {version} here")
+    interpreter = find_python(version)
     env = {**os.environ, "PUFFER_CACHE": str(tmp_path / "cache"), "TERM": "dumb"}
     for name in ("PYTHONPATH", "VIRTUAL_ENV"):
         env.pop(name, None)
@@ -50,7 +60,7 @@ def test_each_python_from_an_empty_folder_to_a_policy(version, resolution, tmp_p
         run(*uv, "pip", "install", "-q", "--python", venv / "bin/python",
             "--resolution", resolution, *what)
 
-    run(*uv, "venv", "-q", "--python", version, venv)
+    run(*uv, "venv", "-q", "--python", interpreter, venv)
     install(ROOT)
     command = venv / "bin/puffer-sdk"
     assert puffer_sdk.__version__ in run(command, "--version")
