@@ -247,6 +247,11 @@ int32_t puffer_trainer_finish(PufferTrainer* trainer, PufferTrainerLosses* losse
 void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const float* importance,
                            int32_t minibatches);
 
+// The next update learns from these advantages and returns, (N, T) both, in all its minibatches, and
+// computes none. They are not copied: they stay until it returns. Only the CPU trainer takes them
+int32_t puffer_trainer_give(PufferTrainer* trainer, const float* advantages, const float* returns,
+                            PufferTrainerError* error);
+
 // The advantages (N, T) that the next minibatch would see, and the segments and weights that it
 // would pick from them: rows[S], importance[S]. Segments in which nobody lives are never picked
 int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, PufferTrainerError* error);

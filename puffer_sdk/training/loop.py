@@ -23,9 +23,11 @@ from ..toolchain import gpu_kept
 from . import backends, checkpoint
 from .run_records import Env as EnvFacts
 from .run_records import Facts
+from .seams import Advantage, Rollout, require_own_advantages
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import ArrayLike
     from torch.distributed import ProcessGroup
 
 
@@ -44,6 +46,9 @@ class Trainer(Sealed):
               envs; do not step them yourself in between
     config    settings over those of the environment's ini, or a Config from configure();
               train.obs_scale is 1 unless given
+    advantage a function of yours: (Rollout) -> (advantages, returns), (N, T) both. Called once in
+              every update(), in place of V-trace: all minibatches see the same, and so do
+              priorities. On the CPU, in one process, without train.async
     group     several processes share the run: a torch.distributed process group, or a Group of
               distributed/group.py. vec is this process's part of the environments, as many
               agents as any other's, with seeds of its own; settings are of the whole run. All
@@ -54,6 +59,7 @@ class Trainer(Sealed):
 
     def __init__(self, vec: VecEnv | VecWrapper,
                  config: Mapping[str, object] | Config | None = None, *,
+                 advantage: Advantage | None = None,
                  group: Alone | ProcessGroup | None = None):
         _check_kinds(vec, config)
         self._group = over(group)
@@ -66,6 +72,9 @@ class Trainer(Sealed):
         self.config = backends.as_made(wanted, self._trainer)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))
+        if advantage is not None:
+            require_own_advantages(self.config, self._group.size)
+        self.advantage = advantage
         self.vec, self._env_facts = vec, _facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
@@ -85,19 +94,29 @@ class Trainer(Sealed):
 
     # -- the loop
 
-    def rollout(self) -> None:
-        """`horizon` ticks of all agents with the current policy."""
+    def rollout(self) -> Rollout:
+        """`horizon` ticks of all agents with the current policy. Returns their arrays, as views."""
         began, self._rolled_out = time.perf_counter(), False
         self._trainer.rollout()
         self._rolled_out = True
         self._seconds += time.perf_counter() - began
+        return self._trainer.rollout_arrays()
 
-    def update(self) -> dict[str, float]:
-        """Learn from the rollout. Returns losses and rates, by the names of metrics.jsonl."""
+    def update(self, advantages: ArrayLike | None = None, returns: ArrayLike | None = None
+               ) -> dict[str, float]:
+        """Learn from the rollout. Returns losses and rates, by the names of metrics.jsonl.
+
+        advantages, returns     (N, T) both, in place of ours: as `advantage` would return them
+        """
         if not self._rolled_out:
             raise UsageError("there is no rollout to train on", hint="roll out first: rollout()")
         began = time.perf_counter()
-        metrics = vars(self)["metrics"] = self._trainer.update()
+        if (advantages is None) != (returns is None):
+            raise UsageError("advantages and returns come together", expected="both, or neither",
+                             actual="returns" if advantages is None else "advantages")
+        if advantages is None and self.advantage is not None:
+            advantages, returns = _pair(self.advantage(self._trainer.rollout_arrays()))
+        metrics = vars(self)["metrics"] = self._trainer.update(advantages, returns)
         self._seconds += time.perf_counter() - began
         return metrics
 
@@ -196,6 +215,13 @@ class Trainer(Sealed):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _pair(found: object) -> tuple[ArrayLike, ArrayLike]:
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise UsageError("advantage= must return two arrays", expected="(advantages, returns)",
+                         actual=type(found).__name__)
+    return found[0], found[1]
 
 
 def _check_kinds(vec: object, config: object) -> None:

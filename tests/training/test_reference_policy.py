@@ -248,7 +248,7 @@ def test_a_class_that_does_not_fit_is_refused(tmp_path, name, match):
     ("OneState", "no row for each agent", "(1, 4) float32"),
     ("OtherState", "another kind of state", "float64"),
     ("NoState", r"step\(\) returns something else", "logits, value, new state"),
-    ("ThirdValue", "third value of sequence", "(S, T, ...)"),
+    ("ThirdValue", r"sequence\(\) returns something else", "a tuple of 3"),
     ("NoFloat", r"NoFloat.step\(\) failed", "obs.float()")])
 def test_what_is_wrong_with_a_class_is_said_with_method_shape_and_type(tmp_path, name, match, told):
     (tmp_path / "net.py").write_text(OWN_CLASS)

@@ -171,8 +171,9 @@ struct PufferTrainer {
     int64_t tick;       // of the random numbers
     Block* blocks;
     int32_t block_count, block_rows, lockstep;
-    int32_t steps_are;            // UNKNOWN, CHEAP or DEAR, beside the network
-    Replay replay;                // of the next update
+    int32_t steps_are;                                // UNKNOWN, CHEAP or DEAR, beside the network
+    Replay replay;                                    // of the next update
+    const float *given_advantages, *given_returns;    // of the next update, or NULL
     int32_t stale;                // weights were written: the packed copies are old
     int32_t bad_row, bad_kind;    // what a worker found wrong in a rollout
     int32_t bad_final;            // 1: it is the final observation's

@@ -65,13 +65,32 @@ static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segm
                                           trainer->picker.sums[segment]);
 }
 
+// What the caller gave
+static void given_advantages(PufferTrainer* trainer, int64_t segment) {
+    Rollout* rollout = &trainer->rollout;
+    int64_t T = trainer->config.horizon, last = (segment + 1) * T;
+    double* sums = trainer->picker.sums[segment];
+    for (int j = 0; j < KERNEL_SUMS; j++) sums[j] = 0.0;
+    for (int64_t t = segment * T; t < last; t++) {
+        double A = (double)trainer->given_advantages[t], R = (double)trainer->given_returns[t];
+        sums[SUM_A] += A;
+        sums[SUM_A2] += A * A;
+        sums[SUM_ABS] += fabs(A);
+        sums[SUM_R] += R;
+        sums[SUM_R2] += R * R;
+        rollout->advantages[t] = trainer->given_advantages[t];
+        rollout->returns[t] = trainer->given_returns[t];
+    }
+}
+
 static void group_advantages(void* about, int32_t item, int32_t worker) {
     PufferTrainer* trainer = about;
     int64_t first = (int64_t)item * GROUP, last = first + GROUP;
     if (last > trainer->config.agents) last = trainer->config.agents;
     trainer->work[worker].since = clock_now();
     for (int64_t segment = first; segment < last; segment++)
-        segment_advantages(trainer, trainer->work[worker].fade, segment);
+        if (trainer->given_advantages) given_advantages(trainer, segment);
+        else segment_advantages(trainer, trainer->work[worker].fade, segment);
     mark(&trainer->work[worker], PHASE_ADVANTAGE);
 }
 
@@ -90,6 +109,14 @@ void sum_segments(const PufferTrainer* trainer, double sums[KERNEL_SUMS]) {
     for (int j = 0; j < KERNEL_SUMS; j++) sums[j] = 0.0;
     for (int64_t i = 0; i < trainer->config.agents; i++)
         for (int j = 0; j < KERNEL_SUMS; j++) sums[j] += trainer->picker.sums[i][j];
+    if (!trainer->given_advantages) return;
+    sums[SUM_A] = sums[SUM_A2] = 0.0;    // R - V, what the values leave unexplained: not A here
+    int64_t rows = (int64_t)trainer->config.agents * trainer->config.horizon;
+    for (int64_t i = 0; i < rows; i++) {
+        double left = (double)trainer->given_returns[i] - (double)trainer->rollout.values[i];
+        sums[SUM_A] += left;
+        sums[SUM_A2] += left * left;
+    }
 }
 
 double explained_variance(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]) {
@@ -223,7 +250,8 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error) {
     Picker* picker = &trainer->picker;
     int32_t S = trainer->segments, dealt = trainer->config.prio_alpha == 0.0;
     int replayed = number < trainer->replay.count;
-    if (number == 0 || (!dealt && !replayed))
+    int given = trainer->given_advantages != NULL;    // once, for all minibatches
+    if (number == 0 || (!dealt && !replayed && !given))
         pool_run(trainer->pool, group_advantages, trainer, groups(trainer));
     trainer->work[0].since = clock_now();
     if (replayed) {
@@ -246,7 +274,7 @@ int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error) {
                         trainer->config.agents);
     note_repeats(trainer);
     mark(&trainer->work[0], PHASE_PICK);
-    if (number && (dealt || replayed))
+    if (number && (dealt || replayed) && !given)
         pool_run(trainer->pool, picked_advantages, trainer, (S + GROUP - 1) / GROUP);
     return 0;
 }

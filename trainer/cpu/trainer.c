@@ -109,6 +109,14 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
     replay_set(&trainer->replay, rows, importance, minibatches, trainer->segments);
 }
 
+int32_t puffer_trainer_give(PufferTrainer* trainer, const float* advantages, const float* returns,
+                            Error* error) {
+    if (!trainer->config.horizon) return fail(error, "this trainer can only act");
+    trainer->given_advantages = advantages;
+    trainer->given_returns = returns;
+    return 0;
+}
+
 // ---- looking inside ---------------------------------------------------------------------------
 
 int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, Error* error) {

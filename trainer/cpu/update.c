@@ -98,6 +98,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     for (int32_t number = 0; number < losses->minibatches && !failed; number++)
         failed = learn(trainer, number, losses, error);
     trainer->replay.count = 0;
+    trainer->given_advantages = trainer->given_returns = NULL;
     if (failed) return -1;
     if (!all_finite(trainer->all_weights, trainer->weight_count))
         return name_bad_number(trainer, error);

@@ -116,6 +116,12 @@ void puffer_trainer_replay(PufferTrainer* trainer, const int32_t* rows, const fl
         trainer->replay.rows[i] -= trainer->ranks[i / S % gpus].first_row;
 }
 
+int32_t puffer_trainer_give(PufferTrainer* trainer, const float* advantages, const float* returns,
+                            Error* error) {
+    (void)trainer, (void)advantages, (void)returns;
+    return fail(error, "the trainer for GPUs computes its own advantages");
+}
+
 // ---- acting without training: only the CPU trainer can ----------------------------------------
 
 int32_t puffer_trainer_act(PufferTrainer* trainer, const void* obs, const unsigned char* mask,

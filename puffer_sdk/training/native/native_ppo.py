@@ -29,6 +29,7 @@ from ..schedules import (
     check_tensors,
     obs_factors,
 )
+from ..seams import Rollout, check_given, require_own_advantages
 from . import gpu_readings
 from .envs import BoundEnvs, bind_envs, check_arrays, find_program
 from .exchange import Exchange
@@ -231,13 +232,19 @@ class NativePPO(Schedules):
             envs.after((self.global_step - before) // (self.agents * self.ranks))
             self._meter.seconds["rollout"] += time.perf_counter() - began
 
-    def update(self) -> dict[str, float]:
+    def update(self, advantages: ArrayLike | None = None, returns: ArrayLike | None = None
+               ) -> dict[str, float]:
         """Learn from the rollout; the metrics of this epoch. The epoch counter moves on.
 
+        advantages, returns     (N, T) in place of those of V-trace, for all minibatches
         With train.async the losses are those of the epoch before, and the first has none.
         """
         handle, began = self._open, time.perf_counter()
         losses: Any = handle.ffi.new("PufferTrainerLosses*")
+        if advantages is not None and returns is not None:
+            require_own_advantages(self.config, self.ranks)
+            given = check_given(advantages, returns, self.rollout_arrays())
+            handle.call("give", *(handle.pointer("float*", array) for array in given))
         try:
             handle.call("update", losses)
         except RunError as error:
@@ -295,6 +302,14 @@ class NativePPO(Schedules):
         as they are when this is asked for."""
         self._open.fetch("ROLLOUT")
         return self._open.arrays("ROLLOUT")
+
+    def rollout_arrays(self) -> Rollout:
+        """The last rollout, without a copy; on a GPU as it is when this is asked for."""
+        def load() -> dict[str, np.ndarray | None]:
+            found, names = self.rollout_tensors, {"finals": "final_values", "alive": "live"}
+            return {name: found.get(names.get(name, name)) for name in Rollout.__annotations__}
+
+        return Rollout(load)
 
     def touch(self) -> None:
         """Weights were written to: what was made of them is made again."""

@@ -9,7 +9,7 @@ import importlib.util
 import inspect
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -173,7 +173,7 @@ class _Trial:
                                   expected=shape_of(state), actual=shape_of(after))
             state = zero_ended(after.clone(), ended[:, t])
             stepped.append(torch.cat([logits, value.view(2, -1)], -1))
-        many, values, *_ = self.parts("sequence", 2, obs, state0, ended)
+        many, values = self.parts("sequence", 2, obs, state0, ended)
         logstd = getattr(self.policy, "logstd", None)
         found = {"step logits": tuple(logits.shape), "step value": tuple(value.shape),
                  "sequence logits": tuple(many.shape), "sequence values": tuple(values.shape),
@@ -196,17 +196,10 @@ class _Trial:
                 key: value for key, value in parts.items() if value is not None}) from error
 
     def parts(self, method: str, count: int, *given: Tensor) -> tuple[Any, ...]:
-        """What a method returns: so many tensors; of sequence() a dict of more besides."""
+        """What a method returns: so many tensors."""
         found = self.call(method, *given)
         wanted = {"step": "logits, value, new state", "sequence": "logits, values"}[method]
-        if isinstance(found, tuple) and method == "sequence" and len(found) == count + 1:
-            extras = found[count]
-            if not isinstance(extras, Mapping) or not all(
-                    isinstance(each, Tensor) and each.shape[:2] == (2, 3)
-                    for each in extras.values()):
-                raise self.refuse("the third value of sequence() is no dict of tensors",
-                                  expected="{name: tensor (S, T, ...)}", actual=shape_of(extras))
-        elif not isinstance(found, tuple) or len(found) != count:
+        if not isinstance(found, tuple) or len(found) != count:
             raise self.refuse(f"{method}() returns something else", expected=wanted,
                               actual=shape_of(found))
         for name, each in zip(wanted.split(", ")[:2], found):

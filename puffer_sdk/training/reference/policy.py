@@ -91,8 +91,6 @@ class Policy(nn.Module):
         initial_state(n)             -> zeros (n, ...): the state at the start of an episode
         step(obs, state)             -> logits (n, A), value (n,), new state (n, ...)
         sequence(obs, state0, ended) -> logits (S, T, A), values (S, T)     the same as step() gives
-                                        and a dict of more (S, T, ...), if a loss is to see it
-        auxiliary_loss(batch, extras) -> scalar, {metric: number}           only if there is one
         logstd                       nn.Parameter, one per head of width 1; only if there are any
 
     obs is (n, D) or (S, T, D), uint8, int32 or float32; state0 is (S, ...), the state before each

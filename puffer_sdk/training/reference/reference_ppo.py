@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ...base import philox
@@ -30,6 +31,7 @@ from ..schedules import (
     check_tensors,
     obs_factors,
 )
+from ..seams import check_given, require_own_advantages
 from .action_heads import Actor, apply_mask
 from .finite import raise_if_bad, weights_of
 from .formulas import (
@@ -44,9 +46,10 @@ from .means import Means
 from .muon import Muon
 from .own_network import call
 from .policy import build_policy, copy_by_name
+from .rollout_buffers import Buffers
 
 
-class TorchPPO(Schedules):
+class TorchPPO(Schedules, Buffers):
     """A training loop in two halves over one VecEnv: rollout() fills buffers, update() learns.
 
     `vec` needs observations, actions, rewards, terminals, truncations, action_mask (arrays that
@@ -80,33 +83,10 @@ class TorchPPO(Schedules):
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
         self.picks: list[tuple[np.ndarray, np.ndarray]] = []    # (rows, q) of the last update
         self._alive = np.arange(self.agents)        # segments with an agent, to pick from
-        self._allocate(vec)
+        self.allocate(vec)
         self.vec = vec
         self._unreset, self._env = True, {"actions": torch.empty(0)}     # restart_envs sets both
         self.restart_envs(vec)
-
-    def _allocate(self, vec: Envs) -> None:
-        n, t = self.agents, self.horizon
-
-        def buffer(*shape: int, dtype: torch.dtype = torch.float32,
-                   device: torch.device | str = self.device) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
-
-        kind = torch.from_numpy(vec.observations[:0]).dtype
-        self.obs = buffer(n, t, vec.obs_size, dtype=kind)       # (N, T, D), the env's own type
-        self.actions = buffer(n, t, len(vec.act_sizes))         # (N, T, K) ids, or values
-        self.log_probs = buffer(n, t)                           # (N, T) the rollout's
-        self.values = buffer(n, t)                              # (N, T) the rollout's
-        self.bootstrap = buffer(n)                              # (N,) value after the last tick
-        self.rewards = buffer(n, t, device="cpu")               # (N, T)
-        self.ended = buffer(n, t, dtype=torch.bool, device="cpu")        # (N, T)
-        self.truncated = buffer(n, t, dtype=torch.bool, device="cpu")    # (N, T) a subset of ended
-        self.final_values = buffer(n, t) if getattr(vec, "has_final", None) is not None else None
-        self.live = None if getattr(vec, "alive", None) is None else buffer(    # (N, T) or None
-            n, t, dtype=torch.bool)
-        self.state0 = self.actor.state.clone()                  # (N, L, H) before the first tick
-        self.masks = None if vec.action_mask is None else buffer(    # (N, T, A) legal actions
-            n, t, vec.action_mask.shape[1], dtype=torch.bool)
 
     def take_timers(self) -> dict[str, float]:
         """Seconds in env, forward and train since the last call; resets them to 0."""
@@ -207,9 +187,18 @@ class TorchPPO(Schedules):
 
     # -- update --
 
-    def update(self) -> dict[str, float]:
-        """Learn from the rollout. Returns this epoch's metrics; advances the epoch counter."""
+    def update(self, given_advantages: ArrayLike | None = None, returns: ArrayLike | None = None
+               ) -> dict[str, float]:
+        """Learn from the rollout. Returns this epoch's metrics; advances the epoch counter.
+
+        given_advantages, returns   (N, T) in place of those of V-trace, for all minibatches
+        """
         started = time.perf_counter()
+        given = None
+        if given_advantages is not None and returns is not None:
+            require_own_advantages(self.config, self.ranks)
+            given = [torch.from_numpy(array) for array in
+                     check_given(given_advantages, returns, self.rollout_arrays())]
         t = self.settings
         learning_rate, ent_coef = self.learning_rate, self.ent_coef
         beta = t.prio_beta0 + (1 - t.prio_beta0) * self.progress
@@ -227,20 +216,23 @@ class TorchPPO(Schedules):
         self.minibatch_carry, self.picks = wanted - count if t.minibatch_carry else 0.0, []
         explained, sums, norms = 0.0, torch.zeros(len(LOSSES), device=self.device), 0.0
         for number in range(count):
-            advantage = advantages(rewards, values, self.bootstrap, ended, truncated, ratio,
-                                   t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip,
-                                   self.final_values)
-            returns = advantage + values
+            if given is not None:
+                advantage, target = given
+            else:
+                advantage = advantages(rewards, values, self.bootstrap, ended, truncated, ratio,
+                                       t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip,
+                                       self.final_values)
+                target = advantage + values
             if number == 0:
                 explained = explained_variance(self._of_live(self.values),
-                                               self._of_live(returns), self.means)
+                                               self._of_live(target), self.means)
             rows, q = self._pick(advantage, number, beta)
             self.picks.append((rows, q))
             pick = torch.from_numpy(rows).to(self.device)
             batch = {"obs": self.obs[pick], "state0": self.state0[pick], "ended": ended[pick],
                      "actions": self.actions[pick], "rewards": rewards[pick],
                      "log_prob_old": self.log_probs[pick], "value_old": self.values[pick],
-                     "advantage": advantage[pick], "returns": returns[pick],
+                     "advantage": advantage[pick], "returns": target[pick],
                      "q": torch.from_numpy(q).to(self.device).unsqueeze(1)}
             if self.live is not None:
                 batch["live"] = self.live[pick]
@@ -295,7 +287,7 @@ class TorchPPO(Schedules):
     def _learn(self, batch: Mapping[str, Tensor], mask: Tensor | None, learning_rate: float,
                ent_coef: float) -> tuple[Tensor, float, Tensor, Tensor]:
         """One minibatch: forward, loss, backward, Muon. Returns parts, gradient norm, V and w."""
-        logits, value, *_ = call(self.policy, "sequence", batch["obs"], batch["state0"],
+        logits, value = call(self.policy, "sequence", batch["obs"], batch["state0"],
                              batch["ended"])
         log_prob, entropy = self.heads.log_prob_and_entropy(
             apply_mask(logits, mask), getattr(self.policy, "logstd", None), batch["actions"])
