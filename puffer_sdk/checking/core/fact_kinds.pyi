@@ -439,12 +439,6 @@ class TracedFact(Fact):
     steps: int
 
 @dataclass(frozen=True, kw_only=True)
-class TurnsFact(Fact):
-    turns: int
-    shared: int
-    stuck: int
-
-@dataclass(frozen=True, kw_only=True)
 class ScriptFact(Fact):
     agents: int
     all: int
@@ -533,12 +527,6 @@ class MirrorFact(Fact):
     is_float: int
 
 @dataclass(frozen=True, kw_only=True)
-class MirroredFact(Fact):
-    known: int
-    cells: int
-    steps: int
-
-@dataclass(frozen=True, kw_only=True)
 class EffectFact(Fact):
     head: int
     width: int
@@ -555,10 +543,6 @@ class ReachFact(Fact):
     moved: int
 
 @dataclass(frozen=True, kw_only=True)
-class TriedFact(Fact):
-    forks: int
-
-@dataclass(frozen=True, kw_only=True)
 class NotFreshFact(Fact):
     env: int
     array: str
@@ -573,10 +557,6 @@ class NotFreshFact(Fact):
 class OldWordsFact(Fact):
     words: list[list[int]]
     known: int
-
-@dataclass(frozen=True, kw_only=True)
-class FreshenedFact(Fact):
-    rounds: int
 
 @dataclass(frozen=True, kw_only=True)
 class SecretFact(Fact):

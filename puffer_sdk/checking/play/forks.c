@@ -245,7 +245,6 @@ void experiment_effect(void) {    // steps: forks in all
     for (int head = 0; head < desc.num_atns; head++) {
         report_effect(head, &effects[head], b.count[0]);
     }
-    fact(tried, .forks = forks);
     batch_close(&b);
 }
 

@@ -282,5 +282,4 @@ void experiment_threads(void) {
     pthread_join(other, NULL);
     batch_close(&b);
     write_hashes(hashes);
-    fact(turns, .turns = duo.turns, .shared = duo.shared, .stuck = duo.stuck);
 }

@@ -309,7 +309,6 @@ static bool are_alike_as_forks(void) {
 
 void experiment_fresh(void) {
     if (options.twins && are_alike_as_forks()) {
-        fact(freshened, .rounds = ROUNDS);
         return;
     }
     Batch a = batch_open(PACKED);
@@ -338,6 +337,5 @@ void experiment_fresh(void) {
         }
         t += EPISODE;    // b stays: a binding may share tables between all its envs
     }
-    fact(freshened, .rounds = ROUNDS);
     batch_close(&a);
 }

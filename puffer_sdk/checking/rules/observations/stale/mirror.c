@@ -356,7 +356,6 @@ static void remember(Watcher* w, int env, bool ended) {
 }
 
 static void report_mirrors(Watcher* w) {
-    int known = 0;
     for (int c = 0; c < w->cells; c++) {
         Look* l = &w->looks[c];
         const Mirror* m = &w->mirrors[c];
@@ -366,7 +365,6 @@ static void report_mirrors(Watcher* w) {
             l->ends_old = l->ends_before;
         }
         int64_t old = l->ends_old - (partly ? l->ends_off : 0);
-        known += m->word >= 0;
         if (m->word < 0 || (l->frozen == 0 && old == 0 && l->alone_old == 0)
             || 100 * l->astray > 3 * l->seen) {
             continue;
@@ -378,7 +376,6 @@ static void report_mirrors(Watcher* w) {
              .env = l->env, .value = l->value, .expected = l->expected, .scale = m->a,
              .shift = m->b, .is_float = m->is_float);
     }
-    fact(mirrored, .known = known, .cells = w->cells, .steps = options.steps * w->b.envs);
 }
 
 void experiment_mirror(void) {
