@@ -393,5 +393,8 @@ def find_env(env: Env | None = None) -> Path:
                          "environments",
                          hint="train, eval, check, play, export, profile, config, runs, report "
                               "and sweep take both")
+    if re.search(r"-v\d+$", text):
+        raise UsageError(f"there is no environment called '{text}'", where=here,
+                         hint="environments of Gymnasium are named gymnasium:ID")
     raise UsageError(f"there is no environment called '{text}'", where=here,
                      hint=did_you_mean(text, known) or "create one: puffer-sdk new my_env")

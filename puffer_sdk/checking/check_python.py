@@ -81,7 +81,7 @@ def _coverage(facts: PythonFacts, rules: int) -> Coverage:
     seen = play.seen if play else []
     return {"env_steps": sum(facts.done.values()), "envs": 1,
             "agents_per_env": len(shape.agents) if shape else None,
-            "terminals": play.terminals if play else 0,
+            "terminals": play.endings if play else 0,
             "truncations": play.truncations if play else 0, "logged": 0,
             "nonzero_rewards": play.nonzero if play else 0,
             "actions": [{"head": head, "width": width, "seen": count}

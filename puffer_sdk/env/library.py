@@ -43,6 +43,7 @@ class Description:
     whole_steps: bool           # every step takes all envs
     log_names: tuple[str, ...]
     layout: Layout | None = None    # of rows that a space describes: space_rows.Observations
+    actions: Layout | None = None   # of heads likewise: space_rows.Actions
 
     def facts(self) -> dict[str, object]:
         """What a checkpoint says about the rows and heads that its network is made for."""

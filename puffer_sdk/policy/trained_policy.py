@@ -10,6 +10,9 @@ from ..base import files
 from ..base.errors import UsageError
 from ..env.agent_slots import fill_empty, forget_empty
 from ..interop.python_envs import layouts
+from ..interop.python_envs.interfaces import Value
+from ..interop.python_envs.masks import MASK, flat_mask
+from ..interop.python_envs.space_rows import describe
 from ..settings import torch_class
 from ..training import backends, checkpoint
 from ..training.find_model import find_model, run_folder
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from ..interop.python_envs.space_rows import Observations
+    from ..interop.python_envs.space_rows import Actions, Observations
     from ..training.native.actor import NativeActor
     from ..training.reference.action_heads import Actor
 
@@ -48,8 +51,8 @@ class Policy:
     The number of agents is that of the first call of act(). The same seed gives the same actions.
 
     Attributes: path, env (a name), step (agent steps trained), obs_size, obs_dtype, act_sizes,
-    config (the settings it was trained with), n (agents; 0 before the first act()), layout (of the
-    rows of a Python environment, or None).
+    config (the settings it was trained with), n (agents; 0 before the first act()), layout and
+    actions (of the rows and heads of a Python environment, or None).
     """
 
     def __init__(self, past: checkpoint.Checkpoint, *, greedy: bool = False, seed: int = 0):
@@ -60,6 +63,7 @@ class Policy:
         self.obs_size, self.obs_dtype = int(env["obs_size"]), np.dtype(env["obs_dtype"])
         self.act_sizes = tuple(int(width) for width in env["act_sizes"])
         self.config, self.layout = past.config, layouts.from_dict(env.get("layout"))
+        self.actions = layouts.actions_from_dict(env.get("actions"))
         self.greedy, self.seed, self.n = greedy, seed, 0
         self._past = past
         self._actor: NativeActor | Actor | None = None
@@ -92,15 +96,47 @@ class Policy:
         backends.require_actor(past.config, past.path)
         return policy
 
-    def act(self, observations: np.ndarray, mask: np.ndarray | None = None,
-            alive: np.ndarray | None = None) -> np.ndarray:
+    def act(self, observations: Value, mask: np.ndarray | None = None,
+            alive: np.ndarray | None = None) -> Value:
         """observations (n, D), mask (n, A) of 0 and 1 -> actions (n, K) float32: ids, or values of
         continuous heads. One observation (D,) gives one action (K,). Moves `state` on.
+
+        Of a Python environment, one observation as its space holds it gives one action as the
+        action space holds it: env.step(policy.act(obs)). An `action_mask` in it counts.
 
         alive       (n,) 0 where a row has no agent: its action is 0, and it carries nothing over
 
         Raises UsageError for another shape, or another number of agents than before.
         """
+        if self.layout is not None and self.actions is not None \
+                and not self._are_rows(observations):
+            return self._act_in_space(self.layout, self.actions, observations, mask)
+        return self._act(observations, mask, alive)
+
+    def _are_rows(self, observations: Value) -> bool:
+        shape = getattr(observations, "shape", None)
+        return shape is not None and len(shape) == 2 and shape[1] == self.obs_size
+
+    def _act_in_space(self, layout: Observations, actions: Actions, ob: Value,
+                      mask: np.ndarray | None) -> Value:
+        import numpy as np
+
+        if mask is None and isinstance(ob, dict) and MASK in ob:
+            mask = ob[MASK]
+        try:
+            row = layout.row_of(ob)
+        except (ValueError, LookupError, TypeError) as error:
+            raise UsageError("this is no observation of the space that the policy was trained on",
+                             expected=f"{', '.join(describe(layout.leaves))}, or rows "
+                                      f"(n, {self.obs_size})",
+                             actual=f"{type(ob).__name__} {getattr(ob, 'shape', '')}".rstrip(),
+                             detail=str(error)) from None
+        flat = None if mask is None else flat_mask(mask, actions.mask_size)[None]
+        heads = np.asarray(self._act(row[None], flat, None), np.float32)
+        return actions.reader()(heads)[0]
+
+    def _act(self, observations: np.ndarray, mask: np.ndarray | None,
+             alive: np.ndarray | None) -> np.ndarray:
         import numpy as np
 
         observations = np.asarray(observations, self.obs_dtype)

@@ -211,6 +211,7 @@ def _read_facts(metadata: dict[str, str], path: Path) -> Facts:
     records.convert(facts["config"].get("train", {}), FormerTrain, f"{path}, config.train", what)
     with records.read_as(what, path):
         layouts.from_dict(facts["env"].get("layout"))
+        layouts.actions_from_dict(facts["env"].get("actions"))
         Window().load(facts.get("window", []))
         if claim := facts.get("evaluation"):
             claimed(claim)
@@ -224,6 +225,8 @@ def env_facts(about: Description, name: str, spec_hash: str | None = None) -> En
                   "masked": about.mask_size > 0, "comes_and_goes": about.has_alive}
     if about.layout is not None:
         facts["layout"] = about.layout.to_dict()
+    if about.actions is not None:
+        facts["actions"] = about.actions.to_dict()
     return facts
 
 

@@ -68,6 +68,7 @@ class Env(_Env, total=False):
     """facts["env"]"""
 
     layout: dict[str, Any] | None
+    actions: dict[str, Any] | None
     spec_hash: str | None
     masked: bool
     comes_and_goes: bool

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged, PufferError, RunError, UsageError
-from ..interop.python_envs.makers import KINDS
+from ..interop.python_envs import makers
 from ..scoring.kept_scores import Claim
 from ..settings import inifile
 from .alive import is_alive, this_process
@@ -302,9 +302,7 @@ def hint_to_train(runs_dir: Path, option: str = "--load-model-path") -> str:
     """What to do where an environment has no runs; option: what takes one of another name, or "".
     """
     orphans = [run for run in under_other_names(runs_dir) if run.is_orphan]
-    name = next((f"{runs_dir.parts[-depth - 1]}:{'/'.join(runs_dir.parts[-depth:])}"
-                 for depth in (1, 2) if runs_dir.parts[-depth - 1] in KINDS), runs_dir.name)
-    return f"puffer-sdk train {name}" + (
+    return f"puffer-sdk train {makers.typed.get(runs_dir, runs_dir.name)}" + (
         f"; or, if it was called {orphans[-1].env}: "
         f"{f'{option} {paths.shown(orphans[-1].folder)}'.lstrip()}" if orphans else "")
 

@@ -26,7 +26,8 @@ SHOWN = {("determinism/determinism", "FIELDS"), ("memory/survival", "INIT"),
          ("rewards/rewards", "TELLING"), ("observations/constant/still", "SHOWN"),
          ("training/speed", "MILLISECOND"), ("training/learning", "RARE"),
          ("observations/twice/obs_duplicate", "CLOSE"),
-         ("observations/twice/obs_duplicate", "MOST"), ("python_envs/numbers", "ROUNDING")}
+         ("observations/twice/obs_duplicate", "MOST"), ("python_envs/numbers", "ROUNDING"),
+         ("python_envs/numbers", "LISTED")}
 
 
 def game(**experiments: list) -> Facts:

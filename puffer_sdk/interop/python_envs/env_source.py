@@ -324,7 +324,9 @@ class PythonSource:
 
     def runs_dir(self, runs: Path | None = None) -> Path:
         root = paths.runs_root(paths.project_root(Path.cwd() / "x"), runs)
-        return paths.follow(root / self.place)
+        found = paths.follow(root / self.place)
+        makers.typed[found] = self.name
+        return found
 
     @property
     def ini(self) -> Path | None:

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from ...base.errors import UsageError
 from . import trees
 from .interfaces import Value
-from .space_rows import Leaf, Observations, bounds_of, generated
+from .space_rows import Actions, BoxOfActions, Leaf, Observations, bounds_of, generated
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,30 @@ def plain(size: int, dtype: DTypeLike = np.float32) -> Observations:
     return Observations(size, np.dtype(dtype), (leaf,), 0)
 
 
+def actions_from_dict(facts: Mapping[str, Any] | None) -> Actions | None:
+    """What Actions.to_dict() gave; None: nothing."""
+    if facts is None:
+        return None
+    return Actions(tuple(facts["sizes"]), tuple(map(_leaf_from, facts["leaves"])),
+                   trees.from_json(facts["tree"]))
+
+
+def _leaf_from(leaf: Mapping[str, Any]) -> Leaf:
+    simple = (tuple(leaf["path"]), leaf["kind"], leaf["first"], leaf["count"],
+              tuple(leaf["shape"]), np.dtype(leaf["dtype"]), tuple(leaf["widths"]),
+              tuple(leaf["starts"]), leaf["low"], leaf["high"])
+    if "lows" not in leaf:
+        return Leaf(*simple)
+    lows, highs = (np.array([inf if end is None else end for end in leaf[name]], np.float64)
+                   for name, inf in (("lows", -math.inf), ("highs", math.inf)))
+    return BoxOfActions(*simple, lows=lows, highs=highs)
+
+
 def from_dict(facts: Mapping[str, Any] | None) -> Observations | None:
     """What Observations.to_dict() gave; None: nothing."""
     if facts is None:
         return None
     kind = RawObservations if facts["raw"] else Observations
-    leaves = tuple(
-        Leaf(tuple(leaf["path"]), leaf["kind"], leaf["first"], leaf["count"], tuple(leaf["shape"]),
-             np.dtype(leaf["dtype"]), tuple(leaf["widths"]), tuple(leaf["starts"]), leaf["low"],
-             leaf["high"]) for leaf in facts["leaves"])
+    leaves = tuple(map(_leaf_from, facts["leaves"]))
     return kind(int(facts["size"]), np.dtype(facts["dtype"]), leaves,
                 trees.from_json(facts["tree"]))

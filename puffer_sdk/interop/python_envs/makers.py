@@ -28,6 +28,7 @@ from typing import Any
 
 from ...base import files
 from ...base.errors import UsageError, did_you_mean
+from . import displays
 from .interfaces import AnyEnv, ManyEnvs, ParallelEnv
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
@@ -39,9 +40,10 @@ REGISTER = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid",
             "MiniHack-": "minihack", "NetHack": "nle", "Vizdoom": "vizdoom.gymnasium_wrapper",
             "highway-": "highway_env", "merge-": "highway_env",
             "roundabout-": "highway_env", "parking-": "highway_env",
-            "intersection-": "highway_env", "racetrack-": "highway_env",
-            "rware-": "rware", "Foraging-": "lbforaging"}
+            "intersection-": "highway_env", "racetrack-": "highway_env"}
 PIP = {"ale_py": "ale-py", "vizdoom.gymnasium_wrapper": "vizdoom", "highway_env": "highway-env"}
+
+typed: dict[Path, str] = {}     # folders of runs, and the names of environments they were asked by
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Maker:
 
         env_index   which copy it is, for a function that takes this as a keyword
         """
+        displays.prepare(self.keywords)
         try:
             if self.kind == GYMNASIUM:
                 made: AnyEnv = _gymnasium(self.target, dict(self.keywords))
@@ -86,6 +89,11 @@ class Maker:
                                  where=f"[env] {unknown[2]}", expected="one of the constructor's",
                                  actual=f"'{unknown[2]}'", hint="leave it out") from error
             raise
+        except ImportError as error:
+            if not _is_theirs(error):
+                raise
+            raise UsageError(f"{self.name} needs a package, or another version of one",
+                             where=self.name, detail=str(error)) from None
 
     @property
     def shown(self) -> str:
@@ -120,6 +128,12 @@ class Maker:
             function: Callable[..., Any] = cloudpickle.loads(self.pickled)
             return function
         return find_callable(self.target)
+
+
+def _is_theirs(error: ImportError) -> bool:
+    """Whether an import failed for a package that is not there or does not fit, and not for a name
+    in the user's own file. gymnasium.error.DependencyNotInstalled is no ImportError."""
+    return not error.path or "site-packages" in Path(error.path).parts
 
 
 class PerCopy:
@@ -246,7 +260,7 @@ def _import(name: str) -> ModuleType:
             raise
         raise UsageError(f"there is no module {error.name}", where=name,
                          hint=did_you_mean(error.name, _beside(error.name)) or
-                         f"install it, or name a file: {name.replace('.', '/')}.py:NAME"
+                         "install the package that has it, or name a file: FILE.py:NAME"
                          ) from None
 
 
@@ -292,29 +306,40 @@ def _gymnasium(target: str, keywords: dict[str, Any], count: int = 0) -> Any:
         need(module, PIP.get(module, module))
     if module == "ale_py":
         gymnasium.register_envs(import_module(module))
+    named, _, rest = target.rpartition(":")
+    if named and rest:
+        _import(named)                  # it registers the id
     try:
         if count:
-            return gymnasium.make_vec(target, num_envs=count,
+            return gymnasium.make_vec(rest, num_envs=count,
                                       vectorization_mode="vector_entry_point", **keywords)
-        return gymnasium.make(target, disable_env_checker=True, **keywords)
+        return gymnasium.make(rest, disable_env_checker=True, **keywords)
     except (gymnasium.error.NameNotFound, gymnasium.error.NamespaceNotFound,
             gymnasium.error.VersionNotFound, gymnasium.error.DeprecatedEnv) as error:
-        ids = [name for name in gymnasium.registry if isinstance(name, str)]
-        raise UsageError(f"Gymnasium has no environment {target}", where=f"gymnasium:{target}",
-                         detail=str(error).partition("\n")[0],
-                         hint=did_you_mean(target, ids) or
-                         "a package that registers it is named first: gymnasium:MODULE:ID"
-                         ) from None
+        spaces = isinstance(error, gymnasium.error.NamespaceNotFound)
+        here = [f"{path.stem}:{rest}" for path in _files_that_register(rest)]
+        ids = [name for name in gymnasium.registry if isinstance(name, str)
+               and (not spaces or "/" in name)]
+        hint = f"{here[0].partition(':')[0]}.py registers it: gymnasium:{here[0]}" if here else \
+            did_you_mean(rest, ids) if len(ids) > 12 else None
+        raise UsageError(f"Gymnasium has no environment {rest}", where=f"gymnasium:{target}",
+                         detail=None if spaces else str(error).partition("\n")[0],
+                         hint=hint or "a module or file that registers it is named first: "
+                                      "gymnasium:MODULE:ID") from None
     except gymnasium.error.DependencyNotInstalled as error:
         raise UsageError(f"{target} needs a package that is not installed",
                          where=f"gymnasium:{target}", detail=str(error)) from None
-    except ModuleNotFoundError as error:
-        named, _, rest = target.partition(":")
-        missing = error.name or getattr(error.__cause__, "name", None) or ""
-        if rest and missing.split(".")[0] == named.split(".")[0]:
-            raise UsageError(f"{named} is not installed", where=f"gymnasium:{target}",
-                             hint=f"pip install {named}") from None
-        raise
+
+
+def _files_that_register(id: str) -> list[Path]:
+    """Files of the current folder that hold this id as a text, and register something."""
+    found = []
+    for path in sorted(Path.cwd().glob("*.py")):
+        with suppress(OSError, UnicodeDecodeError):
+            text = path.read_text()
+            if "register" in text and re.search(rf"""["']{re.escape(id)}["']""", text):
+                found.append(path)
+    return found
 
 
 def _envpool(target: str, keywords: dict[str, Any], count: int, seeds: list[int]) -> ManyEnvs:

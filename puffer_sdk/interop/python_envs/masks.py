@@ -1,12 +1,25 @@
 """Action masks as rows of bytes.  what an environment gives -> 0 and 1 for each id"""
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .interfaces import Value
 
 MASK = "action_mask"        # of an observation that is a Dict, or of infos
+METHOD = "action_masks"     # of an environment with one agent
+
+
+def method_of(env: object) -> Callable[[], Value] | None:
+    """env.action_masks(), the convention of sb3-contrib; also where wrappers are around it."""
+    get = getattr(env, "get_wrapper_attr", None)
+    with suppress(AttributeError):
+        found = get(METHOD) if get else getattr(env, METHOD)
+        return found if callable(found) else None
+    return None
 
 
 def flat_mask(mask: Value, size: int) -> NDArray[np.bool_]:

@@ -32,8 +32,8 @@ class Oddity:
 
 @dataclass(frozen=True)
 class Kind:
-    """severity: "" = the rule's; at: the function that a finding is placed at, "" = the call's;
-    trains: whether rows hold it all the same, though check calls it an error"""
+    """severity: "" = the rule's, "none" = no finding; at: the function that a finding is placed at,
+    "" = the call's; trains: whether rows hold it all the same, though check calls it an error"""
 
     code: str
     message: str
@@ -117,6 +117,9 @@ ODD = {
     "obs-shape": Kind("PUF306", "{part} of {when}() has another shape than its space", _ARRAY),
     "obs-outside": Kind("PUF306", "{part} of {when}() leaves its declared bounds",
                         "correct the scale, clamp the state, or widen the bounds", trains=True),
+    "windows": Kind("PUF302", "observations are windows of one array", severity="none"),
+    "obs-rounded": Kind("PUF306", "{part} of {when}() leaves its declared bounds by a rounding",
+                        severity="none"),
     "obs-not-finite": Kind("PUF303", "{part} of {when}() is not finite",
                            "find the division, square root or logarithm, and treat its edge",
                            trains=True),
@@ -177,7 +180,7 @@ def refuse(oddities: Iterable[Oddity], when: str, agent: object = "",
     """
     for each in oddities:
         kind = ODD[each.kind]
-        if kind.severity != "warning" and (strict or not kind.trains):
+        if not kind.severity and (strict or not kind.trains):
             each.when, each.agent = each.when or when, each.agent or str(agent)
             element = "" if each.element is None else f"element {each.element}: "
             actual = None if each.actual is None else f"{element}{each.actual}"

@@ -248,7 +248,7 @@ class PoolVec(Sending):
             return self._own.opened.render(env)
         part = next(part for part in self._lane_parts if env < part.first + len(part.seeds))
         kind, found = self._monitor.call(part.lane, ("render", env - part.first),
-                                         self.library.step_timeout)
+                                         self.library.start_timeout)     # the first takes long
         if kind == "raised":
             raise self._shown(self._raised(found))
         return found

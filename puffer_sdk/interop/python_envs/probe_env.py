@@ -21,7 +21,7 @@ import numpy as np
 from ...base import process_memory
 from ...base.errors import UsageError
 from ...env.library import Description
-from . import layouts, space_checks, space_rows
+from . import layouts, masks, space_checks, space_rows
 from .interfaces import AnyEnv, ManyEnvs, ParallelEnv, SingleEnv, Value, info_of
 from .makers import Maker, in_parallel
 from .masks import MASK, flat_mask, flat_masks
@@ -41,6 +41,7 @@ class Facts:
     agents      names of its rows: possible_agents; ("",) for a single one
     masked      whether it gives action masks
     mask_key    whether these are in its observations, and not in infos
+    mask_method whether its action_masks() returns them
     limit       steps after which a TimeLimit that was taken off ends an episode; 0: none
     modes, fps  render modes, and the frames per second that its metadata ask for
     threshold   of the return, from which on its registration calls it solved; None: not known
@@ -57,6 +58,7 @@ class Facts:
     agents: tuple[str, ...] = ("",)
     masked: bool = False
     mask_key: bool = False
+    mask_method: bool = False
     limit: int = 0
     modes: tuple[str, ...] = ()
     fps: float = 0.0
@@ -105,7 +107,7 @@ class Facts:
                            mask_size=self.mask_size, has_truncations=True, has_final_obs=True,
                            has_alive=self.has_alive, whole_steps=True,
                            log_names=("episode_return", "episode_length"),
-                           layout=self.observations)
+                           layout=self.observations, actions=self.actions)
 
     def to_dict(self, name: str) -> dict[str, object]:
         """As written to a run's spec.json."""
@@ -148,11 +150,13 @@ def probe(env: Any) -> Facts:
     ob, info = start(env, 0)
     refuse(space_checks.observation(env.observation_space, ob), "reset", error=UsageError)
     in_ob = isinstance(ob, dict) and MASK in ob
-    masked = bool(actions.mask_size) and (in_ob or MASK in info)
+    told = ob if in_ob else info
+    method = masks.method_of(env) if MASK not in told else None
+    masked = bool(actions.mask_size) and (MASK in told or method is not None)
     if masked:
-        flat_mask(ob[MASK] if in_ob else info[MASK], actions.mask_size)
+        flat_mask(method() if method else told[MASK], actions.mask_size)
     return _with_origin(Facts(SINGLE, observations, actions, masked=masked, mask_key=in_ob,
-                              limit=peel(env)[1]), env)
+                              mask_method=method is not None, limit=peel(env)[1]), env)
 
 
 def beside(facts: Facts, maker: Maker, env: AnyEnv) -> Facts:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 FINE = (int, np.int64)
+ROUNDINGS = 4
 
 
 def observation(space: Space[Any], value: Value, path: Path = ()) -> Iterator[Oddity]:
@@ -108,9 +109,22 @@ def _array(space: Box | MultiBinary | MultiDiscrete, value: Value, name: str
     else:
         start = getattr(space, "start", np.zeros_like(space.nvec))
         low, high = start, start + space.nvec - 1
-    wrong = (found < low) | (found > high)
+    ends = (np.asarray(low), np.asarray(high))
+    wrong = (found < ends[0]) | (found > ends[1])
+    if wrong.any() and found.dtype.kind == "f":
+        room = _rounding(*ends)
+        wrong = (found < ends[0] - room) | (found > ends[1] + room)
+        if not wrong.any():
+            yield Oddity("obs-rounded", what=name)
     if wrong.any():
         yield _outside(found, wrong, low, high, name)
+
+
+def _rounding(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.float64]:
+    """By how much a float may leave its bounds: a few roundings of the float32 that a row holds."""
+    low, high = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high))
+    room: NDArray[np.float64] = ROUNDINGS * np.finfo(np.float32).eps * np.maximum(low, high)
+    return room
 
 
 def _outside(found: NDArray[np.generic], wrong: NDArray[np.bool_], low: ArrayLike,

@@ -75,6 +75,18 @@ class Leaf:
         """The path for people: inventory[2]; "" for a space that is simple itself."""
         return trees.path_name(self.path)
 
+    def of(self, value: Value) -> Value:
+        """This part of an observation or action."""
+        for part in self.path:
+            value = value[part]
+        return value
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON, which knows no infinite bounds."""
+        facts = {**asdict(self), "dtype": self.dtype.str}
+        return facts | {name: [end if math.isfinite(end) else None for end in facts[name].tolist()]
+                        for name in ("lows", "highs") if name in facts}
+
 
 @dataclass(frozen=True)
 class BoxOfActions(Leaf):
@@ -188,8 +200,16 @@ class Observations:
     def to_dict(self) -> dict[str, object]:
         """For JSON; layouts.from_dict() takes it."""
         return {"size": self.size, "dtype": self.dtype.name, "raw": self.raw,
-                "leaves": [{**asdict(leaf), "dtype": leaf.dtype.str} for leaf in self.leaves],
+                "leaves": [leaf.to_dict() for leaf in self.leaves],
                 "tree": trees.to_json(self.tree)}
+
+    def row_of(self, ob: Value) -> NDArray[Any]:
+        """(D,) an observation of the space as a row. Raises what write_all() raises."""
+        row = np.zeros((1, self.size), self.dtype)
+        self.write_all(row, trees.nest(self.tree, lambda number: np.asarray(
+            self.leaves[number].of(ob))[None]))
+        found: NDArray[Any] = row[0]
+        return found
 
 
 @dataclass(frozen=True)
@@ -202,6 +222,11 @@ class Actions:
     sizes: tuple[int, ...]
     leaves: tuple[Leaf, ...]
     tree: Tree
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON; layouts.actions_from_dict() takes it."""
+        return {"sizes": list(self.sizes), "leaves": [leaf.to_dict() for leaf in self.leaves],
+                "tree": trees.to_json(self.tree)}
 
     @property
     def mask_size(self) -> int:

@@ -105,3 +105,35 @@ def test_each_copy_has_an_argument_of_its_own(workers, given):
     if isinstance(given["env"], list):
         with pytest.raises(UsageError, match="one function for each copy"):
             puffer_sdk.wrap(num_envs=2, workers=0, **given)
+
+
+class Slots(gymnasium.Env):
+    """sb3-contrib's convention: action_masks() says what is legal, and all else is an error."""
+
+    observation_space = gymnasium.spaces.MultiBinary(4)
+    action_space = gymnasium.spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.free = np.ones(4, np.int8)
+        return self.free.copy(), {}
+
+    def action_masks(self):
+        return self.free.astype(bool)
+
+    def step(self, action):
+        assert self.free[action], "taken"
+        self.free[action] = 0
+        return self.free.copy(), 1.0, not self.free.any(), False, {}
+
+
+@pytest.mark.parametrize("autoreset", ["same_step", "next_step"])
+def test_masks_that_a_method_returns_are_read(autoreset):
+    def made():
+        return gymnasium.wrappers.RecordEpisodeStatistics(Slots())
+    with puffer_sdk.wrap(made, 3, workers=0, autoreset=autoreset) as envs:
+        envs.reset()
+        for _ in range(12):
+            assert envs.action_mask.any(axis=1).all()
+            envs.step(envs.action_mask.argmax(axis=1))
+        assert envs.log()["episode_length"] == 4

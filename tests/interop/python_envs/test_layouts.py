@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -183,3 +184,28 @@ def test_the_program_of_the_guide_learns(tmp_path):
     assert done.returncode == 0, done.stderr
     (reached,) = re.findall(r"return ([\d.]+) of 16", done.stdout)
     assert float(reached) > 3.5         # at random: 2.0
+
+
+@pytest.mark.parametrize("made", [
+    find_callable(f"{GAMES}:Rich"), lambda: gymnasium.make("Pendulum-v1"),
+    lambda: gymnasium.make("CartPole-v1"), find_callable(f"{GAMES}:Guess")],
+    ids=["Rich", "Pendulum", "CartPole", "Guess"])
+def test_a_policy_takes_what_the_space_holds_and_gives_what_the_action_space_holds(made, tmp_path):
+    with puffer_sdk.wrap(made, 4, workers=0) as envs:
+        trainer = puffer_sdk.Trainer(envs, {
+            "train.horizon": 4, "train.minibatch_size": 16, "policy.hidden_size": 8})
+        trainer.save(tmp_path / "policy.safetensors")
+        trainer.close()
+    env, policies = made(), [puffer_sdk.Policy.load(tmp_path / "policy.safetensors", seed=3)
+                             for _ in range(2)]
+    ob, info = env.reset(seed=0)
+    for _ in range(3):
+        action = policies[0].act(ob, info.get("action_mask"))
+        assert action in env.action_space
+        row = policies[1].layout.row_of(ob)[None]           # the same, by rows and heads
+        mask = info.get("action_mask")
+        heads = policies[1].act(row, None if mask is None else mask[None])
+        assert str(policies[1].actions.reader()(heads)[0]) == str(action)
+        ob, _, over, _, info = env.step(action)
+    with pytest.raises(UsageError, match="no observation of the space"):
+        policies[0].act({"nothing": 1})

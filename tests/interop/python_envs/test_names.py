@@ -9,6 +9,10 @@ from helpers.places import ROOT
 from helpers.short_or_long import LONG
 from peers import names
 
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.interop.python_envs import env_source, makers
+from puffer_sdk.training import runs
+
 MEASURED = json.loads((ROOT / "docs" / "data" / "bridges.json").read_text())["names"]
 GUIDE = ROOT / "docs" / "guides" / "python.md"
 PACKAGES = {"nle", "minihack", "minigrid", "crafter", "vizdoom", "magent2", "highway-env",
@@ -58,3 +62,27 @@ if LONG:        # their packages exclude what is installed here
         found = json.loads(done.stdout.strip().splitlines()[-1])
         assert found.pop("changed") > 10
         assert found == {key: about[key] for key in found}
+
+
+def test_an_id_that_a_file_of_the_folder_registers_is_found_as_a_module_is(tmp_path, monkeypatch):
+    """Nobody's package is recommended for a name that might be anybody's."""
+    (tmp_path / "mine_here.py").write_text(
+        "import gymnasium\ngymnasium.register('mine/Cart-v0', entry_point="
+        "'gymnasium.envs.classic_control:CartPoleEnv')\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        makers.read_name("gymnasium:mine/Cart-v0")()
+    assert "gymnasium:mine_here:mine/Cart-v0" in refused.value.hint
+    assert makers.read_name("gymnasium:mine_here:mine/Cart-v0")().spec.id == "mine/Cart-v0"
+    for name in ("gymnasium:nobody/Cart-v0", "gymnasium:no_such_module:Cart-v0"):
+        with pytest.raises(UsageError) as refused:
+            makers.read_name(name)()
+        assert "pip install" not in str(refused.value)
+
+
+def test_the_hint_to_train_names_what_was_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walk.py").write_text("")
+    for name in ("walk.py:Walk", "gymnasium:mine:Cart-v0", "gymnasium:Taxi-v4"):
+        home = env_source.find(name).runs_dir(None)
+        assert runs.hint_to_train(home) == f"puffer-sdk train {name}"

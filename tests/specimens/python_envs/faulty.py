@@ -849,3 +849,77 @@ class LostFrame(Stacked):
         ob = super().look()
         ob["frames"][1] = 0
         return ob
+
+
+# ---- what is no fault, or one
+
+class Windows(Walk):
+    """Observations are windows of a table that all instances share and nobody writes."""
+
+    table = np.sin(np.arange(64, dtype=np.float32) * 0.7)
+
+    def look(self):
+        return self.table[self.x:self.x + 3]
+
+
+class Rounded(Walk):
+    """One rounding beyond the bounds, below zero and above one."""
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.observation_space = spaces.Box(0, 1, (3,), np.float64)
+
+    def look(self):
+        ob = super().look().astype(np.float64) / 2 + 0.5
+        return np.where(ob >= 1, np.nextafter(1.0, 2.0), np.where(ob <= 0, -1e-17, ob))
+
+
+class Constants(Walk):
+    """Fourteen parts that never change are one finding, as are their dtypes."""
+
+    expect, budget = ("PUF305", "PUF103"), 0.12
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.observation_space = spaces.Dict({"walk": self.observation_space, **{
+            f"part {number}": spaces.Box(0, 1, (2,), np.float32) for number in range(14)}})
+
+    def look(self):
+        return {"walk": super().look(),
+                **{f"part {number}": np.full(2, 0.5) for number in range(14)}}
+
+
+class Fractions(Walk):
+    """Floats in a space of bytes."""
+
+    expect = ("PUF103",)
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.observation_space = spaces.Box(0, 255, (3,), np.uint8)
+
+    def look(self):
+        return super().look().astype(np.float64) / 4 + 0.5
+
+
+class Emulator(Walk):
+    """One instance a process; all else of it is played with that one."""
+
+    expect, living = ("PUF503",), []
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        if self.living:
+            raise RuntimeError("one emulator a process")
+        self.living.append(self)
+
+    def close(self):
+        self.living.clear()
+
+
+class OneForAll(Walk):
+    expect, made = ("PUF503",), []
+
+    def __new__(cls, render_mode=None):
+        cls.made = cls.made or [super().__new__(cls)]
+        return cls.made[0]

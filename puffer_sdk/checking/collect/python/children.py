@@ -20,12 +20,13 @@ from pathlib import Path
 from ....base import files
 from ....base.errors import RunError
 from ....base.processes import python
+from ....interop.python_envs import displays
 from ....interop.python_envs.makers import Maker
 from ....interop.python_envs.worker_processes import ONE_THREAD, raised
 from . import child, traces
 from .child import EXPERIMENTS, FRESH, MAIN, Job
 from .playing import AT, EXPERIMENT, HERE, PHASE, PULSE, WORDS
-from .python_facts import MADE, Compared, Died, Place, PythonFacts
+from .python_facts import MADE, RENDER, Compared, Died, Place, PythonFacts, Skipped
 
 SLICE = 0.1             # seconds between two looks at silent children
 OURS = 60.0             # seconds that our own code may take between two calls
@@ -71,8 +72,8 @@ class Child:
 
     def patience(self, step_timeout: float, start_timeout: float) -> float:
         phase = self.words[PHASE]
-        return OURS if not phase and self.seen > 0 else start_timeout if phase in (0, MADE) \
-            else step_timeout
+        return OURS if not phase and self.seen > 0 else \
+            start_timeout if phase in (0, MADE, RENDER) else step_timeout
 
     def silent(self) -> float:
         """Seconds since the environment's code was last called, or came back."""
@@ -178,6 +179,10 @@ def _gone(child: Child, facts: PythonFacts, *, hung: float = 0.0, memory: bool =
     if child.role == MAIN or not facts.died:
         folder = facts.shape.folder if facts.shape else ""
         died = child.died(folder, hung=hung, memory=memory)
+        if died.phase == RENDER and not memory and displays.missing():
+            facts.add(Skipped(died.experiment, "this machine cannot draw it, without a display; "
+                              "MUJOCO_GL=egl may help"))
+            return
         if child.role == MAIN:
             facts.add(died)
 

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import sys
 import warnings
 from collections.abc import Hashable
 from typing import NamedTuple
@@ -10,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import UsageError
+from ....interop.python_envs import displays
 from ....interop.python_envs.oddities import Oddity
 from . import traces
 from .playing import ByAgent, Desk, EnvRaised, Player, Turn
-from .python_facts import Compared, Given, Skipped
+from .python_facts import RENDER, Compared, Given, Skipped
 from .traces import Trace
 
 STEPS = 64
+CANNOT_DRAW = "this machine cannot draw it, without a display; MUJOCO_GL=egl may help: "
 FRAMES = 32             # steps with a picture after each
 
 
@@ -38,8 +42,8 @@ def keeping(desk: Desk) -> None:
     actor = player.actor(9)
     kept: list[Kept] = []
     resets = _count_resets(player)
-    neighbour = {agent: _arrays(ob) for agent, ob in other.reset(desk.seed + 1).items()} \
-        if other else {}
+    neighbour = {agent: [(array, array.copy()) for array in _arrays(ob)]
+                 for agent, ob in other.reset(desk.seed + 1).items()} if other else {}
     player.reset(desk.seed)
     _keep(kept, player, "reset")
     for _ in range(STEPS):
@@ -59,10 +63,9 @@ def keeping(desk: Desk) -> None:
             player.reset()
             _look_at(desk, player, kept)
             _keep(kept, player, "reset")
-    for agent, arrays in neighbour.items():
-        mine = player.obs.get(agent)
-        if mine is not None and any(np.shares_memory(a, b) for a in arrays
-                                    for b in _arrays(mine)):
+    for agent, pairs in neighbour.items():
+        mine = [id(array) for array in _arrays(player.obs.get(agent))]
+        if any(id(array) in mine or _changed(array, before) for array, before in pairs):
             desk.odd(Oddity("obs-shared", expected="an array of its own", actual="the array of "
                             "another instance"), agent=str(agent))
     if not player.parallel and "reset-options" not in {kind for kind, *_ in desk.told}:
@@ -111,8 +114,7 @@ def _look_at(desk: Desk, player: Player, kept: list[Kept]) -> None:
     """What was returned before, against what it was then, and against what came now."""
     for agent, what, when, step, value, arrays, copies in kept:
         kind = "obs" if what == "observation" else "info"
-        if any(not np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-               for a, b in zip(arrays, copies)):
+        if any(map(_changed, arrays, copies)):
             desk.odd(Oddity(f"{kind}-rewritten", what=when, expected="the array as it was",
                             actual=f"changed after step {step}"), agent=str(agent),
                      step=player.step_number)
@@ -120,11 +122,17 @@ def _look_at(desk: Desk, player: Player, kept: list[Kept]) -> None:
         now = player.obs.get(agent) if kind == "obs" else player.infos.get(agent)
         if player.parallel:             # PettingZoo asks only that nothing is changed
             continue
-        shared = isinstance(value, dict) and value is now or any(
-            np.shares_memory(a, b) for a, b in zip(arrays, _arrays(now)))
-        if shared:
+        # objects, and not their memory: windows of a table that nobody writes are no fault
+        if isinstance(value, dict) and value is now or any(
+                a is b for a, b in zip(arrays, _arrays(now))):
             desk.odd(Oddity(f"{kind}-reused", expected="a new one", actual="the same object again"),
                      agent=str(agent), step=player.step_number)
+        elif any(np.shares_memory(a, b) for a, b in zip(arrays, _arrays(now))):
+            desk.odd(Oddity("windows"))     # Gymnasium's checker refuses them
+
+
+def _changed(array: NDArray[np.generic], before: NDArray[np.generic]) -> bool:
+    return not np.array_equal(array, before, equal_nan=array.dtype.kind == "f")
 
 
 def _equal(one: Given, other: Given) -> bool:
@@ -196,16 +204,32 @@ def drawing(desk: Desk, first: Trace) -> None:
         player = traces.make(desk, render_mode="rgb_array")
         found = traces.record(desk, player, lengths=lengths, after=draw)
     except EnvRaised as error:
-        if isinstance(error.error, ImportError) \
-                or type(error.error).__name__ == "DependencyNotInstalled":
-            desk.put(Skipped("drawing", str(error.error).partition("\n")[0]))
-            return
-        raise
+        if not _machine_cannot(player, error):
+            raise
+        desk.put(Skipped("drawing", CANNOT_DRAW + str(error.error).partition("\n")[0]))
+        return
     player.close()
     if any(not np.array_equal(frame, copy_) for frame, copy_ in frames):
         desk.odd(Oddity("picture-rewritten", expected="an array of its own", actual="one array "
                         "for all pictures"), when="render")
     desk.put(Compared("drawn", traces.difference(undrawn, found), found.steps))
+
+
+def _machine_cannot(player: Player, error: EnvRaised) -> bool:
+    """Whether a picture failed for want of a package or of a display, and not by the env's code:
+    there is no display, and another package than its own raised the exception."""
+    if isinstance(error.error, ImportError) \
+            or type(error.error).__name__ == "DependencyNotInstalled":
+        return True
+    if not displays.missing() or error.phase != RENDER:
+        return False
+    trace = error.error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    raised_in = trace.tb_frame.f_globals.get("__name__", "") if trace else ""
+    own = type(player.inner).__module__.partition(".")[0]
+    others = {name.partition(".")[0] for name in (raised_in, type(error.error).__module__)}
+    return bool(others - {own, "builtins", "numpy"} - sys.stdlib_module_names)
 
 
 def _check_metadata(desk: Desk) -> tuple[str, ...]:
@@ -251,7 +275,9 @@ def gymnasium_check(desk: Desk) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            player.call(1, check_env, checked, skip_render_check=True, skip_close_check=True)
+            known = inspect.signature(check_env).parameters     # one more since version 1.1
+            player.call(1, check_env, checked, **{name: True for name in (
+                "skip_render_check", "skip_close_check") if name in known})
         except EnvRaised as error:
             text = str(error.error).partition("\n")[0]
             # it takes a np.bool_ for an ending

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .acting import CORNERS, HELD, STICKY, UNIFORM, Actor
 from .clock import Stopwatch
-from .playing import Desk, Player, Turn, number
-from .python_facts import Episode, Long, Play
+from .playing import Desk, Player, Turn
+from .python_facts import Episode, Long, Play, number
 from .watching import Sizes, Watch
 
 Rows = dict[Hashable, NDArray[np.float64]]      # observations, by agent
@@ -107,6 +107,7 @@ class _Record:
         self.times_seen: dict[int, int] = defaultdict(int)
         self.episodes: list[Episode] = []
         self.changes = self.moves = self.nonzero = self.terminals = self.truncations = 0
+        self.endings = 0
         self.reward, self.reward_step = [np.inf, -np.inf], 0
         self.seen: list[set[int]] = [set() for _ in sizes]
         self.moved: set[Hashable] = set()
@@ -168,6 +169,7 @@ class _Record:
             ends = [bool(np.any(part.get(agent))) for part in (turn.terminated, turn.truncated)]
             self.terminals += ends[0]
             self.truncations += ends[1]
+            self.endings += any(ends)
             self.both |= all(ends)
             self.ending = [one or other for one, other in zip(self.ending, ends)]
 
@@ -226,4 +228,4 @@ class _Record:
             [str(agent) for agent in self.met - self.moved], [str(agent) for agent in self.moved],
             (self.reward[0], self.reward[1]), self.reward_step, self.nonzero,
             [len(seen) for seen in self.seen], self.terminals, self.truncations,
-            quiet_actions=quiet > 0 and agreed >= 0.9 * quiet)
+            endings=self.endings, quiet_actions=quiet > 0 and agreed >= 0.9 * quiet)

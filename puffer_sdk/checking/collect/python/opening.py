@@ -49,8 +49,8 @@ def begin(desk: Desk) -> None:
                         actual=str(error.error)[:80]), when="reset")
         desk.takes_seed = False
         player.reset()
-    masked = any(space_checks.mask_of(ob, player.infos.get(agent)) is not None
-                 for agent, ob in player.obs.items()) and 1 not in plan.sizes
+    masked = any(player.mask_of(agent) is not None for agent in player.obs) \
+        and 1 not in plan.sizes
     desk.shape = replace(desk.shape, masked=masked)
     desk.put(desk.shape)
     player._take(player.infos, "reset")

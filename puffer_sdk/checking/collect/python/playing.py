@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ....interop.python_envs import probe_env, space_checks, space_rows
 from ....interop.python_envs.makers import Maker
-from ....interop.python_envs.masks import flat_mask
+from ....interop.python_envs.masks import flat_mask, method_of
 from ....interop.python_envs.oddities import Oddity
 from .acting import UNIFORM, Actor, Swap
 from .leaves import Flat
@@ -256,12 +256,19 @@ class Player:
             raise Broken
         return found
 
-    def _take(self, infos: ByAgent, when: str) -> None:
+    def mask_of(self, agent: Hashable) -> Given:
+        """The action mask of an agent as it is given, or None."""
+        found = space_checks.mask_of(self.obs[agent], self.infos.get(agent))
+        method = None if self.parallel or found is not None else method_of(self.env)
+        return self.call(STEP, method) if method else found
+
+    def _take(self, infos: ByAgent, when: str, over: bool = False) -> None:
+        """over: nobody acts next, and nothing need be legal"""
         self.infos, self.masks = infos, {}
-        if self.desk.shape is None or not self.desk.shape.masked:
+        if self.desk.shape is None or not self.desk.shape.masked or over:
             return
         for agent in self.living:
-            given = space_checks.mask_of(self.obs[agent], infos.get(agent))
+            given = self.mask_of(agent)
             if given is None:
                 continue
             sizes = self.desk.shape.sizes
@@ -290,7 +297,7 @@ class Player:
         ob, reward, terminated, truncated, info = found
         self.obs = {ALONE: ob}
         over = bool(_truth(terminated) or _truth(truncated))
-        self._take({ALONE: info}, "step")
+        self._take({ALONE: info}, "step", over)
         return Turn(self.obs, {ALONE: reward}, {ALONE: terminated}, {ALONE: truncated},
                     {ALONE: info}, over)
 
@@ -385,11 +392,3 @@ def _form(value: Given) -> str:
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
     return type(value).__name__
-
-
-def number(value: Given) -> float:
-    """A reward as it counts; NaN where it is no number."""
-    try:
-        return float(np.asarray(value, dtype=np.float64).reshape(-1)[0])
-    except (TypeError, ValueError, IndexError):
-        return float("nan")

@@ -16,6 +16,14 @@ CALLS = ("", "made", "reset", "step", "render", "close")    # phases: what the e
 MADE, RESET, STEP, RENDER, CLOSE = 1, 2, 3, 4, 5
 
 
+def number(value: Given) -> float:
+    """A reward as it counts; NaN where it is no number."""
+    try:
+        return float(np.asarray(value, dtype=np.float64).reshape(-1)[0])
+    except (TypeError, ValueError, IndexError):
+        return float("nan")
+
+
 @dataclass(frozen=True)
 class Place:
     """A line of the author's: a file relative to the environment's folder."""
@@ -180,6 +188,7 @@ class Play:
     seen: list[int]
     terminals: int
     truncations: int
+    endings: int = 0                # of agents, whether terminated, truncated or both
     quiet_actions: bool = False     # whether the actions that end an episode change it elsewhere
     printed: int = 0                # bytes written to stdout in steps
     grown: dict[str, tuple[int, int]] = field(default_factory=dict)     # attribute: entries after

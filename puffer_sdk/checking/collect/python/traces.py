@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from . import clock, poison
 from .acting import STICKY, UNIFORM
-from .playing import ByAgent, Desk, Player, Turn, number
-from .python_facts import Compared, Difference
+from .playing import ByAgent, Desk, Player, Turn
+from .python_facts import Compared, Difference, number
 
 SHOWN = 256             # numbers of an observation that are kept as they are
 PLAYS = 3               # seeds

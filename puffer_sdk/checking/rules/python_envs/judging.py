@@ -48,21 +48,30 @@ def agent_of(facts: PythonFacts, name: str) -> int | None:
 
 @judgement(*sorted({kind.code for kind in ODD.values()}))
 def odd(facts: PythonFacts) -> Iterator[Finding]:
-    """Each kind of oddity once for each part: of reset() and step() the first."""
+    """Each kind of oddity once, of reset() and step() the first; of arguments and functions each
+    one. Parts of an observation that share a fault are one finding."""
     kinds = {each.kind for each in facts.oddities.values()}
+    parts: dict[str, list[str]] = {}
+    for each in facts.oddities.values():
+        if "{part}" in ODD[each.kind].message and each.what not in parts.setdefault(each.kind, []):
+            parts[each.kind].append(each.what)
     seen = set()
     for each in facts.oddities.values():
-        what = "" if each.kind in ONCE else each.what
+        what = "" if each.kind in ONCE or each.kind in parts else each.what
         if (each.kind, what) in seen or each.kind == "gymnasium-refuses" \
-                or STRONGER.get(each.kind) in kinds:
+                or ODD[each.kind].severity == "none" or STRONGER.get(each.kind) in kinds:
             continue
         seen.add((each.kind, what))
-        yield _finding(facts, each)
+        yield _finding(facts, each, len(parts.get(each.kind, ())) - 1)
 
 
-def _finding(facts: PythonFacts, each: Oddity) -> Finding:
+def _finding(facts: PythonFacts, each: Oddity, others: int = 0) -> Finding:
+    """others: parts of the observation with the same fault"""
     kind = ODD[each.kind]
-    return Finding(kind.code, sentence(each), **facts.at(kind.at or ENDS.get(each.when, "step")),
+    message = sentence(each)
+    if others > 0:
+        message += f"; so {'does' if others == 1 else 'do'} {others} other part{'s' * (others > 1)}"
+    return Finding(kind.code, message, **facts.at(kind.at or ENDS.get(each.when, "step")),
                    agent=agent_of(facts, each.agent), step=each.step, element=each.element,
                    expected=each.expected, actual=each.actual, hint=kind.hint.format() or None,
                    severity=kind.severity)

@@ -27,6 +27,9 @@ SMOOTH, HALF_A_BYTE = 8, 128    # small changes for each jump of a byte that goe
 REWARDS = 8             # of an episode that is long enough to see a sum grow
 GROWTH, KINDS = 2, 4    # times the first reward; sizes of the steps by which a sum grows
 ROUNDING = 1e-9
+LISTED = 4              # places that a message names
+
+Named = tuple[Part, int, int]   # a part, its first and last number that are meant
 
 
 def _part_of(shape: Shape, element: int) -> Part:
@@ -67,27 +70,46 @@ def constant(facts: PythonFacts) -> Iterator[Finding]:
                       actual="the same on every step", seen_in="play",
                       hint="observe in step(), after the state has changed")
         return
+    constants: list[Named] = []
     for part in shape.leaves:
         mine = still[part.first:part.last + 1]
         if mine.all() and len(shape.leaves) > 1 and len(mine):
-            yield _constant(facts, play, part, part.first, part.last)
+            constants.append((part, part.first, part.last))
         elif _is_image(part):
             yield from _frames(facts, part, mine.reshape(part.shape))
         elif part.kind == "Box" and len(part.shape) == 1 and not mine.all() and (
                 play.steps >= MANY or len(play.episodes) >= EPISODES):
-            for first, last in _worth_a_word(play, part):
-                yield _constant(facts, play, part, first, last)
+            constants += [(part, first, last) for first, last in _worth_a_word(play, part)]
+    if constants:
+        yield _constant(facts, play, constants)
 
 
-def _constant(facts: PythonFacts, play: Play, part: Part, first: int, last: int) -> Finding:
-    values = play.low[first:last + 1]
+def _constant(facts: PythonFacts, play: Play, found: list[Named]) -> Finding:
+    """One finding of all numbers that never changed."""
+    (part, first, last), values = found[0], np.concatenate([
+        play.low[begin:end + 1] for _, begin, end in found])
     shown = f"{values[0]:g}" if (values == values[0]).all() else "the same"
-    be = "is" if first == last or (first, last) == (part.first, part.last) else "are"
-    return Finding("PUF305", f"{_named(part, first, last)} {be} always {shown}, in "
-                             f"{play.steps:,} steps", **facts.at("step"),
-                   element=span(first, last), expected="values that tell the agent something",
+    be = "are" if len(found) > 1 or (first != last and (first, last) != (part.first, part.last)) \
+        else "is"
+    return Finding("PUF305", f"{_listed(found)} {be} always {shown}, in {play.steps:,} steps",
+                   **facts.at("step"), element=_spans(found),
+                   expected="values that tell the agent something",
                    actual=f"{shown} on every step", seen_in="play",
                    hint="write what was forgotten, or leave it out of the space")
+
+
+def _listed(found: list[Named]) -> str:
+    """'a' of the observation, 'b' of the observation and 12 others"""
+    names = [_named(*each) for each in found]
+    if len(names) <= LISTED:
+        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{', '.join(names[:LISTED - 1])} and {len(names) - LISTED + 1} others"
+
+
+def _spans(found: list[Named]) -> Elements | int | str:
+    pairs = [(first, last) for _, first, last in found]
+    return span(*pairs[0]) if len(pairs) == 1 else Elements(
+        pairs[0][0], pairs[0][1], ", ".join(str(span(*pair)) for pair in pairs[:6]))
 
 
 def _frames(facts: PythonFacts, part: Part, still: NDArray[np.bool_]) -> Iterator[Finding]:
@@ -139,6 +161,9 @@ def _unwritten(facts: PythonFacts) -> bool:
 def scale(facts: PythonFacts) -> Iterator[Finding]:
     play = present(facts.play)
     outside = {each.what for each in facts.oddities.values() if each.kind == "obs-outside"}
+    found: list[Named] = []
+    parts: list[Part] = []
+    top, numbers = 0.0, 0
     for part in present(facts.shape).leaves:
         first, last = part.first, part.last
         if part.kind != "Box" or part.dtype == "uint8" or part.name in outside or last < first \
@@ -148,15 +173,18 @@ def scale(facts: PythonFacts) -> Iterator[Finding]:
         large = np.flatnonzero(np.isfinite(largest) & (largest > OBS_LARGE))
         if not len(large):
             continue
-        top = float(largest[large].max())
-        pairs = list(ranges((large + first).tolist()))
-        element = span(*pairs[0]) if len(pairs) == 1 else Elements(
-            pairs[0][0], pairs[0][1], ", ".join(str(span(*pair)) for pair in pairs[:6]))
-        yield Finding("PUF304", f"{len(large)} of {part.size} numbers of {_whole(part)} "
-                      f"reach{'es' if len(large) == 1 else ''} {top:g}", **facts.at("step"),
-                      element=element, expected=f"within [-{OBS_LARGE:g}, {OBS_LARGE:g}]",
-                      actual=top, seen_in="play",
-                      severity="error" if top >= OBS_HUGE else "warning",
+        top = max(top, float(largest[large].max()))
+        numbers += len(large)
+        found += [(part, *pair) for pair in ranges((large + first).tolist())]
+        parts.append(part)
+    if found:
+        of = _whole(parts[0]) if len(parts) == 1 else _listed([
+            (part, part.first, part.last) for part in parts])
+        yield Finding("PUF304", f"{numbers} of {sum(part.size for part in parts)} numbers of {of} "
+                      f"reach{'es' if numbers == 1 else ''} {top:g}", **facts.at("step"),
+                      element=_spans(found),
+                      expected=f"within [-{OBS_LARGE:g}, {OBS_LARGE:g}]", actual=top,
+                      seen_in="play", severity="error" if top >= OBS_HUGE else "warning",
                       hint="divide by the largest value that it can take")
 
 
@@ -167,10 +195,11 @@ def wraps(facts: PythonFacts) -> Iterator[Finding]:
         return
     gone = np.flatnonzero((play.wraps >= often.ENOUGH) & (play.smooth >= SMOOTH * play.wraps)
                           & (play.high - play.low > HALF_A_BYTE))
-    for first, last in ranges(gone.tolist()):
-        part = _part_of(present(facts.shape), first)
-        yield Finding("PUF307", f"{_named(part, first, last)} wraps around", **facts.at("step"),
-                      element=span(first, last), expected="a value from 0 to 255",
+    shape = present(facts.shape)
+    found = [(_part_of(shape, first), first, last) for first, last in ranges(gone.tolist())]
+    if found:
+        yield Finding("PUF307", f"{_listed(found)} wrap{'s' * (len(found) == 1)} around",
+                      **facts.at("step"), element=_spans(found), expected="a value from 0 to 255",
                       actual="0 next to 255, again and again", seen_in="play",
                       hint="shift, scale or clamp it into 0..255, or declare floats")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ....base.errors import PufferError, UsageError
-from .. import probe_env
+from .. import masks, probe_env
 from ..interfaces import SingleEnv, Value
 from ..shared_rows import PULSE, PoolBlock, cells
 from .base import NEXT_STEP, SAME_STEP, UNFIT, Lane, Part
@@ -44,6 +44,14 @@ class SingleLane(Lane[SingleEnv]):
 
     def space_of(self, row: int) -> Value:
         return self.envs[row].observation_space
+
+    def write_mask(self, row: int, ob: Value, info: Mapping[str, Value]) -> None:
+        if not self.facts.mask_method:
+            super().write_mask(row, ob, info)
+        elif self.masks is not None:        # after an ending, nothing may be legal
+            method = masks.method_of(self.envs[row])
+            self.masks[row] = 1 if method is None or row in self.waiting else \
+                masks.flat_mask(method(), self.facts.mask_size)
 
     def looking(self, number: int) -> Callable[[Value], Value]:
         """The first step of an environment, which holds what it returns to the space; later ones
