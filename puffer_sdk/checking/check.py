@@ -46,7 +46,7 @@ from .rules.contract import outside
 SEED = 42
 
 
-def check(env: str | os.PathLike[str] | None = None, *,
+def check(env: str | os.PathLike[str] | Callable[..., object] | None = None, *,
           settings: Mapping[str, object] | None = None, ini: Path | None = None,
           strict: bool = False, seed: int = SEED, budget: float = 1.0, prove: bool = True,
           preview: bool = False, deep: bool = False, learn: bool = False,
@@ -54,8 +54,8 @@ def check(env: str | os.PathLike[str] | None = None, *,
           memory: float = MEMORY / GIB,
           on_progress: Callable[[str, int, int], None] | None = None,
           verbose: bool = False) -> CheckResult:
-    """Run every rule on an environment: a folder, a name, or a Python environment, of which every
-    rule is asked that has a meaning for objects and arrays.
+    """Run every rule on an environment: a folder, a name, or a Python environment (a class or
+    function, too), of which every rule is asked that has a meaning for objects and arrays.
 
     settings    overrides, {'env.size': 9}
     ini         a file of settings over the environment's own ini
@@ -71,6 +71,7 @@ def check(env: str | os.PathLike[str] | None = None, *,
     Raises UsageError for a refused setting, BuildError for a header that does not compile or is for
     another interface, RunError when the checker cannot run.
     """
+    env = makers.as_name(env)
     if isinstance(env, str) and makers.is_name(env):
         if deep or learn:
             raise UsageError(f"{'deep' if deep else 'learn'} is for environments in C", where=env)

@@ -12,7 +12,7 @@ from typing import Any
 from ..base import files, paths, ui
 from ..base.errors import Refused, RunError, UsageError
 from ..env import child_process
-from ..interop.python_envs import env_source
+from ..interop.python_envs import env_source, makers
 from ..scoring.score import Score
 from ..settings import torch_class
 from ..settings.goal import Goal, parse_goal
@@ -78,7 +78,8 @@ def _measure(mean: float | None, half: float | None) -> str:
     return f"{mean:,.4g}" + (f" ± {half:,.2g}" if half is not None else "")
 
 
-def evaluate(env: str | Path | None = None, settings: Mapping[str, object] | None = None, *,
+def evaluate(env: str | Path | Callable[..., object] | None = None,
+             settings: Mapping[str, object] | None = None, *,
              model: str | Path | None = "best", output: Path | None = None,
              runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
              on_progress: Callable[[str, int, int], None] | None = None, verbose: bool = False,
@@ -95,7 +96,7 @@ def evaluate(env: str | Path | None = None, settings: Mapping[str, object] | Non
     Returns the scores. Raises UsageError for a checkpoint that is damaged or of other sizes,
     BuildError, RunError if the environment fails, Interrupted after Ctrl-C.
     """
-    source = env_source.find(env, ini)
+    source = env_source.find(makers.as_name(env), ini)
     found = find_model(source.runs_dir(runs_dir), model) if model else None
     weights = flat.as_checkpoint(found, source, settings) if found else None
     past = checkpoint.load(weights) if weights else None

@@ -28,7 +28,7 @@ from ..base.errors import (
 from ..base.spec import Spec
 from ..distributed import dividing, rank
 from ..env import child_process
-from ..interop.python_envs import env_source
+from ..interop.python_envs import env_source, makers
 from ..interop.python_envs.python_spec import PythonSpec
 from ..scoring.kept_scores import Claim
 from ..settings import torch_class, upstream
@@ -77,14 +77,15 @@ class TrainResult:
         return {**score["mean"], "n": score["count"]} if score else {}
 
 
-def train(env: str | Path | None = None, settings: Mapping[str, object] | None = None, *,
+def train(env: str | os.PathLike[str] | Callable[..., object] | None = None,
+          settings: Mapping[str, object] | None = None, *,
           tag: str | None = None, resume: str | None = None, model: str | Path | None = None,
           ini: Path | None = None, runs_dir: Path | None = None, wandb: bool = False,
           tensorboard: bool = False, verbose: bool = False,
           launch: Callable[[int], int] | None = None
           ) -> TrainResult | int | None:
     """Train on ENV (a folder, a name, or a Python environment: "gymnasium:ID", "pettingzoo:MODULE",
-    "FILE.py:NAME", "MODULE:NAME") and return where the result is.
+    "FILE.py:NAME", "MODULE:NAME", or a class or function) and return where the result is.
 
     settings    {"train.learning_rate": 0.01, "env.size": 9}: over the ini's values
     ini         a file of settings over the environment's own ini; over what the run saved, with
@@ -101,8 +102,8 @@ def train(env: str | Path | None = None, settings: Mapping[str, object] | None =
     """
     asked = dict(settings or {})
     run = functools.partial(
-        _train, env, tag=tag, resume=resume, model=model, ini=ini, runs_dir=runs_dir, wandb=wandb,
-        tensorboard=tensorboard, verbose=verbose, launch=launch)
+        _train, makers.as_name(env), tag=tag, resume=resume, model=model, ini=ini,
+        runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose, launch=launch)
     try:
         return run(asked)
     except NotWhole as error:       # nothing was begun, and the number is an ini's
@@ -113,7 +114,7 @@ def train(env: str | Path | None = None, settings: Mapping[str, object] | None =
         return run({**asked, "vec.total_agents": error.fits})
 
 
-def _train(env: str | Path | None, settings: dict[str, object], *, tag: str | None,
+def _train(env: makers.Named, settings: dict[str, object], *, tag: str | None,
            resume: str | None, model: str | Path | None, ini: Path | None,
            runs_dir: Path | None, wandb: bool, tensorboard: bool, verbose: bool,
            launch: Callable[[int], int] | None) -> TrainResult | int | None:

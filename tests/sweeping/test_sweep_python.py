@@ -109,7 +109,7 @@ def test_what_cannot_be_searched_is_refused_before_anything_runs(here, settings,
 
 
 def test_a_package_that_is_missing_is_named():
-    with pytest.raises(UsageError, match="no_package is not installed"):
+    with pytest.raises(UsageError, match="there is no module no_package"):
         sweep("gymnasium:no_package:Walk-v0", QUICK)
 
 

@@ -15,6 +15,7 @@ from helpers.claims import claim
 from puffer_sdk import cli
 from puffer_sdk.base import files
 from puffer_sdk.base.errors import RunError, UsageError
+from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.training import runs
 from puffer_sdk.training.find_model import find_model
 from puffer_sdk.training.run_comparison import best_score
@@ -291,12 +292,12 @@ def test_runs_of_an_environment_that_was_renamed(tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out) == {"runs": []}
 
 
-@pytest.mark.parametrize(("folder", "name"), [
-    ("boxes", "boxes"), ("gymnasium/CartPole-v1", "gymnasium:CartPole-v1"),
-    ("gymnasium/ALE/Pong-v5", "gymnasium:ALE/Pong-v5")])
-def test_the_command_that_trains_takes_the_environments_name(folder, name, tmp_path):
+@pytest.mark.parametrize("name", ["boxes", "gymnasium:CartPole-v1", "gymnasium:ALE/Pong-v5",
+                                  "gymnasium:mine:Cart-v0", "walk.py:Walk"])
+def test_the_command_that_trains_takes_the_environments_name(name, tmp_path):
+    home = env_source.find(name).runs_dir(tmp_path / "runs") if ":" in name else tmp_path / name
     with pytest.raises(UsageError) as caught:
-        find_model(tmp_path / "runs" / folder, "latest")
+        find_model(home, "latest")
     assert caught.value.hint.startswith(f"puffer-sdk train {name}; ")
 
 

@@ -6,7 +6,8 @@ tuple, and each gets one answer:
     ("probe", maker)                -> ("facts", Facts), and again with a second instance's
     ("open", part), then a file     -> ("opened",)      the environments are made
     ("anew", part)                  -> ("opened",)      they are closed, and others are made
-    ("render", number)              -> ("frame", what render() returned)
+    ("render", number)              -> ("found", what render() returned)
+    ("call", number, name, args, keywords), ("set_attr", number, name, value)   likewise
     ("close",)                      -> ("closed",)
 
 or ("raised", Failure). While environments are open, a message counts only after the lane was asked
@@ -212,7 +213,8 @@ def call(channel: Connection, lane: Lane[Any], block: PoolBlock) -> Lane[Any] | 
         channel.send(("opened",))
         return lane
     try:
-        found = ("frame", lane.render(message[1]))
+        kind, *given = message
+        found = ("found", getattr(lane, kind)(*given))      # "render", "call", "set_attr"
     except BaseException as error:
         found = ("raised", Failure.of(error))
     channel.send(found)

@@ -11,28 +11,27 @@ Keywords are those of the call: `--env.KEY VALUE`.
 """
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib import import_module, util
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...base import files
 from ...base.errors import UsageError, did_you_mean
 from . import displays
+from .importing import find_callable as find_callable
+from .importing import import_here, need
 from .interfaces import AnyEnv, ManyEnvs, ParallelEnv
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
 VECTOR, ENVPOOL = "gymnasium.vector", "envpool"
+Named: TypeAlias = "str | os.PathLike[str] | None"      # what a command takes as ENV
 INDEX = "env_index"      # a keyword: which copy is made
 KINDS = (GYMNASIUM, VECTOR, ENVPOOL, PETTINGZOO)
 # packages that register their environments when they are imported: how their ids begin
@@ -43,6 +42,7 @@ REGISTER = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid",
             "intersection-": "highway_env", "racetrack-": "highway_env"}
 PIP = {"ale_py": "ale-py", "vizdoom.gymnasium_wrapper": "vizdoom", "highway_env": "highway-env"}
 
+given: dict[str, Callable[..., Any]] = {}       # what names mean that as_name() gave
 typed: dict[Path, str] = {}     # folders of runs, and the names of environments they were asked by
 
 
@@ -187,8 +187,40 @@ def is_name(text: object) -> bool:
     return isinstance(text, str) and ":" in text and not Path(text).exists()
 
 
+def no_maker(env: object) -> UsageError:
+    """The error of an object that makes no environment."""
+    return UsageError("this is neither a name nor a callable", actual=repr(env),
+                      expected="'gymnasium:ID', or a function that returns an environment",
+                      hint="pass the function that creates it, not the environment: copies are "
+                           "created in worker processes")
+
+
+def as_name(env: Named | Callable[..., Any]) -> Named:
+    """The name of an environment as commands take it; a class or function gets one, such as
+    __main__:Walk for a notebook's, which means this object from now on. UsageError for an object
+    that makes no environment."""
+    if env is None or isinstance(env, (str, os.PathLike)):
+        return env
+    if not callable(env):
+        raise no_maker(env)
+    name = f"{getattr(env, '__module__', None) or '__main__'}:{name_of(env)}"
+    given[name] = env
+    return name
+
+
+def _given(text: str) -> Callable[..., Any] | None:
+    """What as_name() gave this name, or what the program that runs calls so: no worker can import
+    its __main__."""
+    where, _, name = text.rpartition(":")
+    found = getattr(sys.modules.get("__main__"), name, None) if where == "__main__" else None
+    return given.get(text) or (found if callable(found) else None)
+
+
 def read_name(text: str, keywords: Mapping[str, object] | None = None) -> Maker:
     """The Maker that a name means. UsageError for a name of another form."""
+    function = _given(text)
+    if function is not None:
+        return replace(of_function(function, keywords), name=text)
     kind, _, rest = text.partition(":")
     if kind in KINDS and rest:
         return Maker(text, kind, rest, dict(keywords or {}))
@@ -215,88 +247,6 @@ def of_function(function: Callable[..., Any], keywords: Mapping[str, object] | N
     return Maker(name_of(function), CALLABLE, "", dict(keywords or {}), pickled)
 
 
-def need(module: str, package: str, more: str = "") -> ModuleType:
-    """An imported module, or a UsageError that says what to install. more: besides"""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != module.split(".")[0]:
-            raise
-        raise UsageError(f"{package} is not installed",
-                         hint=f"pip install {package}" + (f"; {more}" if more else "")) from None
-
-
-def find_callable(target: str) -> Callable[..., Any]:
-    """The object that FILE.py:NAME or MODULE:NAME names. UsageError where it is not there."""
-    where, _, name = target.rpartition(":")
-    module = _load_file(Path(where)) if where.endswith(".py") else _import(where)
-    found: object = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            names = [each for each in vars(module) if not each.startswith("_")
-                     and callable(getattr(module, each))]
-            raise UsageError(f"{Path(where).name} has no {name}", where=where,
-                             hint=did_you_mean(name, names))
-        found = getattr(found, part)
-    if not callable(found):
-        raise UsageError(f"{target} is not a class or function", actual=type(found).__name__,
-                         expected="a callable that returns an environment")
-    return found
-
-
-def _import(name: str) -> ModuleType:
-    """A module by its name; the current folder counts, as for `python -m`, but for no other name:
-    what the module imports comes from there only where nothing of that name is installed."""
-    here, top = os.getcwd(), name.partition(".")[0]
-    if here not in sys.path:
-        sys.path.append(here)
-    found = None if top in sys.modules else PathFinder.find_spec(top, [here])
-    try:
-        if found and found.origin:              # else a folder without code
-            _run_module(found, top)
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
-            raise
-        raise UsageError(f"there is no module {error.name}", where=name,
-                         hint=did_you_mean(error.name, _beside(error.name)) or
-                         "install the package that has it, or name a file: FILE.py:NAME"
-                         ) from None
-
-
-def _beside(name: str) -> list[str]:
-    """The modules of the package in which this one was looked for."""
-    package = sys.modules.get(name.rpartition(".")[0])
-    return [f"{package.__name__}.{found.name}"
-            for found in pkgutil.iter_modules(getattr(package, "__path__", ()))] if package else []
-
-
-def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UsageError("there is no such file", where=path)
-    name = f"puffer_env_{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{path.stem}"
-    if name in sys.modules:
-        return sys.modules[name]
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))       # last: it hides nothing that is installed
-    spec = util.spec_from_file_location(name, path)
-    if spec is None:
-        raise UsageError("this file is no Python module", where=path)
-    return _run_module(spec, name)
-
-
-def _run_module(spec: ModuleSpec, name: str) -> ModuleType:
-    """A new module in sys.modules, whose code has run."""
-    module = sys.modules[name] = util.module_from_spec(spec)
-    try:
-        if spec.loader is not None:
-            spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
 def _gymnasium(target: str, keywords: dict[str, Any], count: int = 0) -> Any:
     """count: copies of a vectorised environment; 0: a single one"""
     gymnasium = need("gymnasium", "gymnasium")
@@ -308,7 +258,7 @@ def _gymnasium(target: str, keywords: dict[str, Any], count: int = 0) -> Any:
         gymnasium.register_envs(import_module(module))
     named, _, rest = target.rpartition(":")
     if named and rest:
-        _import(named)                  # it registers the id
+        import_here(named)                  # it registers the id
     try:
         if count:
             return gymnasium.make_vec(rest, num_envs=count,
@@ -362,7 +312,7 @@ def _envpool(target: str, keywords: dict[str, Any], count: int, seeds: list[int]
 
 def _pettingzoo(target: str, keywords: dict[str, Any]) -> ParallelEnv:
     need("pettingzoo", "pettingzoo")
-    module = _import(target)
+    module = import_here(target)
     if hasattr(module, "parallel_env"):
         env: ParallelEnv = module.parallel_env(**keywords)
         return env

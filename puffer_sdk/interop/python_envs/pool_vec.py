@@ -38,8 +38,8 @@ MOST_WORKERS = 1024
 class PoolVec(Sending):
     """A VecEnv whose copies are Python, in worker processes.
 
-    In addition to VecEnv: send() and recv() for the envs that are ready first, render(), and log()
-    with the names that the environment's infos add.
+    In addition to VecEnv: send() and recv() for the envs that are ready first, render(), call() and
+    set_attr(), and log() with the names that the environment's infos add.
     """
 
     library: WorkerLibrary
@@ -243,12 +243,32 @@ class PoolVec(Sending):
     def render(self, env: int = 0) -> Value:
         """What environment number `env` returns from its render(): (H, W, 3) uint8 where it was
         made with render_mode="rgb_array"."""
+        return self._ask(env, "render")
+
+    def call(self, name: str, *args: Value, **keywords: Value) -> list[Value]:
+        """env.NAME(...) of every copy, between two steps, such as set_level(3); what they return.
+        The value of an attribute, where NAME is none to be called."""
+        return [self._ask(env, "call", name, args, keywords) for env in range(len(self._seeds))]
+
+    def set_attr(self, name: str, values: Value) -> None:
+        """env.NAME = value of every copy; a list or tuple has a value for each of them."""
+        count = len(self._seeds)
+        several = isinstance(values, (list, tuple))
+        if several and len(values) != count:
+            raise UsageError("set_attr takes one value, or one for each copy",
+                             expected=f"{count} values", actual=len(values))
+        for env in range(count):
+            self._ask(env, "set_attr", name, values[env] if several else values)
+
+    def _ask(self, env: int, kind: str, *given: Value) -> Value:
+        """What a copy's lane answers between steps."""
         self._check_open()
         if not self._monitor:
-            return self._own.opened.render(env)
+            return getattr(self._own.opened, kind)(env, *given)
+        self._wait_for_all()
         part = next(part for part in self._lane_parts if env < part.first + len(part.seeds))
-        kind, found = self._monitor.call(part.lane, ("render", env - part.first),
-                                         self.library.start_timeout)     # the first takes long
+        kind, found = self._monitor.call(part.lane, (kind, env - part.first, *given),
+                                         self.library.start_timeout)    # a first picture takes long
         if kind == "raised":
             raise self._shown(self._raised(found))
         return found

@@ -94,10 +94,7 @@ def _maker(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], n
                              expected=f"{num_envs} functions", actual=len(env))
         return of(makers.PerCopy(env))
     if not isinstance(env, str) and not callable(env):
-        raise UsageError("this is neither a name nor a callable", actual=repr(env),
-                         expected="'gymnasium:ID', or a function that returns an environment",
-                         hint="pass the function that creates it, not the environment: copies are "
-                              "created in worker processes")
+        raise makers.no_maker(env)
     if callable(keywords):
         return of(makers.PerCopy([_read_name(env, None) if isinstance(env, str) else env],
                                  keywords))

@@ -1,4 +1,7 @@
 """The first reset and step of every copy against the space; copies that cannot live together."""
+import inspect
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -137,3 +140,39 @@ def test_masks_that_a_method_returns_are_read(autoreset):
             assert envs.action_mask.any(axis=1).all()
             envs.step(envs.action_mask.argmax(axis=1))
         assert envs.log()["episode_length"] == 4
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_copies_are_called_and_their_attributes_set_between_steps(workers):
+    def made():
+        env = Slots()
+        env.level, env.raised = 1, lambda by=1: env.level + by
+        return gymnasium.wrappers.TimeLimit(env, 9)
+    with puffer_sdk.wrap(made, 3, workers=workers) as envs:
+        envs.reset()
+        envs.set_attr("level", 5)
+        envs.step(np.zeros(3))
+        assert envs.call("raised", by=2) == [7, 7, 7]
+        envs.set_attr("level", [1, 2, 3])
+        assert envs.call("level") == [1, 2, 3]
+        assert [mask.tolist() for mask in envs.call("action_masks")] == [[False, *[True] * 3]] * 3
+        with pytest.raises(AttributeError, match="nothing_of_that_name"):
+            envs.call("nothing_of_that_name")
+        with pytest.raises(UsageError, match="one for each copy"):
+            envs.set_attr("level", [1])
+        envs.step(np.ones(3))                       # an error there ends nothing
+
+
+def test_a_class_without_a_file_trains_and_is_found_by_its_name(tmp_path, monkeypatch):
+    """As in a notebook: the class lives in __main__, which no other process can import."""
+    monkeypatch.chdir(tmp_path)
+    cell = {"__name__": "__main__", "gymnasium": gymnasium, "np": np}
+    exec(inspect.getsource(Slots), cell)
+    monkeypatch.setattr(sys.modules["__main__"], "Slots", cell["Slots"], raising=False)
+    run = puffer_sdk.train(cell["Slots"], {"train.total_timesteps": 2048, "vec.total_agents": 16,
+                                   "train.horizon": 16, "vec.num_workers": 1})
+    assert run.folder.relative_to(tmp_path).parts[:3] == ("runs", "__main__", "Slots")
+    found = puffer_sdk.evaluate("__main__:Slots", {"eval.episodes": 4}, model=None)
+    assert set(found.scores) == {"random", "idle"}
+    with pytest.raises(UsageError, match="neither a name nor a callable"):
+        puffer_sdk.train(Slots())

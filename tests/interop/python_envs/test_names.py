@@ -10,8 +10,7 @@ from helpers.short_or_long import LONG
 from peers import names
 
 from puffer_sdk.base.errors import UsageError
-from puffer_sdk.interop.python_envs import env_source, makers
-from puffer_sdk.training import runs
+from puffer_sdk.interop.python_envs import makers
 
 MEASURED = json.loads((ROOT / "docs" / "data" / "bridges.json").read_text())["names"]
 GUIDE = ROOT / "docs" / "guides" / "python.md"
@@ -78,11 +77,3 @@ def test_an_id_that_a_file_of_the_folder_registers_is_found_as_a_module_is(tmp_p
         with pytest.raises(UsageError) as refused:
             makers.read_name(name)()
         assert "pip install" not in str(refused.value)
-
-
-def test_the_hint_to_train_names_what_was_typed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "walk.py").write_text("")
-    for name in ("walk.py:Walk", "gymnasium:mine:Cart-v0", "gymnasium:Taxi-v4"):
-        home = env_source.find(name).runs_dir(None)
-        assert runs.hint_to_train(home) == f"puffer-sdk train {name}"

@@ -362,7 +362,7 @@ def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     programs = blocks(page, "python")
     room, *programs = programs
-    assert len(programs) == 3 and room.startswith("# room.py")      # test_layouts.py runs it
+    assert len(programs) == 4 and room.startswith("# room.py")      # test_layouts.py runs it
     for program in programs:
         exec(program, {})
     from puffer_sdk.interop.python_envs import env_source

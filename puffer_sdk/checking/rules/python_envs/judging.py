@@ -53,7 +53,8 @@ def odd(facts: PythonFacts) -> Iterator[Finding]:
     kinds = {each.kind for each in facts.oddities.values()}
     parts: dict[str, list[str]] = {}
     for each in facts.oddities.values():
-        if "{part}" in ODD[each.kind].message and each.what not in parts.setdefault(each.kind, []):
+        if each.kind.startswith("obs-") and each.kind not in ONCE \
+                and each.what not in parts.setdefault(each.kind, []):
             parts[each.kind].append(each.what)
     seen = set()
     for each in facts.oddities.values():

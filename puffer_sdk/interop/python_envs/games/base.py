@@ -197,6 +197,23 @@ class Lane(Generic[EnvKind]):
     def frame(self, number: int) -> Value:
         return self.envs[number].render()
 
+    def call(self, number: int, name: str, args: Sequence[Value], keywords: Mapping[str, Value]
+             ) -> Value:
+        """What env.NAME(...) returns; an attribute's value, where NAME is none to be called."""
+        self.note(number)
+        env: Value = self.envs[number]
+        get = getattr(env, "get_wrapper_attr", None)
+        found = get(name) if get else getattr(env, name)
+        return found(*args, **keywords) if callable(found) else found
+
+    def set_attr(self, number: int, name: str, value: Value) -> None:
+        """env.NAME = value, of the wrapper that has it, else of the innermost environment."""
+        self.note(number)
+        holder: Value = self.envs[number]
+        while not (name in vars(holder) or hasattr(type(holder), name)) and hasattr(holder, "env"):
+            holder = holder.env
+        setattr(holder, name, value)
+
     def close(self) -> None:
         """Close the environments; what they raise is ignored."""
         self.words[shared_rows.PHASE] = CLOSE
