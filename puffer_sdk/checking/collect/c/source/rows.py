@@ -10,7 +10,7 @@ ParameterRow = tuple[str, int, str, bool, str]
 # name, file, line, line of the body, its text, parameters, the tree
 FunctionRow = tuple[str, str, int, int, str, list[ParameterRow], list[Row]]
 # key, name, file, line, type, the tree
-VariableRow = tuple[int, str, str, int, Static, "list[Row] | None"]
+VariableRow = tuple[int, str, str, int, Static, list[Row] | None]
 
 
 class Request(TypedDict):
