@@ -202,7 +202,7 @@ def test_json_has_the_promised_keys(copy):
     assert document["verdict"] == "pass"        # warnings alone
     assert list(document["findings"][0]) == [
         "code", "name", "detector", "severity", "message", "file", "line", "env", "agent", "step",
-        "element", "expected", "actual", "seed", "repro"]
+        "element", "expected", "actual", "seed", "repro", "hint", "stack", "fields"]
     json.dumps(document, allow_nan=False)
 
 
