@@ -24,7 +24,7 @@ PARTS = ("tests/base", "tests/settings", "tests/cli/test_cli.py", "tests/env/tes
          "tests/projects/test_scaffold.py", "tests/sweeping/test_store.py",
          "tests/training/test_checkpoint.py")
 JOURNEY = ("doctor", "new walk", "new crowd --template target", "check walk", "check crowd",
-           "build walk", "train walk --train.total-timesteps 50_000", "eval walk --eval.steps 50",
+           "build walk", "train walk", "eval walk",
            "eval walk --gif walk.gif --ticks 30", "runs list walk", "runs plot --env walk")
 SHORT = "sweep walk --runs 2 --workers 1 --seeds 0 --train.total-timesteps 20_000"
 
