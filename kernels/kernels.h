@@ -104,6 +104,7 @@ typedef struct AdvantageArgs {    // one segment
     const float* final_values;                                 // or NULL: no TRUNCATED_WITH_VALUE
     float bootstrap;                                           // value after the last tick
     float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
+    float reward_scale;                                        // of clipped rewards
 } AdvantageArgs;
 
 typedef struct Kernels {

@@ -105,6 +105,7 @@ typedef struct PufferTrainerConfig {
     int32_t precision;       // PUFFER_FP32 or PUFFER_BF16
     int32_t reset_state;     // zero the recurrent state before every rollout
     int32_t norm_adv;        // normalise advantages over the minibatch
+    int32_t norm_returns;    // the unit of values follows the returns
     int32_t anneal_lr, anneal_ent_coef;    // let these fall along a cosine
     int32_t minibatch_carry;    // 0: an epoch has whole minibatches, at least 1, and the rest is
                                 // lost, as in PufferLib
@@ -135,6 +136,7 @@ typedef struct PufferTrainerConfig {
     double replay_ratio, prio_alpha, prio_beta0;
     double clip_coef, vf_coef, vf_clip_coef;
     double max_grad_norm, beta1, beta2, eps;
+    double target_kl;    // 0: the learning rate does not depend on it
 } PufferTrainerConfig;
 
 typedef struct PufferTrainerEnvs {    // created by an environment library, bound to these buffers
@@ -168,11 +170,16 @@ typedef struct PufferTrainerCounters {    // what a resumed run needs besides th
     int64_t optimizer_steps;
     double minibatch_carry;    // the fraction of a minibatch that the last epoch left over; 0
                                // without config.minibatch_carry
+    double return_rms;         // root mean square of returns, the unit of values; 0: nothing was
+                               // measured yet, and the unit is 1
+    double rate_factor;        // of the learning rate, to keep config.target_kl; 0: before the
+                               // first update
 } PufferTrainerCounters;
 
 typedef struct PufferTrainerLosses {    // of one update, means over its minibatches
     int32_t minibatches;                // 0: replay_ratio is small, nothing else below is set
     double policy, value, entropy, old_approx_kl, approx_kl, clipfrac;
+    double return_square;              // mean square of the returns, in the unit that values had
     double explained_variance;         // of the rollout's values, before the first minibatch
     double grad_norm;                  // before clipping
     double learning_rate, ent_coef;    // that held

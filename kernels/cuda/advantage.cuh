@@ -32,7 +32,7 @@ KERNEL_INLINE TickDelta tick_delta(const AdvantagesComputeArgs* a, int64_t segme
     F zero = f_set(0.0f), limit = f_set(a->reward_clip > 0.0f ? a->reward_clip : 3.4e38f);
     F w = a->ratio[at], over = a->ended[at];
     F next = t + 1 < a->T ? a->values[at + 1] : a->bootstrap[segment];
-    F reward = f_max(zero - limit, f_min(limit, a->rewards[at]));
+    F reward = f_max(zero - limit, f_min(limit, a->rewards[at])) * f_set(a->schedule->reward_scale);
     TickDelta out;
     F final = a->final_values ? a->final_values[at] : a->values[at];
     out.delta = f_delta(reward, a->values[at], next, over, a->truncated[at], final,

@@ -95,6 +95,7 @@ typedef struct CudaSchedule {    // comes before a minibatch; all of it is made 
     float ent_coef;
     double learning_rate;
     double prio_beta;
+    float reward_scale;                // of clipped rewards
     double first_bias, second_bias;    // Adam's 1 - beta^steps
 } CudaSchedule;
 
@@ -244,10 +245,11 @@ typedef struct EpochBeginArgs {
 typedef struct AdvantagesComputeArgs {
     int32_t count, T;
     const CudaResults* results;    // after a stop all stays as it is; or NULL
-    const int32_t* which;          // [count] segments, or NULL: all, 0 to count - 1
-    const uint8_t* repeated;       // [count] 1: leave it out; NULL with `which`
-    const float* rewards;          // (N, T) and so on
-    const float* values;           // as of now
+    const CudaSchedule* schedule;
+    const int32_t* which;       // [count] segments, or NULL: all, 0 to count - 1
+    const uint8_t* repeated;    // [count] 1: leave it out; NULL with `which`
+    const float* rewards;       // (N, T) and so on
+    const float* values;        // as of now
     const float* ratio;
     const float* ended;
     const float* truncated;                                    // 0, 1 or 2: as f_delta says

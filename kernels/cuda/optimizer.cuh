@@ -142,7 +142,7 @@ CUDA_KERNEL(muon_apply, MuonApplyArgs) {
 
 // In double, as the CPU trainer has it: there is one number for each continuous action
 CUDA_KERNEL(adam_step, AdamStepArgs) {
-    double rate = 0.1 * a.schedule->learning_rate / a.schedule->first_bias;
+    double rate = a.schedule->learning_rate / a.schedule->first_bias;
     CUDA_EACH(i, a.results->stop ? 0 : a.count) {
         double g = (double)(a.gradient[i] * a.results->clip);
         double m = (double)a.m[i] + 0.1 * (g - (double)a.m[i]);

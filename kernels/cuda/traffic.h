@@ -132,6 +132,7 @@ ARRAYS_OF(epoch_begin, EpochBeginArgs) {
 ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
     double segments = a->count, ticks = segments * a->T;
     BYTES(results, sizeof(int32_t));
+    BYTES(schedule, sizeof(float));
     ONCE(which, segments);
     ONCE(repeated, segments);
     ONCE(rewards, ticks);

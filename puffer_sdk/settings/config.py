@@ -73,16 +73,17 @@ def defaults(overrides: Mapping[str, object] | None = None) -> Config:
 def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
                    inis: Sequence[Path] = (),
                    defaults: Mapping[str, tuple[object, str]] | None = None,
-                   in_bytes: bool = True, *, theirs: bool = False) -> Config:
+                   in_bytes: bool = True, *, rows: int = 1, theirs: bool = False) -> Config:
     """Every setting of a Python environment: [env] holds keywords, of any type.
 
     name        "gymnasium:CartPole-v1"
     inis        the files to read; the last one counts
     defaults    {"vec.total_agents": (64, "why")}: in place of the table's
     in_bytes    whether its rows are bytes, as far as that is known; theirs: as in resolve()
+    rows        agents of one copy
     """
     resolver = _Resolver(None, None, False, python=True, name=name, theirs=theirs)
-    resolver.in_bytes = in_bytes
+    resolver.in_bytes, resolver.rows = in_bytes, rows
     for full, (value, why) in (defaults or {}).items():
         resolver.given[full] = Given(value, f"auto: {why}", why, full)
     return torch_class.named(resolver.run(inis, overrides or {}), None, theirs)
@@ -125,6 +126,7 @@ class _Resolver:
         self.env: dict[str, Any] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"
         self.of_tree = False            # its ini is one of PufferLib's tree
+        self.rows = 0                   # agents of one copy; 0: as [env] says
         self.former: dict[str, Given] = {}      # keys of earlier versions, by their names
         self.skipped: dict[str, str] = {}
         self.faults: list[UsageError] = []
@@ -150,7 +152,8 @@ class _Resolver:
             self.given.pop("base.env_name", None)
         for full, (fixed, why) in upstream.ALWAYS.items() if self.of_tree else ():
             self.given.setdefault(full, Given(fixed, f"auto: {why}", why, full))
-        config = complete(self.given, self.env, skipped=self.skipped, env_name=self.name)
+        config = complete(self.given, self.env, skipped=self.skipped, env_name=self.name,
+                          rows=self.rows)
         return Conflicts(config, self.given, self.ocean, self.folder, self.spec).resolve()
 
     # -- the ini

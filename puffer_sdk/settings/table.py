@@ -84,7 +84,9 @@ class Base:
 class Vec:
     """Agents, and how environments are stepped."""
 
-    total_agents: int = setting(4096, "agents over all environments (N)", low=1, high=MAX_AGENTS)
+    total_agents: int = setting(AUTO, "agents over all environments (N)", low=1, high=MAX_AGENTS,
+                                auto="so that a run has 100 rollouts, each of 2048 to 262144 "
+                                     "steps")
     num_buffers: int = setting(AUTO, "buffers of agents: one steps while another waits for its "
                                      "actions", low=1, high=1024,
                                auto="2 where whole environments fill two equal slices, else 1")
@@ -119,8 +121,8 @@ class Vec:
 class Policy:
     """The network."""
 
-    hidden_size: int = setting(128, "width of every layer (H)", low=1, high=16384)
-    num_layers: int = setting(4, "recurrent layers", low=1, high=64)
+    hidden_size: int = setting(64, "width of every layer (H)", low=1, high=16384)
+    num_layers: int = setting(1, "recurrent layers", low=1, high=64)
     torch_class: str = setting("", "a custom network, FILE.py:CLASS, next to the header")
     expansion_factor: int = ignored("width of the recurrent layers over hidden_size")
 
@@ -132,16 +134,19 @@ class Train:
     seed: int = setting(42, "seed of all randomness in a run", low=0, high=MAX_SEED)
     total_timesteps: int = setting(10_000_000, "agent steps to train for", low=1, high=10**15)
     stop_at_goal: bool = setting(False, "end the run as soon as [eval] goal is reached")
-    learning_rate: float = setting(0.015, "step size of the optimiser", low=0, high=10)
+    learning_rate: float = setting(0.015, "largest step size of the optimiser", low=0, high=10)
     anneal_lr: bool = setting(True, "anneal the learning rate along a cosine")
     min_lr_ratio: float = setting(0.0, "final learning rate, as a fraction of learning_rate",
                                   low=0, high=1)
-    gamma: float = setting(0.995, "discount factor", low=0, high=1)
-    gae_lambda: float = setting(0.90, "GAE lambda: bias (0) against variance (1)", low=0, high=1)
-    replay_ratio: float = setting(1.0, "times each rollout step is trained on", above=0, high=100)
+    gamma: float = setting(0.99, "discount factor", low=0, high=1)
+    gae_lambda: float = setting(0.95, "GAE lambda: bias (0) against variance (1)", low=0, high=1)
+    replay_ratio: float = setting(AUTO, "times each rollout step is trained on", above=0, high=100,
+                                  auto="so that a run has 4000 updates, from 1 to 8")
+    target_kl: float = setting(0.02, "KL divergence of an epoch above which the next one has a lower "
+                                     "learning rate; 0 = off", low=0, high=100)
     clip_coef: float = setting(0.2,
                                "PPO clip range: the ratio is limited to 1 ± this", above=0, high=10)
-    vf_coef: float = setting(2.0, "weight of the value loss", low=0, high=1000)
+    vf_coef: float = setting(0.5, "weight of the value loss", low=0, high=1000)
     vf_clip_coef: float = setting(0.2, "value clip range: change of the value per epoch above "
                                        "which its loss is clipped", above=0, high=1000)
     max_grad_norm: float = setting(1.5, "gradient norm above which gradients are scaled down",
@@ -156,13 +161,13 @@ class Train:
                                   "does not optimise", low=0, below=1)
     eps: float = setting(1e-12, "Adam's epsilon", above=0, high=1)
     minibatch_size: int = setting(AUTO, "agent steps per update; a multiple of horizon", low=1,
-                                  high=2**31 - 1, auto="8192, or all steps of an epoch where they "
-                                                       "are fewer; in whole horizons")
+                                  high=2**31 - 1, auto="an eighth of an epoch, from 256 to 8192; in "
+                                                       "whole horizons")
     minibatch_carry: bool = setting(True, "carry the fraction of a minibatch that an epoch leaves "
                                           "over to the next one. false: each epoch has whole "
                                           "minibatches, at least 1")
-    horizon: int = setting(64,
-                           "rollout length: steps of each agent per epoch (T)", low=1, high=65536)
+    horizon: int = setting(AUTO, "rollout length: steps of each agent per epoch (T)", low=1,
+                           high=65536, auto="128 up to 800,000 steps in all, else 64")
     vtrace_rho_clip: float = setting(1.0, "V-trace rho: limit of the importance ratio on a step's "
                                           "own TD error", above=0, high=1000)
     vtrace_c_clip: float = setting(1.0, "V-trace c: limit of the importance ratio along the trace",
@@ -174,6 +179,8 @@ class Train:
     reward_clip: float = setting(0.0, "rewards are clipped to [-this, this]; 0 = off",
                                  low=0, high=1e9)
     norm_adv: bool = setting(True, "normalise advantages over the minibatch")
+    norm_returns: bool = setting(True, "values learn in units of the returns' root mean square, "
+                                       "which follows them")
     obs_scale: str = setting(AUTO, "factors of an observation's numbers: the network learns as if "
                                    "they were multiplied by these; saved weights take raw "
                                    "observations",

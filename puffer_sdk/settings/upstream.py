@@ -12,8 +12,11 @@ ZERO_THREADS = f"{REASON}, where 0 is automatic"
 ALWAYS: dict[str, tuple[object, str]] = {
     "train.reward_clip": (1.0, f"{REASON}, which clips all rewards to [-1, 1]; 0 disables it"),
     "train.minibatch_carry": (False, f"{REASON}, where an epoch has whole minibatches, at least 1; "
-                                     "true carries the rest over")}
-COPIED = ("reward_clip = 1", "minibatch_carry = off")       # the same, in [train] of a copy
+                                     "true carries the rest over"),
+    "train.target_kl": (0.0, f"{REASON}, whose learning rate does not depend on the KL divergence"),
+    "train.norm_returns": (False, f"{REASON}, where values are in the unit of rewards")}
+# the same, in [train] of a copy
+COPIED = ("reward_clip = 1", "minibatch_carry = off", "target_kl = 0", "norm_returns = off")
 
 
 def is_its_own(ini: Path | None, folder: Path) -> bool:

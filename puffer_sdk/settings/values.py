@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from ..base.errors import UsageError
 from ..base.sealed import Fixed
 from . import table
-from .automatic import CHOSEN, choose
+from .automatic import CHOSEN, agents_per_env, choose
 from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Train, Vec
 from .texts import show, show_literal
 
@@ -152,25 +152,25 @@ def _with_value(config: Config, full: str, value: object, origin: str) -> Config
 
 
 def complete(given: Mapping[str, Given], env: Mapping[str, object], *, env_name: str = "",
-             skipped: Mapping[str, str] | None = None) -> Config:
+             skipped: Mapping[str, str] | None = None, rows: int = 0) -> Config:
     """These values; defaults where nothing was given; then the values that depend on others.
 
     given       full key -> value; those of [env] give only its origin
     env_name    the name to use where none is given
     skipped     as in Config
+    rows        agents of one environment; 0: as [env] says
     """
     chosen: dict[str, Any] = {}
-    autos: list[str] = []
     origin = {full: value.origin for full, value in given.items() if full.startswith("env.")}
     for key in table.used_keys():
         mine = given.get(key.full)
         chosen[key.full] = mine.value if mine else key.default
         origin[key.full] = mine.origin if mine else "default"
-        if key.full in CHOSEN and chosen[key.full] == AUTO:
-            autos.append(key.full)
     chosen["base.env_name"] = chosen["base.env_name"] or env_name
-    for full in autos:      # in the table's order: each may read those before it
-        value, reason = choose(full, chosen, env)
+    for full in CHOSEN:         # in this order: each may read those before it
+        if chosen[full] != AUTO:
+            continue
+        value, reason = choose(full, chosen, rows or agents_per_env(env))
         why = f"{origin[full]}: " if origin[full].startswith("auto: ") else "auto: "
         chosen[full], origin[full] = value, why + reason
     parts = {section: SECTIONS[section](**{key.field: chosen[key.full]

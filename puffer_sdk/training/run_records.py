@@ -74,13 +74,19 @@ class Env(_Env, total=False):
     comes_and_goes: bool
 
 
-class Counters(TypedDict):
-    """facts["counters"], where a run goes on from it"""
+class _Counters(TypedDict):
 
     epoch: Count
     global_step: Count
     minibatch_carry: float
     optimizer_steps: Count
+
+
+class Counters(_Counters, total=False):
+    """facts["counters"], where a run goes on from it"""
+
+    return_rms: float       # both of later versions
+    rate_factor: float
 
 
 class Reached(TypedDict):

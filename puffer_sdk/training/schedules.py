@@ -17,6 +17,7 @@ from ..settings.table import AUTO, Train
 from ..settings.values import Config
 
 LOSSES = ("policy", "value", "entropy", "old_approx_kl", "approx_kl", "clipfrac")
+FIRST_FACTOR = 0.1      # of the learning rate under target_kl: the first weights know nothing
 SCALE_HINT = "lower train.learning_rate, or scale rewards and observations"
 BAD_HINT = f"{SCALE_HINT}; the last checkpoint is good"
 ENV_HINT = "the environment wrote it; `puffer-sdk check` finds the line"
@@ -174,6 +175,7 @@ class Schedules:
     agents: int
     horizon: int
     epoch: int
+    rate_factor: float      # of the learning rate, to keep target_kl; 0 before the first update
     ranks = 1           # processes that share the run, each with as many agents
 
     @property
@@ -197,7 +199,9 @@ class Schedules:
     @property
     def learning_rate(self) -> float:
         t = self.settings
-        return cosine(t.learning_rate, t.min_lr_ratio if t.anneal_lr else 1.0, self.progress)
+        factor = (self.rate_factor or FIRST_FACTOR) if t.target_kl else 1.0
+        return factor * cosine(t.learning_rate, t.min_lr_ratio if t.anneal_lr else 1.0,
+                               self.progress)
 
     @property
     def ent_coef(self) -> float:

@@ -299,7 +299,8 @@ class Table:
                                ratio=ratio.done(rows)[0])
 
     def advantage(self, rewards, values, ratio, ended, truncated, final_values=None, **settings):
-        """Of one segment: [T] each; bootstrap, gamma, gae_lambda, rho_clip, c_clip, reward_clip"""
+        """Of one segment: [T] each; bootstrap, gamma, gae_lambda, rho_clip, c_clip, reward_clip,
+        reward_scale"""
         T = len(rewards)
         names = ("rewards", "values", "ratio", "ended", "truncated", "final_values")
         arrays = [None if one is None else np.asarray(one, np.float32)

@@ -70,6 +70,10 @@ class Reference(reference_ppo.TorchPPO):
                 self.margin = min(self.margin, float(hid.min() / hid.max()))
             x = policy.LayerScan.apply(products, x, batch["state0"][:, number], keep)
 
+    def _scaled_rewards(self):
+        self.learned_from, clipped = super()._scaled_rewards()
+        return self.learned_from, clipped
+
     def rows_now(self) -> dict[str, np.ndarray]:
         """values_now, ratio_now, advantages (N, T) after an update, as the native trainer has them.
 
@@ -77,7 +81,7 @@ class Reference(reference_ppo.TorchPPO):
         """
         t, values, ratio = self.settings, self.values.clone(), torch.ones_like(self.values)
         advantages = formulas.advantages(
-            self._clipped_rewards()[0], values, self.bootstrap, self.ended, self.truncated, ratio,
+            self.learned_from, values, self.bootstrap, self.ended, self.truncated, ratio,
             t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, self.final_values).clone()
         for (rows, _), (batch, (_, _, value, new_ratio)) in zip(self.picks, self.seen):
             once = np.unique(rows, return_index=True)[1]

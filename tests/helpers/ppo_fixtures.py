@@ -18,7 +18,8 @@ TRAIN = dict(seed=1, total_timesteps=10_000, learning_rate=0.02, anneal_lr=0, mi
              vf_clip_coef=0.2, max_grad_norm=1.5, ent_coef=0.01, anneal_ent_coef=0,
              min_ent_coef_ratio=0.0, beta1=0.95, beta2=0.999, eps=1e-12, minibatch_size=32,
              horizon=8, vtrace_rho_clip=1.0, vtrace_c_clip=1.0, prio_alpha=0.8, prio_beta0=0.2,
-             reward_clip=0.0, minibatch_carry=1, norm_adv=1, obs_scale="auto", precision="fp32",
+             reward_clip=0.0, minibatch_carry=1, norm_adv=1, norm_returns=0, target_kl=0.0,
+             obs_scale="auto", precision="fp32",
              async_=False, gpus=1)
 ACTION_KINDS = {"discrete": (3,), "multi-discrete": (2, 3), "continuous": (1,), "mixed": (3, 1)}
 

@@ -178,7 +178,7 @@ def muon(weights, grads, moments, learning_rate, settings, step_number):
             second[:] = settings.beta2 * second + (1 - settings.beta2) * g ** 2
             unbiased = first / (1 - 0.9 ** step_number)
             spread = np.sqrt(second / (1 - settings.beta2 ** step_number))
-            weight -= 0.1 * learning_rate * unbiased / (spread + settings.eps)
+            weight -= learning_rate * unbiased / (spread + settings.eps)
             continue
         m = moments.setdefault(f"muon.{name}", np.zeros_like(weight))
         m[:] = settings.beta1 * m + g

@@ -296,7 +296,8 @@ def test_a_loss_adds_to_what_is_there_and_pads_weigh_nothing(table):
 
 # ---- advantage --------------------------------------------------------------------------------
 
-GAE = {"gamma": 0.97, "gae_lambda": 0.9, "rho_clip": 1.0, "c_clip": 1.0, "reward_clip": 0.0}
+GAE = {"gamma": 0.97, "gae_lambda": 0.9, "rho_clip": 1.0, "c_clip": 1.0, "reward_clip": 0.0,
+       "reward_scale": 1.0}
 
 
 def segment(T, seed=0):
@@ -355,12 +356,12 @@ def test_a_truncation_counts_only_where_an_episode_ended(table):
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.5, 1.0])
-def test_rewards_are_clipped_if_asked(table, limit):
+def test_rewards_are_clipped_if_asked_then_scaled(table, limit):
     rewards, values, ratio, ended, cut = segment(33)
     rewards *= 3
     got = table.advantage(rewards, values, ratio, ended, cut, bootstrap=0.6,
-                          **{**GAE, "reward_clip": limit})
-    bounded = np.clip(rewards, -limit, limit) if limit else rewards
+                          **{**GAE, "reward_clip": limit, "reward_scale": 0.25})
+    bounded = 0.25 * (np.clip(rewards, -limit, limit) if limit else rewards)
     want = table.advantage(bounded, values, ratio, ended, cut, bootstrap=0.6, **GAE)
     assert np.array_equal(got, want) and np.abs(rewards).max() > 1
 

@@ -76,7 +76,7 @@ def test_layers_override_each_other_and_say_so(folder):
     write(folder, "[train]\ngamma = 0.9\nlearning_rate = 0.02\n[env]\nsize = 11\n")
     result = resolve(folder, {"train.learning-rate": "0.01", "env.size": "7"})
     assert (result.train.gamma, result.train.learning_rate, result.train.gae_lambda) == \
-        (0.9, 0.01, 0.9)
+        (0.9, 0.01, 0.95)
     assert result.env == {"size": 7.0}
     assert result.origin["train.gamma"] == "grid.ini:2"
     assert result.origin["train.learning_rate"] == "command line"
@@ -188,7 +188,7 @@ def test_inis_of_upstreams_layout(tmp_path):
 
 def test_a_stray_ini_is_mentioned(folder, capsys):
     (folder / "gird.ini").write_text("[train]\n")
-    assert resolve(folder).train.gamma == 0.995
+    assert resolve(folder).train.gamma == 0.99
     assert "gird.ini is not read" in capsys.readouterr().err
 
 
@@ -270,6 +270,23 @@ def test_minibatch_is_chosen_to_fit(total, horizon, size):
     assert result.train.minibatch_size == size
 
 
+@pytest.mark.parametrize(("steps", "agents", "horizon", "size", "replay"), [
+    (1000, 16, 128, 256, 8.0), (100_000, 16, 128, 256, 8.0), (500_000, 32, 128, 512, 4.1),
+    (1_000_000, 128, 64, 1024, 4.1), (10_000_000, 1024, 64, 8192, 3.3),
+    (10**9, 4096, 64, 8192, 1.0)])
+def test_sizes_follow_the_steps_of_a_run(steps, agents, horizon, size, replay):
+    """About 4,000 updates, from 100 rollouts or more; many steps leave no choice."""
+    result = config.defaults({"train.total_timesteps": steps})
+    assert (result.vec.total_agents, result.train.horizon, result.train.minibatch_size,
+            result.train.replay_ratio) == (agents, horizon, size, replay)
+
+
+@pytest.mark.parametrize(("rows", "agents"), [(1, 16), (3, 15), (10, 20), (1000, 1000)])
+def test_agents_are_chosen_in_whole_environments(folder, rows, agents):
+    write(folder, f"[env]\nnum_agents = {rows}\n[train]\ntotal_timesteps = 100_000\n")
+    assert resolve(folder).vec.total_agents == agents
+
+
 @pytest.mark.parametrize(("total", "rows", "slices"), [(8, 1, 2), (7, 1, 1), (8, 8, 1), (16, 8, 2)])
 def test_slices_are_chosen_to_fit_whole_environments(folder, total, rows, slices):
     write(folder, f"[env]\nnum_agents = {rows}\n[vec]\ntotal_agents = {total}\n")
@@ -315,7 +332,7 @@ BAD_INI = [
     ("[train]\ngamma =", 2, "[train] gamma has no value", "a number from 0 to 1", "nothing", None),
     ("[train]\nseed = 1.5", 2, "[train] seed cannot be '1.5'", None, "'1.5'", None),
     ("[vec]\ntotal_agents = 16777217", 2, "[vec] total_agents cannot be '16777217'",
-     "a whole number from 1 to 16777216", "'16777217'", None),
+     "a whole number from 1 to 16777216, or auto", "'16777217'", None),
     ("[vec]\ntotal_agents = 0", 2, "[vec] total_agents cannot be '0'", None, None, None),
     ("[train]\nbeta1 = 1", 2, "[train] beta1 cannot be '1'", "a number from 0, below 1", "'1'",
      None),
@@ -623,12 +640,12 @@ def test_upstreams_default_ini_comes_first(tmp_path, monkeypatch, capsys):
     seen = "\n".join(warnings(capsys))
     assert "base.seed and train.seed are one setting here; train.seed = 73 is used" in seen
     (tmp_path / "config/grid.ini").rename(tmp_path / "config/grids.ini")
-    assert resolve(folder).train.gamma == 0.995
+    assert resolve(folder).train.gamma == 0.99
     with (tmp_path / "config/grids.ini").open("a") as ini:  # an ini of several
         ini.write("[base]\nenv_name = maze grid  # both\n")
     assert resolve(folder).train.gamma == 0.8
     (folder / "grid.ini").write_text("[train]\ngamma = 0.7\n")     # an ini of its own stands alone
-    assert resolve(folder).vec.total_agents == 4096
+    assert resolve(folder).vec.total_agents == 1024
 
 
 def test_an_ini_of_upstreams_tree_means_what_it_means_there(tmp_path, monkeypatch):
@@ -748,7 +765,7 @@ def test_saved_dicts_are_checked():
     tree = config.defaults().to_dict()
     del tree["train"]["gamma"], tree["vec"]["num_threads"]
     older = Config.from_dict(tree)
-    assert older.train.gamma == 0.995 and isinstance(older.vec.num_threads, int)
+    assert older.train.gamma == 0.99 and isinstance(older.vec.num_threads, int)
     for section, name, value in (("train", "gama", 1), ("train", "gamma", 7),
                                  ("vec", "backend", 1), ("train", "precision", "fp8")):
         broken = copy.deepcopy(tree)
@@ -874,7 +891,7 @@ def test_config_command(env, capsys):
     assert cli.main(["config", "--vec.num-threads", "3", "grid", "--env.size=7"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     for row in (["gamma", "0.9", "grid.ini:2"], ["size", "7", "command", "line"],
-                ["num_threads", "3", "command", "line"], ["gae_lambda", "0.9", "default"],
+                ["num_threads", "3", "command", "line"], ["gae_lambda", "0.95", "default"],
                 ["[vec]", "backend", "grid/grid.ini:4"]):
         assert row in lines
 
@@ -899,13 +916,14 @@ def test_config_names_what_upstream_sizes_for_a_gpu(tmp_path, monkeypatch, capsy
     (tmp_path / "config/grid.ini").write_text("[train]\nhorizon = 32\n[env]\nsize = 11\n")
     assert cli.main(["config", "ocean/grid"]) == 0
     out = capsys.readouterr().out
-    assert "\n  vec.total_agents      8192, default.ini:2; ours: 4096\n" in out
-    assert "\n  train.minibatch_size  32768, default.ini:8; ours: auto (8192, or all steps" in out
-    assert "\n  ours again: --vec.total-agents 4096 --policy.hidden-size 128 " \
-        "--train.minibatch-size auto\n" in out     # num_layers is ours, horizon that of grid.ini
+    assert "\n  vec.total_agents      8192, default.ini:2; ours: auto (so that a run" in out
+    assert "\n  train.minibatch_size  32768, default.ini:8; ours: auto (an eighth of an" in out
+    assert "\n  ours again: --vec.total-agents auto --policy.hidden-size 64 " \
+        "--policy.num-layers 1 --train.minibatch-size auto\n" in out     # horizon is that of grid.ini
     assert cli.main(["config", "ocean/grid", "--format", "json", "--vec.total-agents", "2048"]) == 0
     assert json.loads(capsys.readouterr().out)["sized_for_a_gpu"] == {
-        "policy.hidden_size": {"value": 512, "ours": 128},
+        "policy.hidden_size": {"value": 512, "ours": 64},
+        "policy.num_layers": {"value": 4, "ours": 1},
         "train.minibatch_size": {"value": 32768, "ours": "auto"}}
     (tmp_path / "config/default.ini").unlink()
     assert cli.main(["config", "ocean/grid"]) == 0

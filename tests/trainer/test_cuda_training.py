@@ -34,6 +34,7 @@ CASES = {
     "discrete, floats, dealt": dict(
         sizes=(5,), vec=dict(num_agents=11, end_chance=0.3), horizon=13, minibatch_size=52,
         hidden_size=33, prio_alpha=0.0, replay_ratio=2.4, reward_clip=0.5, norm_adv=0,
+        norm_returns=1, target_kl=1e-4,
         vtrace_rho_clip=0.99, vtrace_c_clip=0.9, reset_state=1),
     "wide, three layers, annealed": dict(
         sizes=(4,), vec=dict(obs_size=70), num_layers=3, hidden_size=40, anneal_lr=1,

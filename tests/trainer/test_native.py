@@ -65,7 +65,8 @@ class Plain:
 
 
 def test_metrics_counters_and_schedule(envs, settings):
-    with NativePPO(envs(), settings(train__learning_rate=0.5)) as trainer:
+    with NativePPO(envs(), settings(train__learning_rate=0.5,
+                                    train__target_kl=0)) as trainer:
         assert (trainer.agents, trainer.horizon, trainer.batch_size) == (32, 8, 256)
         assert (trainer.total_epochs, trainer.epoch, trainer.finished) == (4, 0, False)
         rates = []
@@ -77,8 +78,8 @@ def test_metrics_counters_and_schedule(envs, settings):
         assert set(metrics) == {"train/learning_rate", "train/ent_coef", "train/reward_clipped",
                                 "loss/explained_variance", "loss/grad_norm",
                                 *(f"loss/{name}" for name in LOSSES)}
-        assert trainer.counters == {"epoch": 4, "global_step": 1024, "minibatch_carry": 0.0,
-                                    "optimizer_steps": 16}
+        assert trainer.counters.items() >= {"epoch": 4, "global_step": 1024, "minibatch_carry": 0.0,
+                                            "optimizer_steps": 16}.items()
         assert trainer.vec.ticks == 32 and trainer.progress == 1.0
 
 
@@ -95,8 +96,8 @@ def test_without_a_carry_an_epoch_has_whole_minibatches(envs, settings, ratio, e
     with NativePPO(envs(), settings(train__replay_ratio=ratio,
                                     train__minibatch_carry=False)) as trainer:
         learn(trainer, 2)
-        assert trainer.counters == {"epoch": 2, "global_step": 512, "minibatch_carry": 0.0,
-                                    "optimizer_steps": 2 * each}
+        assert trainer.counters.items() >= {"epoch": 2, "global_step": 512, "minibatch_carry": 0.0,
+                                            "optimizer_steps": 2 * each}.items()
 
 
 def test_timers_and_stats_add_up(envs, settings):

@@ -58,11 +58,14 @@ CASES = {
     "ints, final observations, variable number of agents": dict(
         vec=dict(num_agents=17, dtype=np.int32, alive=True, truncate_chance=0.8, finals=True),
         num_layers=2, minibatch_size=7 * 6, total_timesteps=17 * 7 * 20, obs_scale="0.02"),
+    "rates and units that follow": dict(
+        sizes=(3, 2), vec=dict(end_chance=0.3), norm_returns=1, target_kl=1e-4, reward_clip=1.5,
+        replay_ratio=2.0, warm=3),
     "no carry": dict(replay_ratio=2.75, minibatch_carry=0, warm=1),
     "no carry, less than a minibatch": dict(replay_ratio=0.3, minibatch_carry=0, prio_alpha=0.0),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
 }
-SHORT = 1, 2, 3, 4, 6, 8
+SHORT = 1, 2, 3, 4, 6, 8, 11
 every_case = pytest.mark.parametrize("case", some_or_all(CASES.values(), *SHORT),
                                      ids=some_or_all(CASES, *SHORT))
 
@@ -77,6 +80,8 @@ def check_update(want, got, about) -> None:
         assert distance(got.tensors[name], value) < limit, (about, name)
     for name in ("epoch", "minibatch_carry", "optimizer_steps"):
         assert got.counters[name] == want.counters[name], (about, name)
+    for name in ("return_rms", "rate_factor"):
+        assert got.counters[name] == pytest.approx(want.counters[name], rel=1e-4), (about, name)
 
 
 @every_case
@@ -145,7 +150,7 @@ def replay_one(reference, natives, rows) -> None:
         got = native.update()
         assert got["loss/value"] == pytest.approx(metrics["loss/value"], rel=1e-5), path
         for name, value in reference.state_tensors().items():
-            assert distance(native.state_tensors()[name], value) < 5e-5, (path, name)
+            assert distance(native.state_tensors()[name], value) < 5e-4, (path, name)
         for name, value in reference.rows_now().items():
             assert distance(native.rollout_tensors[name], value) < 1e-5, (path, name)
 
@@ -272,7 +277,8 @@ def test_schedules_carry_and_counters_are_the_references(replay_ratio, steps):
 
 
 def test_counters_can_be_loaded():
-    counters = {"epoch": 7, "global_step": 2**40, "minibatch_carry": 0.7, "optimizer_steps": 11}
+    counters = {"epoch": 7, "global_step": 2**40, "minibatch_carry": 0.7, "optimizer_steps": 11,
+                "return_rms": 3.25, "rate_factor": 0.3}
     native = make_native(total_timesteps=63 * 20)
     native.load_counters(counters)
     assert native.counters == counters

@@ -85,10 +85,12 @@ void heads_init(Heads* heads, const PufferTrainerConfig* config) {
     }
 }
 
+#define DECODER_GAIN 0.01
+
 void matrix_start(float* weight, const PufferTrainerConfig* config, int number, int fan_out,
                   int fan_in) {
-    double gain = (number == 0 ? sqrt(2.0) : 1.0) / sqrt((double)fan_in);
-    float bound = (float)gain;
+    double gain = number == 0 ? sqrt(2.0) : number <= config->num_layers ? 1.0 : DECODER_GAIN;
+    float bound = (float)(gain / sqrt((double)fan_in));
     const float* factors = number == 0 ? config->obs_scale : NULL;
     int64_t count = (int64_t)fan_out * fan_in;
     for (int64_t i = 0; i < count; i++) {
@@ -122,13 +124,57 @@ double minibatches_per_epoch(const PufferTrainerConfig* config) {
     return minibatches_of(config, agents_of_all(config));
 }
 
+// ---- what follows from an update ---------------------------------------------------------------
+
+#define RETURN_RATE  0.2      // of the way to the returns of an epoch; more in the first ones
+#define LEAST_RETURN 1e-12    // where all returns are 0
+#define FIRST_FACTOR 0.1      // of the learning rate: the first weights know nothing
+#define LEAST_FACTOR 1e-3
+#define MOST_DOWN    (1.0 / 3)    // from one update to the next
+#define MOST_UP      1.5
+
+static double unit_of_values(const PufferTrainerCounters* counters) {
+    return counters->return_rms > 0.0 ? counters->return_rms : 1.0;
+}
+
+float reward_scale(const PufferTrainerCounters* counters) {
+    return (float)(1.0 / unit_of_values(counters));
+}
+
+static double rate_factor(const PufferTrainerConfig* config,
+                          const PufferTrainerCounters* counters) {
+    if (config->target_kl <= 0.0) return 1.0;
+    return counters->rate_factor > 0.0 ? counters->rate_factor : FIRST_FACTOR;
+}
+
+// The KL divergence grows with the square of the learning rate
+static double next_factor(double factor, double target, double kl) {
+    double change = kl > 0.0 ? sqrt(target / kl) : MOST_UP;
+    factor *= change < MOST_DOWN ? MOST_DOWN : change > MOST_UP ? MOST_UP : change;
+    return factor < LEAST_FACTOR ? LEAST_FACTOR : factor > 1.0 ? 1.0 : factor;
+}
+
+void counters_follow(const PufferTrainerConfig* config, PufferTrainerCounters* counters,
+                     const PufferTrainerLosses* losses, int64_t epoch) {
+    if (!losses->minibatches) return;
+    if (config->target_kl > 0.0)
+        counters->rate_factor = next_factor(rate_factor(config, counters), config->target_kl,
+                                            losses->approx_kl);
+    if (!config->norm_returns) return;
+    double first = 1.0 / (double)(epoch + 2);
+    double rate = first > RETURN_RATE ? first : RETURN_RATE;
+    double next = unit_of_values(counters) * sqrt(1.0 + rate * (losses->return_square - 1.0));
+    counters->return_rms = next > LEAST_RETURN ? next : LEAST_RETURN;
+}
+
 void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
                   PufferTrainerCounters* counters, int64_t segments, int64_t alive) {
     double progress = learning_progress(config, counters);
     memset(losses, 0, sizeof *losses);
     losses->alive = alive;
-    losses->learning_rate = cosine(config->learning_rate,
-                                   config->anneal_lr ? config->min_lr_ratio : 1.0, progress);
+    losses->learning_rate = rate_factor(config, counters)
+                            * cosine(config->learning_rate,
+                                     config->anneal_lr ? config->min_lr_ratio : 1.0, progress);
     losses->ent_coef = cosine(config->ent_coef,
                               config->anneal_ent_coef ? config->min_ent_coef_ratio : 1.0, progress);
     double wanted = minibatches_of(config, segments) + counters->minibatch_carry;

@@ -58,8 +58,8 @@ int32_t config_check(const PufferTrainerConfig* config, Error* error);
 void heads_init(Heads* heads, const PufferTrainerConfig* config);
 
 // A weight matrix as its field writes it down is (fan_out, fan_in); the encoder is stored
-// transposed. Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder, which is number 0;
-// times obs_scale there
+// transposed. Uniform in +-gain / sqrt(fan_in): sqrt(2) for the encoder, which is number 0, times
+// obs_scale; little for the decoder, which is the last one: the first policy is nearly even
 void matrix_start(float* weight, const PufferTrainerConfig* config, int number, int fan_out,
                   int fan_in);
 
@@ -77,6 +77,13 @@ double learning_progress(const PufferTrainerConfig* config, const PufferTrainerC
 // fraction left over carried on. So many segments, and agent steps, are there to learn from
 void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config,
                   PufferTrainerCounters* counters, int64_t segments, int64_t alive);
+
+// What rewards are multiplied by: values are in units of return_rms
+float reward_scale(const PufferTrainerCounters* counters);
+// After the update of this epoch: return_rms moves towards the returns that it learned from, and
+// rate_factor to where its KL divergence would have been target_kl
+void counters_follow(const PufferTrainerConfig* config, PufferTrainerCounters* counters,
+                     const PufferTrainerLosses* losses, int64_t epoch);
 
 // ---- tensors.c --------------------------------------------------------------------------------
 

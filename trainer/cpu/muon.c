@@ -258,5 +258,5 @@ void muon_step(PufferTrainer* trainer, double learning_rate, double grad_norm) {
         }
         run_stage(&step, APPLY);
     }
-    adam(trainer, step.scale, 0.1 * learning_rate);
+    adam(trainer, step.scale, learning_rate);
 }

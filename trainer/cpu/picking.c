@@ -58,7 +58,8 @@ static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segm
                           .gae_lambda = (float)config->gae_lambda,
                           .rho_clip = (float)config->vtrace_rho_clip,
                           .c_clip = (float)config->vtrace_c_clip,
-                          .reward_clip = (float)config->reward_clip};
+                          .reward_clip = (float)config->reward_clip,
+                          .reward_scale = reward_scale(&trainer->counters)};
     float *advantages = rollout->advantages + at, *returns = rollout->returns + at;
     trainer->policy.kernels->advantage(&args, fade, advantages);
     trainer->policy.kernels->segment_sums((int)T, advantages, args.values, returns,
@@ -125,6 +126,11 @@ double explained_variance(const PufferTrainer* trainer, const double sums[KERNEL
     double spread = sums[SUM_R2] / count - mean_r * mean_r;
     double left = sums[SUM_A2] / count - mean_a * mean_a;
     return spread > 0.0 ? 1.0 - left / spread : 0.0;
+}
+
+double return_square(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]) {
+    return sums[SUM_R2]
+           / (double)trainer->picker.all_ticks;    // pick_first runs only where some are
 }
 
 // ---- which random numbers are this rank's -----------------------------------------------------

@@ -38,6 +38,7 @@ static int32_t pick_first(PufferTrainer* trainer, PufferTrainerLosses* losses, E
     ppo_measure(trainer, numbers + KERNEL_SUMS);
     if (exchange_doubles(trainer, numbers, KERNEL_SUMS + TOTALS, error)) return -1;
     losses->explained_variance = explained_variance(trainer, numbers);
+    losses->return_square = return_square(trainer, numbers);
     memcpy(trainer->totals, numbers + KERNEL_SUMS, sizeof trainer->totals);
     return 0;
 }
@@ -103,6 +104,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     if (!all_finite(trainer->all_weights, trainer->weight_count))
         return name_bad_number(trainer, error);
     average(losses);
+    counters_follow(&trainer->config, &trainer->counters, losses, trainer->counters.epoch);
     trainer->counters.epoch++;
     trainer->update_seconds += seconds_now() - began;
     return 0;

@@ -23,6 +23,7 @@ static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
                        &losses->grad_norm};
     for (int i = 0; i < KERNEL_LOSSES + 1; i++) *means[i] = sums[i] / count;
     losses->explained_variance = explained_variance(seen, (double)losses->alive);
+    losses->return_square = seen[4] / (double)losses->alive;
 }
 
 // All ranks add the same numbers: where the results differ, so do the weights
@@ -72,6 +73,7 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error
         return name_bad_number(trainer, turn, error);
     *losses = trainer->pending;
     fill_losses(trainer, losses);
+    counters_follow(&trainer->config, &trainer->counters, losses, trainer->pending_epoch);
     trainer->update_seconds += seconds_now() - began;
     return 0;
 }

@@ -8,16 +8,16 @@ static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollou
     const PufferTrainerConfig* config = &trainer->config;
     int32_t count = which ? trainer->S : trainer->N;
     BLOCKS(stream, advantages_compute, (count + CUDA_SEGMENTS - 1) / CUDA_SEGMENTS,
-           AdvantagesComputeArgs, .results = &rank->report->results, .count = count,
-           .T = config->horizon, .which = which, .repeated = which ? rank->batch.repeated : NULL,
-           .rewards = rollout->rewards, .values = rollout->values_now, .ratio = rollout->ratio_now,
-           .ended = rollout->ended, .truncated = rollout->truncated,
-           .final_values = rollout->final_values, .bootstrap = rollout->bootstrap,
-           .gamma = (float)config->gamma, .gae_lambda = (float)config->gae_lambda,
-           .rho_clip = (float)config->vtrace_rho_clip, .c_clip = (float)config->vtrace_c_clip,
-           .reward_clip = (float)config->reward_clip, .prio_alpha = config->prio_alpha,
-           .advantages = rollout->advantages, .returns = rollout->returns,
-           .sums = rank->picker.sums, .weights = rank->picker.weights);
+           AdvantagesComputeArgs, .results = &rank->report->results, .schedule = rank->schedule,
+           .count = count, .T = config->horizon, .which = which,
+           .repeated = which ? rank->batch.repeated : NULL, .rewards = rollout->rewards,
+           .values = rollout->values_now, .ratio = rollout->ratio_now, .ended = rollout->ended,
+           .truncated = rollout->truncated, .final_values = rollout->final_values,
+           .bootstrap = rollout->bootstrap, .gamma = (float)config->gamma,
+           .gae_lambda = (float)config->gae_lambda, .rho_clip = (float)config->vtrace_rho_clip,
+           .c_clip = (float)config->vtrace_c_clip, .reward_clip = (float)config->reward_clip,
+           .prio_alpha = config->prio_alpha, .advantages = rollout->advantages,
+           .returns = rollout->returns, .sums = rank->picker.sums, .weights = rank->picker.weights);
 }
 
 // ---- variable number of agents ------------------------------------------------------------------
@@ -147,6 +147,8 @@ int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* err
     int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
     EACH_RANK(trainer, rank) {
         const Rollout* rollout = &rank->rollouts[trainer->turn];
+        *rank->schedules_here = (CudaSchedule){.reward_scale = reward_scale(&trainer->counters)};
+        stream_upload(rank->stream, rank->schedule, rank->schedules_here, sizeof(CudaSchedule));
         stream_fill(rank->stream, rank->report, 0, sizeof *rank->report);
         EACH(rank->stream, epoch_begin, rows, EpochBeginArgs, .count = (int32_t)rows,
              .values = rollout->values, .rewards = rollout->rewards,

@@ -19,6 +19,7 @@ static void write_schedules(Rank* rank, const PufferTrainerLosses* losses) {
             .segments = rank->picker.living_count,
             .ent_coef = (float)losses->ent_coef,
             .learning_rate = losses->learning_rate,
+            .reward_scale = reward_scale(&trainer->counters),
             .prio_beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress,
             .first_bias = 1.0 - pow(0.9, steps),
             .second_bias = 1.0 - pow(config->beta2, steps)};

@@ -7,7 +7,6 @@
 """
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -33,14 +32,9 @@ if TYPE_CHECKING:
 
 Job = TypeVar("Job", bound=EnvJob)
 
-# what a Python environment begins with: its steps cost a hundred times as much as those in C, and
-# a small network learns from fewer of them
-DEFAULTS = {"train.total_timesteps": 500_000, "train.horizon": 32, "train.minibatch_size": 256,
-            "train.learning_rate": 0.015, "train.replay_ratio": 4.0, "train.gamma": 0.99,
-            "train.gae_lambda": 0.95, "train.ent_coef": 0.005, "policy.hidden_size": 64,
-            "policy.num_layers": 1, "eval.episodes": 100}
-AGENTS = 64
-ALONE = 8               # of these where each copy needs a process of its own
+# a step costs a hundred times as much as one in C; all else has the same defaults
+DEFAULTS = {"train.total_timesteps": 500_000}
+ALONE = 8               # copies, where each needs a process of its own
 WHY = "a Python environment"
 # what a sweep searches in place of its own ranges, which are for epochs of many more steps
 RANGES = {"train.horizon": ("uniform_pow2", 8, 128),
@@ -347,15 +341,13 @@ class PythonSource:
         from ...settings import config
 
         rows = facts.rows if facts else 1
-        why = WHY if rows == 1 else f"{WHY} of {rows} agents"
-        agents = math.ceil((ALONE if facts and facts.alone else AGENTS) / rows) * rows
+        defaults = {full: (value, WHY) for full, value in DEFAULTS.items()}
         if facts and facts.alone:
-            why += ", one instance a process"
-        defaults = {**{full: (value, WHY) for full, value in DEFAULTS.items()},
-                    "vec.total_agents": (agents, why)}
+            defaults["vec.total_agents"] = ALONE * rows, f"{WHY}, one instance a process"
         files = [*([ini] if ini else self.own_inis()), *self.over]
         return config.resolve_python(self.name, settings, files, defaults,
-                                     facts is None or facts.in_plain_bytes, theirs=self.theirs)
+                                     facts is None or facts.in_plain_bytes, rows=rows,
+                                     theirs=self.theirs)
 
     def prepare(self, settings: Settings | None = None, *, ini: Path | None = None,
                 verbose: bool = False) -> PreparedPython:

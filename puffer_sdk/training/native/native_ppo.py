@@ -40,7 +40,8 @@ from .trainer_library import library
 FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own names
     "learning_rate", "min_lr_ratio", "ent_coef", "min_ent_coef_ratio", "gamma",
     "gae_lambda", "vtrace_rho_clip", "vtrace_c_clip", "reward_clip", "replay_ratio", "prio_alpha",
-    "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps")
+    "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps",
+    "target_kl")
 
 
 def library_for(device: str) -> Any:
@@ -111,7 +112,7 @@ class NativePPO(Schedules):
                 ("has_alive", "alive"))},
             "block_agents": block_agents or getattr(vec, "block_agents", 0),
             "path": choose_path(path), "reset_state": int(config.base.reset_state),
-            "norm_adv": int(train.norm_adv), "anneal_lr": int(train.anneal_lr),
+            "norm_adv": int(train.norm_adv), "norm_returns": int(train.norm_returns), "anneal_lr": int(train.anneal_lr),
             "anneal_ent_coef": int(train.anneal_ent_coef),
             "minibatch_carry": int(train.minibatch_carry), **self._exchange.fields,
             "first_agent": first_agent + self.group.rank * self.agents,
@@ -147,18 +148,30 @@ class NativePPO(Schedules):
         return float(self._open.counters.minibatch_carry)
 
     @property
+    def rate_factor(self) -> float:
+        """Of the learning rate, to keep train.target_kl; 0 before the first update."""
+        return float(self._open.counters.rate_factor)
+
+    @rate_factor.setter
+    def rate_factor(self, value: float) -> None:
+        self._open.counters.rate_factor = value
+
+    @property
     def counters(self) -> dict[str, int | float]:
         """The numbers that a resume needs besides the tensors; JSON keeps them exactly."""
         now = self._open.counters
         return {"epoch": int(now.epoch), "global_step": int(now.global_step),
                 "minibatch_carry": float(now.minibatch_carry),
-                "optimizer_steps": int(now.optimizer_steps)}
+                "optimizer_steps": int(now.optimizer_steps),
+                "return_rms": float(now.return_rms), "rate_factor": self.rate_factor}
 
     def load_counters(self, counters: Mapping[str, int | float]) -> None:
         now = self._open.counters
         now.epoch, now.global_step = int(counters["epoch"]), int(counters["global_step"])
         now.minibatch_carry = float(counters["minibatch_carry"])
         now.optimizer_steps = int(counters["optimizer_steps"])
+        now.return_rms = float(counters.get("return_rms", 0))
+        now.rate_factor = float(counters.get("rate_factor", 0))
 
     # -- the loop
 

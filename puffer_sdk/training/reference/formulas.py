@@ -4,6 +4,7 @@ Sizes as in reference_ppo.py: N agents, T horizon, S segments in a minibatch.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -54,6 +55,32 @@ def importance_weights(probabilities: np.ndarray, rows: np.ndarray, beta: float)
     """(S,) float32: q_i = (N p_i)^-beta. beta = 1 undoes the bias of prioritised sampling."""
     weights: np.ndarray = (len(probabilities) * probabilities[rows]) ** -beta
     return weights.astype(np.float32)
+
+
+# ---- what follows from an update ---------------------------------------------------------------
+
+RETURN_RATE, LEAST_RETURN = 0.2, 1e-12
+LEAST_FACTOR, MOST_DOWN, MOST_UP = 1e-3, 1 / 3, 1.5
+
+
+def reward_scale(return_rms: float) -> float:
+    """What rewards are multiplied by, as a float32: values are in units of `return_rms`."""
+    return float(np.float32(1 / (return_rms or 1.0)))
+
+
+def follow_returns(return_rms: float, square: float, epoch: int) -> float:
+    """The next unit: RETURN_RATE of the way to the returns of an epoch, more in the first ones.
+
+    square  mean square of these returns, in the unit that they were learned in
+    """
+    rate = max(RETURN_RATE, 1 / (epoch + 2))
+    return max(LEAST_RETURN, (return_rms or 1.0) * math.sqrt(1 + rate * (square - 1)))
+
+
+def next_rate_factor(factor: float, target_kl: float, kl: float) -> float:
+    """The next factor of the learning rate: KL divergence grows with the square of the rate."""
+    change = math.sqrt(target_kl / kl) if kl > 0 else MOST_UP
+    return min(1.0, max(LEAST_FACTOR, factor * min(MOST_UP, max(MOST_DOWN, change))))
 
 
 # ---- loss -------------------------------------------------------------------------------------

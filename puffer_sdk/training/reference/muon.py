@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .own_network import Network
 
-VECTOR_LR = 0.1                     # Adam's share of the learning rate, for vectors
+VECTOR_LR = 1.0                     # Adam's share of the learning rate, for vectors
 NEWTON_SCHULZ = ((4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037),
                  (2.8769, -3.1427, 1.2046), (2.8366, -3.0525, 1.2012))
 

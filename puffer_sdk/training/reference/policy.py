@@ -30,6 +30,8 @@ def candidate(hid: Tensor) -> Tensor:
     return torch.sigmoid(hid.clamp(max=0)) + hid.clamp(min=0)
 
 
+DECODER_GAIN = 0.01
+
 class LayerScan(torch.autograd.Function):
     """One MinGRU layer over whole segments, gates and highway included, with its own gradient.
 
@@ -115,12 +117,15 @@ class Policy(nn.Module):
         self.initialise(0)
 
     def initialise(self, seed: int, factors: np.ndarray | None = None) -> None:
-        """Uniform in +-gain / sqrt(fan_in), gain sqrt(2) for the encoder; equal on every device.
+        """Uniform in +-gain / sqrt(fan_in); equal on every device. The encoder's gain is sqrt(2).
+        The decoder's is small: the first policy is nearly even, whatever an observation holds, and
+        the first values are nearly 0.
 
         factors     (D,) of the encoder's columns
         """
+        gains = (math.sqrt(2), *(1.0 for _ in self.layers), DECODER_GAIN)
         for number, weight in enumerate((self.encoder, *self.layers, self.decoder)):
-            gain = (math.sqrt(2) if number == 0 else 1) / math.sqrt(weight.shape[1])
+            gain = gains[number] / math.sqrt(weight.shape[1])
             draws = philox.uniform((seed, Purpose.INIT), np.arange(weight.numel()), number)
             with torch.no_grad():
                 weight.copy_(torch.from_numpy((2 * draws - 1) * np.float32(gain)).view_as(weight))

@@ -21,6 +21,7 @@ from ...base.philox import Purpose
 from ...distributed.group import Alone
 from ...settings.values import Config
 from ..schedules import (
+    FIRST_FACTOR,
     LOSSES,
     SCALE_HINT,
     Envs,
@@ -38,8 +39,11 @@ from .formulas import (
     advantages,
     draw_segments,
     explained_variance,
+    follow_returns,
     importance_weights,
+    next_rate_factor,
     ppo_loss,
+    reward_scale,
     segment_probabilities,
 )
 from .means import Means
@@ -80,6 +84,8 @@ class TorchPPO(Schedules, Buffers):
                          {"encoder": torch.from_numpy(factors).to(self.device)})
         self.epoch = self.global_step = 0
         self.minibatch_carry = 0.0
+        self.return_rms = 0.0           # the unit of values; 0: 1, as nothing was measured yet
+        self.rate_factor = 0.0          # of the learning rate; 0: before the first update
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
         self.picks: list[tuple[np.ndarray, np.ndarray]] = []    # (rows, q) of the last update
         self._alive = np.arange(self.agents)        # segments with an agent, to pick from
@@ -202,7 +208,7 @@ class TorchPPO(Schedules, Buffers):
         t = self.settings
         learning_rate, ent_coef = self.learning_rate, self.ent_coef
         beta = t.prio_beta0 + (1 - t.prio_beta0) * self.progress
-        rewards, clipped = self._clipped_rewards()
+        rewards, clipped = self._scaled_rewards()
         ended, truncated = self.ended.to(self.device), self.truncated.to(self.device)
         values, ratio = self.values.clone(), torch.ones_like(self.values)   # the current ones
         if self.live is not None:
@@ -214,7 +220,7 @@ class TorchPPO(Schedules, Buffers):
             wanted = max(1.0, wanted)
         count = int(wanted)
         self.minibatch_carry, self.picks = wanted - count if t.minibatch_carry else 0.0, []
-        explained, sums, norms = 0.0, torch.zeros(len(LOSSES), device=self.device), 0.0
+        explained, square, sums, norms = 0.0, 1.0, torch.zeros(len(LOSSES), device=self.device), 0.0
         for number in range(count):
             if given is not None:
                 advantage, target = given
@@ -226,6 +232,7 @@ class TorchPPO(Schedules, Buffers):
             if number == 0:
                 explained = explained_variance(self._of_live(self.values),
                                                self._of_live(target), self.means)
+                square = float(self.means.whole(self._of_live(target).square()))
             rows, q = self._pick(advantage, number, beta)
             self.picks.append((rows, q))
             pick = torch.from_numpy(rows).to(self.device)
@@ -244,6 +251,8 @@ class TorchPPO(Schedules, Buffers):
             pick, once = pick[first], torch.from_numpy(first).to(self.device)
             values[pick], ratio[pick] = value[once], new_ratio[once]
         raise_if_bad(weights_of(self.policy), where=f"epoch {self.epoch}, after its last minibatch")
+        if count:
+            self._follow(square, float(sums[LOSSES.index("approx_kl")]) / count)
         self.epoch += 1
         self.timers["train"] += time.perf_counter() - started
         metrics = {"train/learning_rate": learning_rate, "train/ent_coef": ent_coef,
@@ -255,15 +264,23 @@ class TorchPPO(Schedules, Buffers):
             metrics |= {"loss/explained_variance": explained, "loss/grad_norm": norms / count}
         return metrics
 
+    def _follow(self, square: float, kl: float) -> None:
+        if self.settings.target_kl:
+            self.rate_factor = next_rate_factor(self.rate_factor or FIRST_FACTOR,
+                                                self.settings.target_kl, kl)
+        if self.settings.norm_returns:
+            self.return_rms = follow_returns(self.return_rms, square, self.epoch)
+
     def _of_live(self, rows: Tensor) -> Tensor:
         return rows if self.live is None else rows[self.live]
 
-    def _clipped_rewards(self) -> tuple[Tensor, int]:
-        rewards, limit = self.rewards, self.settings.reward_clip
-        if not limit:
-            return rewards.to(self.device), 0
-        clipped = self.means.total(int((rewards.abs() > limit).sum()))
-        return rewards.clamp(-limit, limit).to(self.device), int(clipped)
+    def _scaled_rewards(self) -> tuple[Tensor, int]:
+        """Clipped, then in the unit of values; and how many were clipped."""
+        rewards, limit, clipped = self.rewards, self.settings.reward_clip, 0
+        if limit:
+            clipped = int(self.means.total(int((rewards.abs() > limit).sum())))
+            rewards = rewards.clamp(-limit, limit)
+        return rewards.to(self.device) * reward_scale(self.return_rms), clipped
 
     def _pick(self, advantage: Tensor, number: int, beta: float) -> tuple[np.ndarray, np.ndarray]:
         """The S segments of this epoch's minibatch `number`, and their weights q."""
@@ -379,9 +396,12 @@ class TorchPPO(Schedules, Buffers):
     def counters(self) -> dict[str, int | float]:
         """The numbers that a resume needs in addition to the tensors; JSON keeps them exactly."""
         return {"epoch": self.epoch, "global_step": self.global_step,
-                "minibatch_carry": self.minibatch_carry, "optimizer_steps": self.muon.steps}
+                "minibatch_carry": self.minibatch_carry, "optimizer_steps": self.muon.steps,
+                "return_rms": self.return_rms, "rate_factor": self.rate_factor}
 
     def load_counters(self, counters: Mapping[str, int | float]) -> None:
         self.epoch, self.global_step = int(counters["epoch"]), int(counters["global_step"])
         self.minibatch_carry = float(counters["minibatch_carry"])
+        self.return_rms = float(counters.get("return_rms", 0))
+        self.rate_factor = float(counters.get("rate_factor", 0))
         self.muon.steps = int(counters["optimizer_steps"])
