@@ -16,6 +16,9 @@ from pathlib import Path
 from learn_tasks import EPISODES, ROOT, TASKS, Task
 
 
+ALONE = {"vec.num_workers": 0, "vec.num_threads": 1}
+
+
 def main() -> None:
     import puffer_sdk
 
@@ -25,8 +28,9 @@ def main() -> None:
                     if "=" in each)
     with tempfile.TemporaryDirectory() as folder:
         env, runs = prepare(task, Path(folder)), Path(folder) / "runs"
-        asked = {"train.total_timesteps": task.steps, "train.seed": seed, **settings}
-        playing = {"eval.episodes": EPISODES, "eval.seed": 1_000 + seed}
+        # no workers: this process and its child are all that computes, and all that is counted
+        asked = {"train.total_timesteps": task.steps, "train.seed": seed, **ALONE, **settings}
+        playing = {"eval.episodes": EPISODES, "eval.seed": 1_000 + seed, **ALONE}
         if random:
             played = puffer_sdk.evaluate(env, playing, model=None, runs_dir=runs)
             print(json.dumps({"random": played.scores["random"].mean[task.metric]}))

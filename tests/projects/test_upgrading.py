@@ -239,6 +239,7 @@ def test_a_copy_of_pufferlibs_ini_means_what_it_meant_there(old, tmp_path):
     upgrade(folder)
     assert (folder / "beads.ini").read_text() == (
         "[env]\nlength = 9\nbeads = 3\n\n[train]\nreward_clip = 1\nminibatch_carry = off\n"
+        "target_kl = 0\nnorm_returns = off\n"
         "gamma = 0.9\n")
     assert not config.resolve(folder).train.minibatch_carry
 
