@@ -15,7 +15,6 @@ from pathlib import Path
 
 from learn_tasks import EPISODES, ROOT, TASKS, Task
 
-
 ALONE = {"vec.num_workers": 0, "vec.num_threads": 1}
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 CHECKPOINT_TICKS = 16384
-# How much is learned from, and how often: found by bench_learn on its search half, none of it by a
-# clock. A run has at least EPOCHS rollouts, of LEAST to MOST steps, and about UPDATES gradient steps
+# How much is learned from, and how often, never by a clock: found by bench_learn on its search
+# half. A run has at least EPOCHS rollouts, of LEAST to MOST steps, and about UPDATES gradient steps
 EPOCHS, UPDATES = 100, 4000
 LEAST, MOST = 2048, 262144
 Chosen = Mapping[str, Any]          # full key -> value, of the key's type

@@ -142,8 +142,8 @@ class Train:
     gae_lambda: float = setting(0.95, "GAE lambda: bias (0) against variance (1)", low=0, high=1)
     replay_ratio: float = setting(AUTO, "times each rollout step is trained on", above=0, high=100,
                                   auto="so that a run has 4000 updates, from 1 to 8")
-    target_kl: float = setting(0.02, "KL divergence of an epoch above which the next one has a lower "
-                                     "learning rate; 0 = off", low=0, high=100)
+    target_kl: float = setting(0.02, "KL divergence of an epoch above which the learning rate falls; "
+                                     "0 = off", low=0, high=100)
     clip_coef: float = setting(0.2,
                                "PPO clip range: the ratio is limited to 1 ± this", above=0, high=10)
     vf_coef: float = setting(0.5, "weight of the value loss", low=0, high=1000)
@@ -161,8 +161,8 @@ class Train:
                                   "does not optimise", low=0, below=1)
     eps: float = setting(1e-12, "Adam's epsilon", above=0, high=1)
     minibatch_size: int = setting(AUTO, "agent steps per update; a multiple of horizon", low=1,
-                                  high=2**31 - 1, auto="an eighth of an epoch, from 256 to 8192; in "
-                                                       "whole horizons")
+                                  high=2**31 - 1, auto="an eighth of an epoch, from 256 to 8192, "
+                                                       "in whole horizons")
     minibatch_carry: bool = setting(True, "carry the fraction of a minibatch that an epoch leaves "
                                           "over to the next one. false: each epoch has whole "
                                           "minibatches, at least 1")

@@ -21,8 +21,8 @@ NOWHERE = np.uint64([2 ** 64 - 1])
 
 def schedule(**known):
     return {"seed": 5 << 32 | 7, "epoch": 3 << 32 | 2, "number": 0, "ent_coef": 0.0,
-            "learning_rate": 0.015, "prio_beta": 0.4, "reward_scale": 0.5, "first_bias": 1 - 0.9 ** 3,
-            "second_bias": 1 - 0.999 ** 3, **known}
+            "learning_rate": 0.015, "prio_beta": 0.4, "reward_scale": 0.5,
+            "first_bias": 1 - 0.9 ** 3, "second_bias": 1 - 0.999 ** 3, **known}
 
 
 def results(**known):
@@ -81,8 +81,8 @@ def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha
     settings = {"gamma": 0.97, "gae_lambda": 0.9, "rho_clip": rho_clip, "c_clip": c_clip,
                 "reward_clip": clip}
     got = cuda.advantages_compute(
-        **known, **settings, schedule=schedule(), count=N if which is None else len(which), T=T, which=which,
-        repeated=repeated, prio_alpha=alpha, results=results,
+        **known, **settings, schedule=schedule(), count=N if which is None else len(which), T=T,
+        which=which, repeated=repeated, prio_alpha=alpha, results=results,
         advantages=blank(N, T), returns=blank(N, T), sums=blank(N, 5, dtype=np.float64),
         weights=blank(N, dtype=np.float64))
     return known, {**settings, "reward_scale": 0.5}, got
@@ -121,7 +121,8 @@ def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip, final
     assert np.allclose(got.weights, got.sums[:, 2] ** 0.7 + 1e-6, rtol=1e-14)
     if not clip:
         want = ppo.advantages(0.5 * known["rewards"].astype(float), *(
-            known[name].astype(float) for name in ("values", "bootstrap", "ended", "truncated", "ratio")), 0.97, 0.9, 1.1, 0.9,
+            known[name].astype(float) for name in (
+                "values", "bootstrap", "ended", "truncated", "ratio")), 0.97, 0.9, 1.1, 0.9,
             known["final_values"])
         assert np.allclose(got.advantages, want, rtol=1e-5, atol=4e-6)
 

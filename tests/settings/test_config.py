@@ -919,7 +919,7 @@ def test_config_names_what_upstream_sizes_for_a_gpu(tmp_path, monkeypatch, capsy
     assert "\n  vec.total_agents      8192, default.ini:2; ours: auto (so that a run" in out
     assert "\n  train.minibatch_size  32768, default.ini:8; ours: auto (an eighth of an" in out
     assert "\n  ours again: --vec.total-agents auto --policy.hidden-size 64 " \
-        "--policy.num-layers 1 --train.minibatch-size auto\n" in out     # horizon is that of grid.ini
+        "--policy.num-layers 1 --train.minibatch-size auto\n" in out   # horizon: grid.ini's
     assert cli.main(["config", "ocean/grid", "--format", "json", "--vec.total-agents", "2048"]) == 0
     assert json.loads(capsys.readouterr().out)["sized_for_a_gpu"] == {
         "policy.hidden_size": {"value": 512, "ours": 64},

@@ -43,6 +43,8 @@ FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own na
     "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps",
     "target_kl")
 
+SWITCHES = "norm_adv", "norm_returns", "anneal_lr", "anneal_ent_coef", "minibatch_carry"
+
 
 def library_for(device: str) -> Any:
     """The opened library of the trainer on this device."""
@@ -112,9 +114,7 @@ class NativePPO(Schedules):
                 ("has_alive", "alive"))},
             "block_agents": block_agents or getattr(vec, "block_agents", 0),
             "path": choose_path(path), "reset_state": int(config.base.reset_state),
-            "norm_adv": int(train.norm_adv), "norm_returns": int(train.norm_returns), "anneal_lr": int(train.anneal_lr),
-            "anneal_ent_coef": int(train.anneal_ent_coef),
-            "minibatch_carry": int(train.minibatch_carry), **self._exchange.fields,
+            **{name: int(getattr(train, name)) for name in SWITCHES}, **self._exchange.fields,
             "first_agent": first_agent + self.group.rank * self.agents,
             "total_epochs": self.total_epochs, "num_buffers": count_slices(vec),
             "timed": int(timed), "gpus": len(self.gpus), "devices": self.gpus,
