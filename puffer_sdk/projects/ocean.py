@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 # Settings that PufferLib does not read; nor does it read any of [eval] and [check]
 OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
         "train": {"stop_at_goal", "obs_scale", "scale_obs", "encoder_scale", "backend", "device",
-                  "precision", "norm_adv", "reward_clip", "minibatch_carry", "async"}}
+                  "precision", "norm_adv", "norm_returns", "target_kl", "reward_clip",
+                  "minibatch_carry", "async"}}
 CHANGES_TRAINING = ("obs_scale", "scale_obs", "encoder_scale", "norm_adv", "reward_clip")
 SECTIONS = ("base", "env", "vec", "policy", "train")
 STEPS = 400             # ticks that the export and the original must agree on

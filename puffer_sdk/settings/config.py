@@ -76,11 +76,10 @@ def resolve_python(name: str, overrides: Mapping[str, object] | None = None,
                    in_bytes: bool = True, *, rows: int = 1, theirs: bool = False) -> Config:
     """Every setting of a Python environment: [env] holds keywords, of any type.
 
-    name        "gymnasium:CartPole-v1"
+    name        "gymnasium:CartPole-v1"; rows: agents of one copy
     inis        the files to read; the last one counts
     defaults    {"vec.total_agents": (64, "why")}: in place of the table's
     in_bytes    whether its rows are bytes, as far as that is known; theirs: as in resolve()
-    rows        agents of one copy
     """
     resolver = _Resolver(None, None, False, python=True, name=name, theirs=theirs)
     resolver.in_bytes, resolver.rows = in_bytes, rows
@@ -125,8 +124,7 @@ class _Resolver:
         self.given: dict[str, Given] = {}
         self.env: dict[str, Any] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"
-        self.of_tree = False            # its ini is one of PufferLib's tree
-        self.rows = 0                   # agents of one copy; 0: as [env] says
+        self.of_tree, self.rows = False, 0      # PufferLib's own ini; agents of a copy, 0: [env]'s
         self.former: dict[str, Given] = {}      # keys of earlier versions, by their names
         self.skipped: dict[str, str] = {}
         self.faults: list[UsageError] = []

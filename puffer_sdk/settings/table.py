@@ -142,7 +142,7 @@ class Train:
     gae_lambda: float = setting(0.95, "GAE lambda: bias (0) against variance (1)", low=0, high=1)
     replay_ratio: float = setting(AUTO, "times each rollout step is trained on", above=0, high=100,
                                   auto="so that a run has 4000 updates, from 1 to 8")
-    target_kl: float = setting(0.02, "KL divergence of an epoch above which the learning rate falls; "
+    target_kl: float = setting(0.02, "KL divergence of an epoch above which the rate is lowered; "
                                      "0 = off", low=0, high=100)
     clip_coef: float = setting(0.2,
                                "PPO clip range: the ratio is limited to 1 ± this", above=0, high=10)

@@ -175,8 +175,12 @@ class Schedules:
     agents: int
     horizon: int
     epoch: int
-    rate_factor: float      # of the learning rate, to keep target_kl; 0 before the first update
     ranks = 1           # processes that share the run, each with as many agents
+
+    @property
+    def counters(self) -> dict[str, int | float]:
+        """What a resume needs besides the tensors."""
+        raise NotImplementedError
 
     @property
     def batch_size(self) -> int:
@@ -199,7 +203,7 @@ class Schedules:
     @property
     def learning_rate(self) -> float:
         t = self.settings
-        factor = (self.rate_factor or FIRST_FACTOR) if t.target_kl else 1.0
+        factor = (self.counters["rate_factor"] or FIRST_FACTOR) if t.target_kl else 1.0
         return factor * cosine(t.learning_rate, t.min_lr_ratio if t.anneal_lr else 1.0,
                                self.progress)
 

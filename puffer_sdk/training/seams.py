@@ -27,7 +27,8 @@ class Rollout:
     obs         (N, T, D)   what was seen, of the env's own type
     actions     (N, T, K)   what was chosen on it
     log_probs   (N, T)      of these actions then
-    values      (N, T)      of these observations then
+    values      (N, T)      of these observations then; in the unit of rewards, if all updates took
+                            returns of yours or train.norm_returns is off
     rewards     (N, T)      that the actions caused, as the env paid them
     bootstrap   (N,)        the value after the last tick
     ended       (N, T)      1 where the tick ended an episode

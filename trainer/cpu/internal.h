@@ -247,7 +247,7 @@ void picking_begin(PufferTrainer* trainer);    // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
 void sum_segments(const PufferTrainer* trainer, double sums[KERNEL_SUMS]);    // of this rank
 double explained_variance(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]);
-double return_square(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]);
+double mean_return_square(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]);
 
 // ---- ppo.c
 // Of the minibatch that is picked, and of this rank

@@ -128,9 +128,8 @@ double explained_variance(const PufferTrainer* trainer, const double sums[KERNEL
     return spread > 0.0 ? 1.0 - left / spread : 0.0;
 }
 
-double return_square(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]) {
-    return sums[SUM_R2]
-           / (double)trainer->picker.all_ticks;    // pick_first runs only where some are
+double mean_return_square(const PufferTrainer* trainer, const double sums[KERNEL_SUMS]) {
+    return sums[SUM_R2] / (double)trainer->picker.all_ticks;
 }
 
 // ---- which random numbers are this rank's -----------------------------------------------------

@@ -38,7 +38,8 @@ static int32_t pick_first(PufferTrainer* trainer, PufferTrainerLosses* losses, E
     ppo_measure(trainer, numbers + KERNEL_SUMS);
     if (exchange_doubles(trainer, numbers, KERNEL_SUMS + TOTALS, error)) return -1;
     losses->explained_variance = explained_variance(trainer, numbers);
-    losses->return_square = return_square(trainer, numbers);
+    // returns of the caller's own are in their unit, which stays as it is
+    losses->return_square = trainer->given_returns ? 1.0 : mean_return_square(trainer, numbers);
     memcpy(trainer->totals, numbers + KERNEL_SUMS, sizeof trainer->totals);
     return 0;
 }

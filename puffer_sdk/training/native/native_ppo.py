@@ -43,6 +43,9 @@ FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own na
     "prio_beta0", "clip_coef", "vf_coef", "vf_clip_coef", "max_grad_norm", "beta1", "beta2", "eps",
     "target_kl")
 
+COUNTERS: dict[str, type[int] | type[float]] = {      # of PufferTrainerCounters
+    "epoch": int, "global_step": int, "minibatch_carry": float, "optimizer_steps": int,
+    "return_rms": float, "rate_factor": float}
 SWITCHES = "norm_adv", "norm_returns", "anneal_lr", "anneal_ent_coef", "minibatch_carry"
 
 
@@ -148,30 +151,14 @@ class NativePPO(Schedules):
         return float(self._open.counters.minibatch_carry)
 
     @property
-    def rate_factor(self) -> float:
-        """Of the learning rate, to keep train.target_kl; 0 before the first update."""
-        return float(self._open.counters.rate_factor)
-
-    @rate_factor.setter
-    def rate_factor(self, value: float) -> None:
-        self._open.counters.rate_factor = value
-
-    @property
     def counters(self) -> dict[str, int | float]:
         """The numbers that a resume needs besides the tensors; JSON keeps them exactly."""
         now = self._open.counters
-        return {"epoch": int(now.epoch), "global_step": int(now.global_step),
-                "minibatch_carry": float(now.minibatch_carry),
-                "optimizer_steps": int(now.optimizer_steps),
-                "return_rms": float(now.return_rms), "rate_factor": self.rate_factor}
+        return {name: kind(getattr(now, name)) for name, kind in COUNTERS.items()}
 
     def load_counters(self, counters: Mapping[str, int | float]) -> None:
-        now = self._open.counters
-        now.epoch, now.global_step = int(counters["epoch"]), int(counters["global_step"])
-        now.minibatch_carry = float(counters["minibatch_carry"])
-        now.optimizer_steps = int(counters["optimizer_steps"])
-        now.return_rms = float(counters.get("return_rms", 0))
-        now.rate_factor = float(counters.get("rate_factor", 0))
+        for name, kind in COUNTERS.items():     # those of earlier versions lack the last two
+            setattr(self._open.counters, name, kind(counters.get(name, 0)))
 
     # -- the loop
 

@@ -43,7 +43,6 @@ from .formulas import (
     importance_weights,
     next_rate_factor,
     ppo_loss,
-    reward_scale,
     segment_probabilities,
 )
 from .means import Means
@@ -232,7 +231,8 @@ class TorchPPO(Schedules, Buffers):
             if number == 0:
                 explained = explained_variance(self._of_live(self.values),
                                                self._of_live(target), self.means)
-                square = float(self.means.whole(self._of_live(target).square()))
+                if given is None:       # returns of the caller's own leave the unit as it is
+                    square = float(self.means.whole(self._of_live(target).square()))
             rows, q = self._pick(advantage, number, beta)
             self.picks.append((rows, q))
             pick = torch.from_numpy(rows).to(self.device)
@@ -270,17 +270,6 @@ class TorchPPO(Schedules, Buffers):
                                                 self.settings.target_kl, kl)
         if self.settings.norm_returns:
             self.return_rms = follow_returns(self.return_rms, square, self.epoch)
-
-    def _of_live(self, rows: Tensor) -> Tensor:
-        return rows if self.live is None else rows[self.live]
-
-    def _scaled_rewards(self) -> tuple[Tensor, int]:
-        """Clipped, then in the unit of values; and how many were clipped."""
-        rewards, limit, clipped = self.rewards, self.settings.reward_clip, 0
-        if limit:
-            clipped = int(self.means.total(int((rewards.abs() > limit).sum())))
-            rewards = rewards.clamp(-limit, limit)
-        return rewards.to(self.device) * reward_scale(self.return_rms), clipped
 
     def _pick(self, advantage: Tensor, number: int, beta: float) -> tuple[np.ndarray, np.ndarray]:
         """The S segments of this epoch's minibatch `number`, and their weights q."""

@@ -5,9 +5,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...settings.table import Train
 from ..schedules import Envs
 from ..seams import Rollout
 from .action_heads import Actor
+from .formulas import reward_scale
+from .means import Means
 
 
 class Buffers:
@@ -17,6 +20,9 @@ class Buffers:
     horizon: int                # T
     device: torch.device
     actor: Actor
+    settings: Train
+    means: Means
+    return_rms: float           # the unit of values; 0: 1, as nothing was measured yet
 
     def allocate(self, vec: Envs) -> None:
         """Makes all buffers for these envs."""
@@ -50,3 +56,14 @@ class Buffers:
         names = {"finals": "final_values", "alive": "live"}
         return Rollout(lambda: {name: view(getattr(self, names.get(name, name)))
                                 for name in Rollout.__annotations__})
+
+    def _of_live(self, rows: Tensor) -> Tensor:
+        return rows if self.live is None else rows[self.live]
+
+    def _scaled_rewards(self) -> tuple[Tensor, int]:
+        """Clipped, then in the unit of values; and how many were clipped."""
+        rewards, limit, clipped = self.rewards, self.settings.reward_clip, 0
+        if limit:
+            clipped = int(self.means.total(int((rewards.abs() > limit).sum())))
+            rewards = rewards.clamp(-limit, limit)
+        return rewards.to(self.device) * reward_scale(self.return_rms), clipped
