@@ -24,7 +24,7 @@ from puffer_sdk.env import header
 from puffer_sdk.policy import export
 from puffer_sdk.projects import ocean
 from puffer_sdk.raylib import headers
-from puffer_sdk.settings import config, inifile
+from puffer_sdk.settings import config, inifile, upstream
 from puffer_sdk.toolchain import compilers
 from puffer_sdk.training import checkpoint
 
@@ -67,7 +67,11 @@ def test_an_export_plays_what_the_original_plays(exports, games, name):
     assert play(env) == play(games[name])
     first, second = config.resolve(env), config.resolve(games[name])
     assert first.env == second.env and first.policy == second.policy and first.vec == second.vec
-    assert first.train == second.train
+    as_theirs = {full: value for full, (value, _) in upstream.ALWAYS.items()}
+    assert {full: first[full] for full in as_theirs} == as_theirs
+    for full, value in first.items():
+        if full.startswith("train.") and full not in as_theirs:
+            assert value == second[full], full
 
 
 @pytest.mark.parametrize("name", NAMES)
