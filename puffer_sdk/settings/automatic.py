@@ -9,7 +9,8 @@ CHECKPOINT_TICKS = 16384
 # How much is learned from, and how often, never by a clock: found by bench_learn on its search
 # half. A run has at least EPOCHS rollouts, of LEAST to MOST steps, and about UPDATES gradient steps
 EPOCHS, UPDATES = 100, 4000
-LEAST, MOST = 2048, 262144
+LEAST, MOST = 1024, 262144
+FEW = 4096              # steps of a rollout up to which it is long, of few agents
 Chosen = Mapping[str, Any]          # full key -> value, of the key's type
 
 
@@ -35,7 +36,7 @@ def _epoch(chosen: Chosen) -> int:
 
 
 def _auto_horizon(chosen: Chosen, rows: int) -> tuple[int, str]:
-    if _epoch(chosen) <= 2 * LEAST:
+    if _epoch(chosen) <= FEW:
         return 128, "few steps in all: few agents, long rollouts"
     return 64, "steps enough for many agents"
 

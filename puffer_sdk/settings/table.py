@@ -85,7 +85,7 @@ class Vec:
     """Agents, and how environments are stepped."""
 
     total_agents: int = setting(AUTO, "agents over all environments (N)", low=1, high=MAX_AGENTS,
-                                auto="so that a run has 100 rollouts, each of 2048 to 262144 "
+                                auto="so that a run has 100 rollouts, each of 1024 to 262144 "
                                      "steps")
     num_buffers: int = setting(AUTO, "buffers of agents: one steps while another waits for its "
                                      "actions", low=1, high=1024,

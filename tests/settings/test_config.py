@@ -271,7 +271,7 @@ def test_minibatch_is_chosen_to_fit(total, horizon, size):
 
 
 @pytest.mark.parametrize(("steps", "agents", "horizon", "size", "replay"), [
-    (1000, 16, 128, 256, 8.0), (100_000, 16, 128, 256, 8.0), (500_000, 32, 128, 512, 4.1),
+    (1000, 8, 128, 256, 8.0), (100_000, 8, 128, 256, 8.0), (500_000, 32, 128, 512, 4.1),
     (1_000_000, 128, 64, 1024, 4.1), (10_000_000, 1024, 64, 8192, 3.3),
     (10**9, 4096, 64, 8192, 1.0)])
 def test_sizes_follow_the_steps_of_a_run(steps, agents, horizon, size, replay):
@@ -281,7 +281,7 @@ def test_sizes_follow_the_steps_of_a_run(steps, agents, horizon, size, replay):
             result.train.replay_ratio) == (agents, horizon, size, replay)
 
 
-@pytest.mark.parametrize(("rows", "agents"), [(1, 16), (3, 15), (10, 20), (1000, 1000)])
+@pytest.mark.parametrize(("rows", "agents"), [(1, 8), (3, 9), (10, 10), (1000, 1000)])
 def test_agents_are_chosen_in_whole_environments(folder, rows, agents):
     write(folder, f"[env]\nnum_agents = {rows}\n[train]\ntotal_timesteps = 100_000\n")
     assert resolve(folder).vec.total_agents == agents

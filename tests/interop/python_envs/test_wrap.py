@@ -366,10 +366,7 @@ def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
     for program in programs:
         exec(program, {})
     from puffer_sdk.interop.python_envs import env_source
-    steps, width, layers = (env_source.DEFAULTS[name] for name in (
-        "train.total_timesteps", "policy.hidden_size", "policy.num_layers"))
-    assert f"{env_source.AGENTS} agents, {steps:,} steps, a network of one layer of {width}" \
-        in page.read_text() and layers == 1
+    assert f"{env_source.DEFAULTS['train.total_timesteps']:,} steps" in page.read_text()
     text, _ = blocks(page, "ini")       # the other one: sweeping/test_sweep_python.py
     (tmp_path / "given.ini").write_text(text)
     config = env_source.find("gymnasium:CartPole-v1").resolve(ini=tmp_path / "given.ini")
