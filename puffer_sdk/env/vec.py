@@ -182,7 +182,7 @@ class VecEnv(RowSpaces, Logs):
             pointer("unsigned char*", self.action_mask),
             pointer("void*", self.final_observations), pointer("unsigned char*", self.has_final),
             pointer("unsigned char*", self.alive)])
-        self.first_row = np.zeros(self.num_envs + 1, np.int64)
+        vars(self)["first_row"] = np.zeros(self.num_envs + 1, np.int64)     # again after a rebuild
         self.library.api.bind_all(self._handle, all_rows, pointer("int64_t*", self.first_row))
 
     def _split(self, parts: int) -> list[tuple[int, int]]:

@@ -114,7 +114,7 @@ def test_settings_that_differ_are_named_but_for_a_rank_s_own():
     one = [facts(), facts({"train__gamma": 0.5, "vec__num_threads": 7})]
     with pytest.raises(UsageError) as caught:
         agreeing.agree(one, HOSTS, resolved())
-    assert caught.value.detail == "train.gamma is 0.995 on rank 0 (a), 0.5 on rank 1 (a)"
+    assert caught.value.detail == "train.gamma is 0.99 on rank 0 (a), 0.5 on rank 1 (a)"
     assert agreeing.agree([facts(), facts({"vec__num_threads": 7})], HOSTS, resolved())
 
 

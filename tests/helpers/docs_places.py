@@ -113,6 +113,10 @@ def solved(place: Path) -> None:
     puffer(place, "train", "my_env")
 
 
+def tug(place: Path) -> None:
+    shutil.copytree(SPECIMENS / "form5" / "tug", place / "tug")
+
+
 def drum(place: Path) -> None:
     shutil.copytree(SPECIMENS / "ocean" / "drum", place / "drum")
     puffer(place, "train", "drum", "--train.total-timesteps", "100000")
@@ -198,7 +202,8 @@ PREPARED = {
     "docs/tutorials/continuous.md": nothing, "docs/tutorials/debugging.md": my_env,
     "docs/tutorials/examples.md": nothing, "docs/tutorials/first.md": nothing,
     "docs/tutorials/many-agents.md": nothing, "docs/tutorials/ocean.md": pufferlib,
-    "docs/tutorials/porting.md": nothing, "docs/tutorials/ten-minutes.md": checkout,
+    "docs/tutorials/porting.md": nothing,
+    "docs/tutorials/pufferlib5.md": tug, "docs/tutorials/ten-minutes.md": checkout,
     "docs/why/checker.md": my_env, "docs/why/ocean-gallery.md": tried,
     **{TEMPLATE.format(name): template(name) for name in ("squared", "target")},
 }

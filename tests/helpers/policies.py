@@ -16,7 +16,8 @@ from puffer_sdk.policy import export as exporting
 from puffer_sdk.settings import config
 from puffer_sdk.settings.values import Config
 from puffer_sdk.training import checkpoint
-from puffer_sdk.training.reference.policy import Policy, zero_ended
+from puffer_sdk.training.reference.own_network import zero_ended
+from puffer_sdk.training.reference.policy import DECODER_GAIN, Policy
 
 SCALE = 1 / 256         # of "scaled" observations, which are bytes of any size
 
@@ -94,7 +95,8 @@ class Made:
 def make_policy(folder: Path, act_sizes=(5,), *, hidden=16, layers=1, obs_size=6, agents=1,
                 dtype=np.float32, scale=False, masked=False, gain=2.0, name="game",
                 seed=3) -> Made:
-    """A checkpoint of random weights, `gain` times as large as a network starts with."""
+    """A checkpoint of random weights, `gain` times as large as a network starts with, but for the
+    decoder, which is as the layers are."""
     settings = config.defaults({"policy.hidden_size": hidden, "policy.num_layers": max(layers, 1),
                                 "train.obs_scale": SCALE if scale else 1})
     settings = replace(settings, policy=replace(settings.policy, num_layers=layers))
@@ -103,6 +105,7 @@ def make_policy(folder: Path, act_sizes=(5,), *, hidden=16, layers=1, obs_size=6
     with torch.no_grad():
         for weight in policy.parameters():
             weight.mul_(gain)
+        policy.decoder.div_(DECODER_GAIN)       # outputs that differ, as after training
         if hasattr(policy, "logstd"):
             policy.logstd.copy_(torch.linspace(-1, 0.5, len(policy.logstd)))
     made = Made(Path(folder) / f"{name}.safetensors", policy, settings, agents, obs_size,

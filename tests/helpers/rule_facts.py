@@ -12,6 +12,16 @@ ZERO = {"INT": 0, "REAL": 0.0, "VALUE": 0.0, "TEXT": "", "HEX": "0", "PLACE": [-
         "STACK": []}
 
 
+
+class _Source(SimpleNamespace):
+    """What the rules ask of a source; `files` may be set."""
+
+    binding = "binding.c"
+
+    @property
+    def binding_text(self) -> str:
+        return self.files.get(self.binding, "")
+
 def fact(kind: str, **values):
     """A fact as the harness writes it, 0 where nothing is said."""
     zeros = {one.name: ZERO[one.macro] for one in kinds.all_fields()[kind] if not one.optional}
@@ -23,7 +33,7 @@ def facts_of(*, agents: int = 1, truncations: int = 0, **experiments: list) -> F
     def none(*asked, without=()) -> list:
         return []
 
-    source = SimpleNamespace(
+    source = _Source(
         clears_observations=lambda: False, reset_only_stores=list, stepping=list, files={},
         reach=none, calls=none, batch_steps=list, functions={}, globals={}, statics={},
         always_sets=lambda field: False)

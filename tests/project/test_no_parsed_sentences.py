@@ -27,6 +27,7 @@ ALLOWED = {
     ("programs/targets.py", "_compile"): "the linker",
     ("raylib/recipes.py", "check_desktop_headers"): "the compiler and the linker",
     ("training/backends.py", "leave_gpu"): "PyTorch, which has no type for it",
+    ("training/reference/own_network.py", "hint_for"): "PyTorch, of a product of two types",
 }
 
 

@@ -60,7 +60,7 @@ READERS = {                 # module or package -> what it reads
     "env/binding.py": PACKAGED, "env/gpu/programs.py": PACKAGED, "env/blocks.py": "/proc",
     "checking/core/kinds.py": PACKAGED, "cli/completing.py": PACKAGED,
     "sweeping/page/sweep_page.py": PACKAGED, "reporting/machine.py": "/proc",
-    "pictures/screen/canvas.py": PACKAGED, "projects/scaffold.py": "its metadata, and PRIVATE",
+    "pictures/screen/canvas.py": PACKAGED, "projects/scaffold.py": "its metadata, and PRIVATE", "projects/rendering.py": PACKAGED,
     "cli/cmd_completion.py": "a start file of the user's shell", "training/alive.py": "/proc",
     "pictures/record.py": "the recording just made", "reviewing/resource_meter.py": "/proc",
     "reviewing/inside.py": "inside the sandbox", "programs/targets.py": PRIVATE,

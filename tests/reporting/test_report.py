@@ -99,15 +99,15 @@ def test_the_data_is_in_the_page_and_beside_it(made):
     assert beside["web"]["bytes"] == sum(beside["web"]["files"].values())
     assert beside["timings"]["rates"]["stepping"]["ratio"] > 0
     differs = {row["name"] for row in beside["settings"] if row["differs"]}
-    assert {"train.total_timesteps", "policy.hidden_size", "eval.goal"} <= differs
-    assert not {"train.gamma", "train.beta1", "base.env_name", "vec.num_threads"} & differs
+    assert {"train.total_timesteps", "policy.hidden_size", "train.gamma", "eval.goal"} <= differs
+    assert not {"train.beta1", "base.env_name", "vec.num_threads"} & differs
     assert str(made.html.parent) not in made.html.read_text()
 
 
 def test_the_summary_is_short_and_can_be_found_again(made):
     text = made.markdown.read_text()
     assert text.startswith("<!-- puffer-sdk report: squared -->\n### squared: pass\n")
-    assert len(text) < 3000 and text.count("\n| ") == 7
+    assert len(text) < 3000 and 7 <= text.count("\n| ") <= 9
     assert re.search(r"\| check \| pass: nothing found by \d+ rules in ", text)
 
 
@@ -395,8 +395,8 @@ def test_the_command_prints_the_summary_or_the_data(made, home, cli, tmp_path):
     done = cli(*words, "--output", tmp_path / "a.html", timeout=120)
     assert done.returncode == 0, done.stderr
     labels = [line.split("  ")[0] for line in done.stdout.splitlines()]
-    assert labels == ["check", "solved", "reached", "speed", "same seed", "web page", "report",
-                      "summary"]
+    assert [label for label in labels if label not in ("kept", "why")] == [
+        "check", "solved", "reached", "speed", "same seed", "web page", "report", "summary"]
     assert done.stderr.count(": kept") >= 7 and time.monotonic() - began < 100
     done = cli(*words, "--format", "json", "-o", tmp_path / "b.html", timeout=120)
     assert facts(json.loads(done.stdout)) == facts(json.loads(made.json.read_text()))

@@ -374,7 +374,7 @@ def test_charts_are_whole_and_inside_their_frame():
 def test_settings_that_differ_are_marked(squared):
     found = {row["name"]: row for row in settings_table(puffer_sdk.configure(
         squared, {"train.gamma": 0.5, "train.beta1": 0.95}))}
-    assert found["train.gamma"]["differs"] and found["train.gamma"]["default"] == "0.995"
+    assert found["train.gamma"]["differs"] and found["train.gamma"]["default"] == "0.99"
     assert not found["train.beta1"]["differs"]          # given, and the same
     assert not found["vec.num_threads"]["differs"] and found["env.size"]["default"] is None
 

@@ -88,7 +88,8 @@ def test_rollouts_and_updates_are_those_of_one_trainer(make, game, gpus, mode):
         want, got = cpu.update(), gpu.update()
         assert got == pytest.approx(want, rel=1e-4, abs=1e-5)
         for name, value in cpu.state_tensors().items():
-            assert distance(gpu.state_tensors()[name], value) < 5e-5, name
+            # Muon makes steps of one size of directions that hardly have a gradient, so rounding shows
+            assert distance(gpu.state_tensors()[name], value) < 2e-3, name
         assert gpu.counters == cpu.counters
         gpu.load_state_tensors(cpu.state_tensors())
 
@@ -153,7 +154,7 @@ def test_each_rank_learns_from_those_of_its_agents_that_live(make, alpha, desert
     want, got = cpu.update(), gpu.update()
     assert got == pytest.approx(want, rel=1e-4, abs=1e-5) and gpu.counters == cpu.counters
     for name, value in cpu.state_tensors().items():
-        assert distance(gpu.state_tensors()[name], value) < 5e-5, name
+        assert distance(gpu.state_tensors()[name], value) < 2e-3, name
 
 
 def test_a_lap_of_two_ranks_is_learned_as_a_lap_of_one(make):

@@ -23,7 +23,8 @@ ROW = {"step": 512, "epoch": 1, "seconds": 1.5, "sps": 41_620.9, "env/perf": 0.5
 @pytest.fixture
 def board(tmp_path):
     settings = config.defaults({"train.total_timesteps": 51_200, "vec.total_agents": 64,
-                                "train.horizon": 8, "train.minibatch_size": 256})
+                                "train.horizon": 8, "train.minibatch_size": 256,
+                                "train.replay_ratio": 1})
     return Dashboard(runs.create_run(tmp_path / "game", "a tag"), settings, "on the CPU (why)")
 
 
@@ -154,14 +155,17 @@ def test_the_panel_counts_epochs_and_updates(board, monkeypatch):
     assert "epoch   50 of 100 " in text and "updates 100 of 200 " in text
 
 
+ONCE = {"train.horizon": 64, "train.replay_ratio": 1}
+
+
 @pytest.mark.parametrize(("given", "text"), [
-    ({"vec.total_agents": 512, "train.total_timesteps": 4_000_000, "train.minibatch_size": 4096},
-     "3,997,696 steps in 122 epochs of 8 updates, 976 in all"),
-    ({"vec.total_agents": 91, "train.total_timesteps": 40_000, "train.minibatch_size": 4096},
-     "34,944 steps in 6 epochs of 1.422 updates, 8 in all"),
+    ({"vec.total_agents": 512, "train.total_timesteps": 4_000_000, "train.minibatch_size": 4096,
+      **ONCE}, "3,997,696 steps in 122 epochs of 8 updates, 976 in all"),
     ({"vec.total_agents": 91, "train.total_timesteps": 40_000, "train.minibatch_size": 4096,
-      "train.minibatch_carry": "off"}, "34,944 steps in 6 epochs of 1 update, 6 in all"),
-    ({"vec.total_agents": 4, "train.total_timesteps": 300, "train.replay_ratio": 0.1},
+      **ONCE}, "34,944 steps in 6 epochs of 1.422 updates, 8 in all"),
+    ({"vec.total_agents": 91, "train.total_timesteps": 40_000, "train.minibatch_size": 4096,
+      "train.minibatch_carry": "off", **ONCE}, "34,944 steps in 6 epochs of 1 update, 6 in all"),
+    ({"vec.total_agents": 4, "train.total_timesteps": 300, **ONCE, "train.replay_ratio": 0.1},
      "256 steps in 1 epoch of 0.1 updates, 0 in all")])
 def test_a_run_says_how_many_updates_it_will_make(given, text):
     assert str(Planned.of(config.defaults(given))) == text

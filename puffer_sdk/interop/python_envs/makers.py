@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ...base import files
+from ...base import files, paths
 from ...base.errors import UsageError, did_you_mean
 from . import displays
 from .importing import find_callable as find_callable
@@ -285,8 +285,8 @@ def _files_that_register(id: str) -> list[Path]:
     """Files of the current folder that hold this id as a text, and register something."""
     found = []
     for path in sorted(Path.cwd().glob("*.py")):
-        with suppress(OSError, UnicodeDecodeError):
-            text = path.read_text()
+        with suppress(OSError, UnicodeDecodeError, UsageError):
+            text = paths.text(path, "strict")
             if "register" in text and re.search(rf"""["']{re.escape(id)}["']""", text):
                 found.append(path)
     return found
