@@ -72,10 +72,10 @@ def test_numbers_of_infos_arrive_in_metrics(here, name, more):
 
 
 def test_guess_is_learned(here):
-    """The right number is in the observation: from chance among four to nearly always."""
+    """The right number is in the observation: from chance among four, 2 of 8, to nearly always."""
     result = puffer_sdk.train("games.py:Guess", {"train.total_timesteps": 40_000,
                                                  "policy.hidden_size": 32})
-    assert result.reached["episode_return"] > 7
+    assert result.reached["episode_return"] > 6
 
 
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(here, start, cli):
