@@ -69,6 +69,8 @@ class VecEnv(RowSpaces, Logs):
     whatever the number of threads.
     """
 
+    first_row: NDArray[np.int64]
+
     def __init__(self, library: EnvLibrary, *, total_agents: int, seed: int = 0, threads: int = 1,
                  num_buffers: int = 1, env_settings: Mapping[str, float] | None = None,
                  vec_settings: Mapping[str, float] | None = None, watches: CObject = None,

@@ -88,7 +88,7 @@ def test_rollouts_and_updates_are_those_of_one_trainer(make, game, gpus, mode):
         want, got = cpu.update(), gpu.update()
         assert got == pytest.approx(want, rel=1e-4, abs=1e-5)
         for name, value in cpu.state_tensors().items():
-            # Muon makes steps of one size of directions that hardly have a gradient, so rounding shows
+            # steps have one size even where there is hardly a gradient: rounding shows
             assert distance(gpu.state_tensors()[name], value) < 2e-3, name
         assert gpu.counters == cpu.counters
         gpu.load_state_tensors(cpu.state_tensors())

@@ -15,7 +15,7 @@ SEEDS = short_or_long([1], [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_squared_is_learned(tmp_path, seed):
     folder = puffer_sdk.new("squared", output_dir=tmp_path).folder
-    result = puffer_sdk.train(folder, {"train.seed": seed, "train.total_timesteps": 3_000_000})
+    result = puffer_sdk.train(folder, {"train.seed": seed, "train.total_timesteps": 4_000_000})
     scores = puffer_sdk.evaluate(folder, model=result.checkpoint).scores
     assert scores["trained"].mean["perf"] > 0.8
     assert scores["random"].mean["perf"] < 0.2
