@@ -341,8 +341,8 @@ class Key:
             return words[0] if len(words) == 1 else " or ".join((", ".join(words[:-1]), words[-1]))
         if self.full == OBS_SCALE:
             return f"{factors.WORDS}; or {AUTO}"
-        kind = {"int": "a whole number", "float": "a number", "bool": "true, false, 1 or 0",
-                "str": "text"}[self.type]
+        kind = {"int": "a whole number", "float": "a number", "str": "text",
+                "bool": "true, false, on, off, 1 or 0"}[self.type]
         bounds = self.bounds
         return kind + (f" {bounds}" if bounds else "") + (f", or {AUTO}" if self.auto else "")
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 REASON = "as in PufferLib"
 ZERO_THREADS = f"{REASON}, where 0 is automatic"
-ALWAYS: dict[str, tuple[object, str]] = {
+ALWAYS: dict[str, tuple[float | bool, str]] = {
     "train.reward_clip": (1.0, f"{REASON}, which clips all rewards to [-1, 1]; 0 disables it"),
     "train.minibatch_carry": (False, f"{REASON}, where an epoch has whole minibatches, at least 1; "
                                      "true carries the rest over"),
     "train.target_kl": (0.0, f"{REASON}, whose learning rate does not depend on the KL divergence"),
     "train.norm_returns": (False, f"{REASON}, where values are in the unit of rewards")}
 # the same, in [train] of a copy
-COPIED = ("reward_clip = 1", "minibatch_carry = off", "target_kl = 0", "norm_returns = off")
+COPIED = tuple(f"{full.removeprefix('train.')} = {'off' if value is False else f'{value:g}'}"
+               for full, (value, _) in ALWAYS.items())
 
 
 def is_its_own(ini: Path | None, folder: Path) -> bool:

@@ -75,7 +75,6 @@ class Env(_Env, total=False):
 
 
 class _Counters(TypedDict):
-
     epoch: Count
     global_step: Count
     minibatch_carry: float

@@ -152,7 +152,7 @@ def test_switches(text, value):
 def test_not_switches(text):
     with pytest.raises(UsageError) as caught:
         config.defaults({"train.anneal_lr": text})
-    assert caught.value.expected == "true, false, 1 or 0"
+    assert caught.value.expected == "true, false, on, off, 1 or 0"
 
 
 def test_plain_values_override_too():
@@ -338,8 +338,8 @@ BAD_INI = [
      None),
     ("[train]\nclip_coef = 0", 2, "[train] clip_coef cannot be '0'", "a number above 0, up to 10",
      "'0'", None),
-    ("[train]\nanneal_lr = yes", 2, "[train] anneal_lr cannot be 'yes'", "true, false, 1 or 0",
-     "'yes'", None),
+    ("[train]\nanneal_lr = yes", 2, "[train] anneal_lr cannot be 'yes'",
+     "true, false, on, off, 1 or 0", "'yes'", None),
     ("[train]\ndevice = cudda", 2, "[train] device cannot be 'cudda'", "auto, cpu or cuda",
      "'cudda'", "did you mean 'cuda'?"),
     ("[vec]\ndevice = GPU", 2, "[vec] device cannot be 'GPU'", "cpu or cuda", "'GPU'",
