@@ -39,14 +39,19 @@ TORCHRL ?= torchrl==0.14.1
 # Each command of the tests is a process of its own: modules are compiled once, not each time
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick test-long mutants fuzz format bench bench-gpu gpu-day cuda ocean deps docs serve-docs docs-tables docs-images \
-        size lint clean container-test release-check
+.PHONY: demo test all-tests style types quick test-long mutants fuzz format bench bench-gpu gpu-day \
+        cuda ocean deps docs serve-docs docs-tables docs-images size lint clean container-test release-check
 
 demo: $(VENV)/.base
 	@$(BIN)/python tools/demo.py $(DEMO)
 
-test: deps $(VENV)/.dev $(VENV)/.torch lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+# mypy needs one core for most of a minute, and a third of the workers fills the cores while tests
+# of kills, windows and networks wait
+test: deps $(VENV)/.dev $(VENV)/.torch style
+	@$(MAKE) --no-print-directory -j 2 types all-tests
+
+all-tests: $(VENV)/.dev $(VENV)/.torch
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 
 quick: $(VENV)/.dev lint
 	@$(BIN)/python tools/quick.py $(BASE)
@@ -67,10 +72,14 @@ fuzz: deps $(VENV)/.dev
 size: $(VENV)/.base
 	@$(BIN)/python tools/size.py
 
-lint: $(VENV)/.dev $(VENV)/.torch
+lint: style types
+
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	@$(BIN)/python tools/formatting.py
+
+types: $(VENV)/.dev $(VENV)/.torch
+	$(BIN)/mypy
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -130,7 +139,8 @@ docs-images: $(VENV)/.base
 deps:
 	@sh tools/deps.sh
 
-# Each stamp is a finished installation; it is done again when pyproject.toml changes
+# Each stamp is a finished installation; it is done again when pyproject.toml changes. The first one
+# builds the package, the others add what its extras name
 $(VENV)/.base: pyproject.toml
 	@$(PYTHON) -m venv $(VENV) || { echo "error: cannot make $(VENV); on Debian: apt-get install python3-venv"; exit 2; }
 	@echo "installing puffer-sdk into $(VENV) ..."
@@ -141,12 +151,12 @@ $(VENV)/.base: pyproject.toml
 # that everybody measures the same; TORCH=torch takes the newest
 $(VENV)/.torch: $(VENV)/.base
 	@echo "installing PyTorch ..."
-	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) $(TORCHRL) -e '.[torch,sb3]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check $(TORCH) $(TORCHRL) 'puffer-sdk[torch,sb3]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "installing what the tests need ..."
-	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check 'puffer-sdk[dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base

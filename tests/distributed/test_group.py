@@ -6,6 +6,7 @@ import sys
 import pytest
 from helpers.groups import Group
 from helpers.places import TESTS
+from helpers.short_or_long import short_or_long
 
 from puffer_sdk.base import extras
 from puffer_sdk.base.errors import UsageError
@@ -79,7 +80,7 @@ def run(script: str, size: int = 2) -> list[tuple[int, str, str]]:
         return group.finish()
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", short_or_long([3], [2, 3]))
 def test_sums_and_bytes_of_processes(size):
     for status, out, err in run(CALLS, size):
         assert (status, out) == (0, "done\n"), err

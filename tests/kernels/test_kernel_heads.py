@@ -28,7 +28,7 @@ def log_probs(out, sizes, actions, logstd, mask):
 
 
 @pytest.mark.parametrize("kind", HEADS)
-@pytest.mark.parametrize("rows", some_or_all(ROWS, 0, 2, 4))
+@pytest.mark.parametrize("rows", some_or_all(ROWS, 0, 4))
 @pytest.mark.parametrize("masked", [False, True])
 def test_actions_come_from_the_numbers_that_philox_gives(table, kind, rows, masked):
     sizes, seed, step, first_agent = HEADS[kind], 5 << 32 | 7, 3 << 32 | 11, 1000

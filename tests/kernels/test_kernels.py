@@ -11,6 +11,7 @@ import pytest
 from helpers import kernel_reference as reference
 from helpers.kernel_library import KERNELS, PATHS, TABLES, wide
 from helpers.kernel_reference import normal
+from helpers.short_or_long import some_or_all
 
 pytest_plugins = ["helpers.kernel_fixtures"]
 
@@ -169,8 +170,8 @@ def test_a_scan_repeats_the_ticks_bit_for_bit(table, rows, H):
         assert same(out[0], scan.out[r]) and same(state[0], scan.h[r])
 
 
-@pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("H", HIDDEN)
+@pytest.mark.parametrize("rows", some_or_all(ROWS, 0, 4))
+@pytest.mark.parametrize("H", some_or_all(HIDDEN, 0, 2, 4))
 def test_the_gradient_of_a_scan(table, rows, H):
     """Of sum(a out), as differences along random directions: by x, W, and the products alone."""
     x, W, before, keep = layer_case(rows, H)

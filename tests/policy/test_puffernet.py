@@ -179,7 +179,7 @@ def test_without_terminals_memory_goes_on(play, tmp_path):
     assert np.abs(wanted[1] - with_endings[1]).max() > 0.01
 
 
-@pytest.mark.parametrize("case", some_or_all(["mixed", "scaled bytes", "masked", "large"], 0, 2))
+@pytest.mark.parametrize("case", some_or_all(["mixed", "scaled bytes", "masked", "large"], 0))
 @pytest.mark.parametrize("compiler", [name for name in COMPILERS if name != "gcc"])
 def test_every_compiler_agrees(case, compiler, play, tmp_path):
     made = make_policy(tmp_path, **CASES[case])

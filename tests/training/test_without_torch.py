@@ -31,9 +31,9 @@ def run(tmp_path):
 
 
 def test_the_road_without_torch(run):
-    for words in ("new my_env", "train my_env --train.total-timesteps 100_000",
-                  "train my_env --resume --train.total-timesteps 150_000",
-                  "eval my_env --eval.episodes 20 --eval.goal perf>=0",
+    for words in ("new my_env", "train my_env --train.total-timesteps 30_000",
+                  "train my_env --resume --train.total-timesteps 60_000",
+                  "eval my_env --eval.episodes 5 --eval.goal perf>=0",
                   "check my_env --budget 0.01 --learn --learn-seconds 1"):
         done = run(*words.split())
         assert done.returncode == 0, done.stderr
