@@ -26,6 +26,7 @@ BROKEN = [folder for folder in all_broken() if (folder / f"{folder.name}.h").is_
 # Where a tenth of the steps is too few: rare faults, agents that are stuck late, few moments
 BUDGETS = {"puf201_diver": 0.25, "puf402_pinball": 0.25, "puf402_rover": 1.0, "puf403_orbit": 0.25,
            "puf409_trams": 1.0, "puf413_skaters": 0.25}
+pytestmark = pytest.mark.usefixtures("all_builds")
 CORRECT = sorted(p for p in (SPECIMENS / "correct").iterdir() if (p / f"{p.name}.h").is_file())
 
 
@@ -100,8 +101,9 @@ def test_every_rule_has_a_specimen_and_a_page():
 
 @pytest.mark.parametrize("template, settings", some_or_all([
     ("squared", {}), ("squared", {"env.size": "4"}), ("squared", {"env.size": "2"}), ("target", {}),
-], 0, 3))
+], 3))
 def test_templates_pass(template, settings, tmp_path):
+    """Short: one; README's session checks the other (tests/docs/test_docs.py)."""
     assert main(["new", "first", "--template", template, "--output-dir", str(tmp_path)]) == 0
     result = short_check(tmp_path / "first", settings=settings)
     assert [(f.code, f.message) for f in result.findings] == []

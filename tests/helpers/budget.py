@@ -1,19 +1,25 @@
 """Tests by how long they took: the longest files first, and --budget, --save-durations.
 
+The first worker compiles pytest's form of all test modules; the others begin when they can read it.
+
 tests/durations.json holds the seconds of each test function that takes a second, all of its
 parameters and what it set up together.
 """
 from __future__ import annotations
 
 import json
+import tempfile
+import time
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
 from helpers.places import TESTS
 from helpers.short_or_long import has_forms, is_left_out
 
 DURATIONS = TESTS / "durations.json"
 LEAST, BELOW = 1.0, 0.2     # seconds from which on a function is listed; of one that is not
+FIRST, PATIENCE = "gw0", 120.0      # the worker that collects before others, and seconds to wait
 
 
 def pytest_addoption(parser):
@@ -36,6 +42,30 @@ def function_of(nodeid: str) -> str:
 def pytest_itemcollected(item):
     if has_forms(item):
         item.add_marker("long")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Half of the seconds of a clean clone's collection are rewriting and compiling asserts."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return (yield)
+    done = Path(tempfile.gettempdir()) / f"puffer-collected-{worker['testrunuid']}"
+    until = time.monotonic() + PATIENCE
+    while worker["workerid"] != FIRST and not done.exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    try:
+        return (yield)
+    finally:
+        if worker["workerid"] == FIRST:
+            done.touch()
+
+
+def pytest_sessionfinish(session):
+    worker = getattr(session.config, "workerinput", {})
+    if worker.get("workerid") == FIRST:
+        (Path(tempfile.gettempdir()) / f"puffer-collected-{worker['testrunuid']}").unlink(
+            missing_ok=True)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -148,6 +148,7 @@ def test_where_no_episode_ends_c_reset_forgets_nothing(rally):
     assert "c_reset is called once" in result.not_tested["PUF404"]
 
 
+@pytest.mark.usefixtures("all_builds")        # AddressSanitizer sees the write beyond
 @pytest.mark.parametrize("ini, binding, severity, hint", some_or_all([
     ("", True, "warning", "or bound it in my_init"),
     ("[sweep.env.most]\nmin = 1\nmax = 64\n", True, "error", "or bound it in my_init"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 from helpers.check_fixtures import short_check
+from helpers.short_or_long import some_or_all
 
 GAME = """#pragma once
 #define OBS_SIZE 2
@@ -54,12 +55,12 @@ void c_close(Lift* e) { (void)e; }
 """
 
 
-@pytest.mark.parametrize("line, found", [
-    ("begin(e);", False),                               # some episodes last one step: tick was 0
-    ("if (there) { begin(e); } else { e->tick = 31; }", True),
-    ("e->place = drawn(e);", True),
-    ("begin(e); e->tick = there ? 1 : 0;", True),       # the count alone stays
-], ids=["resets", "out-of-time", "never", "count"])
+@pytest.mark.parametrize("line, found", some_or_all([
+    pytest.param("begin(e);", False, id="resets"),      # some episodes last one step: tick was 0
+    pytest.param("if (there) { begin(e); } else { e->tick = 31; }", True, id="out-of-time"),
+    pytest.param("e->place = drawn(e);", True, id="never"),
+    pytest.param("begin(e); e->tick = there ? 1 : 0;", True, id="count"),   # the count alone stays
+], 0, 1, 3))
 def test_words_that_endings_bring_home_tell_a_reset(line, found, tmp_path):
     folder = tmp_path / "lift"
     folder.mkdir()

@@ -7,6 +7,7 @@ import pytest
 from helpers.check_fixtures import changed, short_check
 from helpers.places import broken
 from helpers.rule_facts import fact, facts_of, found
+from helpers.short_or_long import some_or_all
 
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.rules.logs.mismatch import never_set_back
@@ -22,13 +23,13 @@ PAID_LATER = ("        l->rewards[0] = 1;\n        l->ret += 1;\n        finish(
               "        l->rewards[0] = 1;\n        l->ret += 1;\n")
 
 
-@pytest.mark.parametrize("changes, told", [
-    ([], []),
-    ([RETURN], ["episode_return"]),
-    ([TICK, ANY_TICK], ["episode_length"]),
-    ([FIRST, PAID_LATER], []),                      # the reset opens the next step
-    ([FIRST, PAID_LATER, RETURN], ["episode_return"]),
-], ids=["set-back", "return", "length", "first", "first-return"])
+@pytest.mark.parametrize("changes, told", some_or_all([
+    pytest.param([], [], id="set-back"),
+    pytest.param([RETURN], ["episode_return"], id="return"),
+    pytest.param([TICK, ANY_TICK], ["episode_length"], id="length"),
+    pytest.param([FIRST, PAID_LATER], [], id="first"),      # the reset opens the next step
+    pytest.param([FIRST, PAID_LATER, RETURN], ["episode_return"], id="first-return"),
+], 2, 3, 4))
 def test_sums_that_go_on_over_resets_without_a_terminal(changes, told, tmp_path):
     ladder = changed(broken("puf406_ladder"), tmp_path, SILENT, *changes)
     findings = short_check(ladder).findings

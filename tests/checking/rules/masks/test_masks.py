@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.check_fixtures import changed
 from helpers.rule_facts import facts_of
-from helpers.short_or_long import short_or_long
+from helpers.short_or_long import LONG, short_or_long
 
 from puffer_sdk.checking.core import registry
 
@@ -39,7 +39,7 @@ FAULTS = {
     for changes in short_or_long(several[:1], several)])
 def test_a_mask_of_another_moment_or_action(detector, changes, play, tmp_path):
     folder = changed(SKATERS, tmp_path, *changes)
-    outcome = play(folder, "masks", envs=8, agents=2, steps=2048)
+    outcome = play(folder, "masks", envs=8, agents=2, steps=2048 if LONG else 768)
     found = spoken(outcome.facts)
     assert [finding.detector for finding in found] == [detector] * bool(detector), found
 

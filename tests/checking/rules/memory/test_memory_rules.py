@@ -13,6 +13,8 @@ from helpers.short_or_long import LONG, long_only, some_or_all
 from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
 
+pytestmark = pytest.mark.usefixtures("all_builds")
+
 
 @pytest.fixture
 def copy(tmp_path):
