@@ -113,6 +113,7 @@ class Spec:
     steps_per_second: int | None = None     # PUF_STEPS_PER_SEC, of PufferLib 5.0
     is_cpp: bool = False                # of PufferLib 5.0, which C++17 compiles and C does not
     late_obs: bool = False              # obs_t is declared below the include of pufferenv.h
+    own_names: bool = False             # a c_step of the author's own stands beside puf_step
     log_reads_state: bool = False       # my_log follows a pointer that my_init may set
     remarks: tuple[Remark, ...] = ()
     enums: tuple[tuple[Enumerator, ...], ...] = ()   # of each enum
@@ -140,6 +141,7 @@ class Spec:
                  if getattr(self, f"has_{name}")]
         found += [] if self.has_rng else ["-DPUFFER_NO_RNG"]
         found += ["-DPUFFER_LATE_OBS"] if self.late_obs else []
+        found += ["-DPUFFER_OWN_NAMES"] if self.own_names else []
         found += ["-DPUFFER_NARROW"] if self.is_narrow else []
         found += ["-DPUFFER_LOG_READS_STATE"] if self.log_reads_state else []
         return found + ([f"-DPUFFER_MASK_SIZE={self.mask_size}"]

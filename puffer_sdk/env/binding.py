@@ -13,6 +13,7 @@ from ..base import paths
 from ..base.files import write_if_changed
 from ..base.paths import PACKAGE, include_dir
 from ..base.spec import Spec
+from ..settings.texts import show
 from . import dialects
 
 if TYPE_CHECKING:
@@ -70,14 +71,20 @@ def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir
     settings = [(name, c_literal(value, "double" if spec.by_agent else types[name]))
                 for name, value in env_settings.items() if name in types or spec.by_agent]
     observations = next((f.type for f in spec.fields if f.name == "observations"), "void *")
-    text = template("env/config.h.jinja").render(spec=spec, settings=settings,
-                                              ini=f"{spec.name}.ini", observations=observations)
+    text = template("env/config.h.jinja").render(
+        spec=spec, settings=settings, ini=f"{spec.name}.ini", observations=observations,
+        texts={name: c_text(show(value)) for name, value in env_settings.items()})
     policies = (include_dir() / "puffernet.h").read_text(encoding="utf-8")
     write_if_changed(build_dir / "puffernet.h", policies)
     if dialects.layer_flags(spec.folder):
         layers = (include_dir() / "puffernet_layers.h").read_text(encoding="utf-8")
         write_if_changed(build_dir / "puffernet_layers.h", layers)
     return write_if_changed(build_dir / f"{spec.name}_config.h", text)
+
+
+def c_text(text: str) -> str:
+    """A text as a string of C."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def c_literal(value: float, c_type: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ..base import paths
 from ..base.errors import BuildError, NoEnvs, NotWhole, PufferError, RunError, UsageError, nearest
 from ..raylib import headers
+from ..settings.texts import show
 from .abi import CObject, error_kinds, ffi, new_error, number, text_of
 
 Obs: TypeAlias = NDArray[Any]           # rows of observations: uint8, float32 or int32
@@ -160,15 +162,20 @@ class Refusal:
         return error_kinds()[self.kind]
 
 
+@cache
+def _kept(text: str) -> CObject:
+    """A text of C that is never freed: a puf_init may keep a pointer to it."""
+    return ffi().new("char[]", text.encode())
+
+
 class Settings:
     """A section of numbers as the C side takes it; keeps its memory alive."""
 
     def __init__(self, values: Mapping[str, float]):
         self.keys = list(values)
-        self._texts = [ffi().new("char[]", key.encode()) for key in values]
-        self._items = ffi().new("PufferSetting[]", max(1, len(self._texts)))
-        for item, text, value in zip(self._items, self._texts, values.values(), strict=False):
-            item.key, item.value = text, float(value)
+        self._items = ffi().new("PufferSetting[]", max(1, len(values)))
+        for item, (key, value) in zip(self._items, values.items(), strict=False):
+            item.key, item.value, item.text = _kept(key), float(value), _kept(show(value))
         self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
 
 

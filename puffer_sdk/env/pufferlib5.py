@@ -10,36 +10,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..base import paths
 from ..base.spec import AGENTS, CField
 
 if TYPE_CHECKING:
     from clang.cindex import Cursor, TranslationUnit
 
-LATE, CPP = "-DPUFFER_LATE_OBS", ("-xc++", "-std=gnu++17")
+LATE, OWN, CPP = "-DPUFFER_LATE_OBS", "-DPUFFER_OWN_NAMES", ("-xc++", "-std=gnu++17")
 ROWS = ("observations", "actions", "rewards", "terminals", "action_mask")
 TRAINERS = ("tag", "boundary_reached")      # fields that PufferLib's trainer writes
+DEFAULTS = ("dr", "num_agents", "num_bots")     # of [env], which an ini need not give
 # names of 4.0, by which the contract is stated -> those of 5.0
 NAMES = {"c_reset": "puf_reset", "c_step": "puf_step", "c_render": "puf_render",
          "c_close": "puf_close", "my_init": "puf_init", "my_log": "puf_log"}
 _NAMED = re.compile(rf"\b({'|'.join(NAMES)})\b")
+_OWN = "puffer_own_"        # what a c_step beside puf_step is called: pufferenv.h
 _NO_MASK = re.compile(r"\baction_mask\s*=\s*(?:NULL|nullptr|0)\s*;")
 
 
 def named(text: str) -> str:
     """A text about the functions of 4.0, with their names of 5.0."""
-    return _NAMED.sub(lambda found: NAMES[found[1]], text)
+    return _NAMED.sub(lambda found: NAMES[found[1]], text).replace(_OWN, "")
 
 
 def as_it_compiles(unit: TranslationUnit, main: str, flags: list[str],
                    parsed: Callable[[list[str]], TranslationUnit]
                    ) -> tuple[TranslationUnit, list[str]]:
-    """A header that was read as C, and its flags: read again where obs_t is declared below the
-    include, and as C++17 where that has no errors and C has some.
+    """A header that was read as C, and its flags: read again where it has a c_step of its own or
+    declares obs_t below the include, and as C++17 where that has no errors and C has some.
 
     parsed      reads it with other flags
     """
+    if _has_own_names(unit):
+        flags = [*flags, OWN]
+        unit = parsed(flags)
     unit, flags, wrong = _with_obs(unit, main, flags, parsed)
     if wrong:
         as_cpp = cpp_flags(flags)
@@ -59,6 +66,13 @@ def _with_obs(unit: TranslationUnit, main: str, flags: list[str],
         unit = parsed(flags)
         wrong = _errors(unit, main)
     return unit, flags, wrong
+
+
+def _has_own_names(unit: TranslationUnit) -> bool:
+    """Whether any of the author's files names a c_step or its kin, which are ours elsewhere."""
+    files = {Path(each.include.name) for each in unit.get_includes()}
+    return any(_NAMED.search(paths.text(file)) for file in files
+               if paths.include_dir() not in file.parents)
 
 
 def _errors(unit: TranslationUnit, main: str) -> list[str]:

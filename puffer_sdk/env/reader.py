@@ -134,6 +134,7 @@ class Reader(Bound):
             log_is_tag=not self.logs and "struct Log" in self.structs, has_mask=self.has_mask,
             steps_per_second=self.evaluate("puffer_probe_speed") if self.is_form5 else None,
             is_cpp="-xc++" in (self.flags or ()), late_obs=pufferlib5.LATE in (self.flags or ()),
+            own_names=pufferlib5.OWN in (self.flags or ()),
             mask_at=text.get("ACTION_MASK_AT"), log_reads_state=self.log_reads_state(),
             has_truncations=types.get("truncations") == final_obs.TRUNCATIONS,
             has_max_agents=types.get("max_agents") == contract.COMING["max_agents"],

@@ -193,8 +193,11 @@ class Source:
 
     @staticmethod
     def struct_fields(struct: Cursor) -> tuple[CField, ...]:
-        return tuple(CField(c.spelling, c.type.get_canonical().spelling, c.location.line)
-                     for c in struct.type.get_fields())
+        bases = [each.type.get_declaration() for each in struct.get_children()
+                 if each.kind.name == "CXX_BASE_SPECIFIER"]
+        inherited = tuple(field for base in bases for field in Source.struct_fields(base))
+        return inherited + tuple(CField(c.spelling, c.type.get_canonical().spelling,
+                                        c.location.line) for c in struct.type.get_fields())
 
     def find_log(self) -> Cursor | None:
         """The cursor of struct Log."""

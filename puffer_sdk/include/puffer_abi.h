@@ -63,9 +63,10 @@ typedef struct PufferError {    // of a call that failed: programs read kind, pe
     char text[PUFFER_ERROR_SIZE];
 } PufferError;
 
-typedef struct PufferSetting {    // one key of an ini section; values are numbers
+typedef struct PufferSetting {    // one key of an ini section
     const char* key;
-    double value;
+    double value;        // of a list the first number, of a text 0
+    const char* text;    // as an ini holds it; may be NULL
 } PufferSetting;
 
 typedef struct PufferSettings {

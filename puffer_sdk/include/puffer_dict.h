@@ -20,6 +20,9 @@ typedef struct DictItem {
     const char* key;    // kept as a pointer: a literal, or as long-lived as the Dict
     double value;
     void* ptr;
+    const char* str;    // as the ini has it, as long-lived as key; or NULL
+    double* values;     // [len] of a list; else NULL
+    int len;
 } DictItem;
 
 typedef struct Dict {
@@ -65,6 +68,7 @@ static inline Dict* create_dict(int capacity) {
 }
 
 static inline void puffer_free_dict(Dict* dict) {
+    for (int i = 0; dict && i < dict->size; i++) free(dict->items[i].values);
     if (dict) free(dict->items);
     free(dict);
 }
@@ -90,6 +94,11 @@ static inline DictItem* dict_find(Dict* dict, const char* key) {
 static inline double dict_get(Dict* dict, const char* key) {
     return puffer_dict_get(dict, key)->value;
 }
+
+static inline const char* dict_get_str(Dict* dict, const char* key) {
+    const char* text = puffer_dict_get(dict, key)->str;
+    return text ? text : "";
+}
 #else
 static inline DictItem* dict_get(Dict* dict, const char* key) { return puffer_dict_get(dict, key); }
 #endif
@@ -103,15 +112,50 @@ static inline void dict_set(Dict* dict, const char* key, double value) {
             return;
         }
         item = &dict->items[dict->size++];
+        memset(item, 0, sizeof *item);
         item->key = key;
-        item->ptr = NULL;
     }
     item->value = value;
+}
+
+// "5,4,3,3,2": its numbers, where a text is a list of numbers
+static inline void puffer_read_list(DictItem* item) {
+    int commas = 0;
+    char* end = (char*)item->str;
+    for (const char* at = item->str; at && *at; at++) commas += *at == ',';
+    if (commas == 0) return;
+    item->values = (double*)calloc((size_t)commas + 1, sizeof(double));
+    for (const char* at = item->str; *at; at = end + (*end == ',')) {
+        double value = strtod(at, &end);
+        if (end == at || (*end && *end != ',')) {
+            item->len = 0;
+            return;
+        }
+        item->values[item->len++] = value;
+        while (*end == ' ') end++;
+    }
 }
 
 static inline Dict* puffer_dict_from(const PufferSettings* settings, int extra) {
     Dict* dict = create_dict((settings ? settings->count : 0) + extra);
     for (int i = 0; settings && i < settings->count; i++)
         dict_set(dict, settings->items[i].key, settings->items[i].value);
+#ifdef PUFFER_AGENTS
+    // Of these PufferLib 5.0 has defaults; one policy plays all agents here
+    static const PufferSetting defaults[] = {{"dr", 0.0, "0"},
+                                             {"num_agents", 1.0, "1"},
+                                             {"num_bots", 0.0, "0"},
+                                             {"num_policies", 1.0, "1"},
+                                             {"hist_policy_percent", 0.0, "0"}};
+    for (int i = 0; i < dict->size; i++) {
+        dict->items[i].str = settings->items[i].text;
+        puffer_read_list(&dict->items[i]);
+    }
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (!dict_find(dict, defaults[i].key)) {
+            dict_set(dict, defaults[i].key, defaults[i].value);
+            dict_find(dict, defaults[i].key)->str = defaults[i].text;
+        }
+#endif
     return dict;
 }

@@ -241,6 +241,11 @@ REPRO_FN void repro_guard_against_env(void) {
     atexit(repro_on_exit);
 }
 
+REPRO_FN PufferSetting repro_setting(const char* key, const char* text) {
+    PufferSetting setting = {strdup(key), strtod(text, NULL), strdup(text)};
+    return setting;
+}
+
 // `check` tries many scripts on one program: then everything comes from this file, as
 // "key value" lines, and at last "script rows width" and the rows as numbers
 REPRO_FN void repro_read(const char* path) {
@@ -250,15 +255,15 @@ REPRO_FN void repro_read(const char* path) {
     char key[64], value[128];
     int used = 0, num_settings = 0, num_vec = 0;
     if (!file) REPRO_FAIL(REPRO_UNABLE, "cannot read %s", path);
-    while (fscanf(file, "%63s %127s", key, value) == 2) {
+    while (fscanf(file, "%63s %127[^\n]", key, value) == 2) {
 #define REPRO_TEXT(name)                                                                           \
     else if (strcmp(key, #name) == 0 && used < 8) repro_it.name = strncpy(texts[used++], value, 63)
 #define REPRO_NUMBER(name)                                                                         \
     else if (strcmp(key, #name) == 0) repro_it.name = (__typeof__(repro_it.name))strtod(value, NULL)
         if (strncmp(key, "set.", 4) == 0 && num_settings < 255)
-            settings[num_settings++] = (PufferSetting){strdup(key + 4), strtod(value, NULL)};
+            settings[num_settings++] = repro_setting(key + 4, value);
         else if (strncmp(key, "vec.", 4) == 0 && num_vec < 255)
-            vec[num_vec++] = (PufferSetting){strdup(key + 4), strtod(value, NULL)};
+            vec[num_vec++] = repro_setting(key + 4, value);
         else if (strcmp(key, "seed") == 0) repro_it.seed = strtoull(value, NULL, 10);
         REPRO_TEXT(expect);
         REPRO_TEXT(array);

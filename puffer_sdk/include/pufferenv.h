@@ -44,12 +44,34 @@ typedef struct Agent {             // pointers are bound behind puf_init
 #define PUF_BACKEND PUF_CPU
 #endif
 
+#ifndef PUFFER_OWN_NAMES
 #define puf_init   my_init
 #define puf_reset  c_reset
 #define puf_step   c_step
 #define puf_render c_render
 #define puf_close  c_close
 #define puf_log    my_log
+#else    // the author has a c_step as well, beside puf_step: it is puffer_own_c_step to us. The mark \
+         // of a call that was a puf_step is an empty first argument
+#define puf_init(...)   my_init(, __VA_ARGS__)
+#define puf_reset(...)  c_reset(, __VA_ARGS__)
+#define puf_step(...)   c_step(, __VA_ARGS__)
+#define puf_render(...) c_render(, __VA_ARGS__)
+#define puf_close(...)  c_close(, __VA_ARGS__)
+#define puf_log(...)    my_log(, __VA_ARGS__)
+#define my_init(...)    PUFFER_NAMED(my_init, __VA_ARGS__)
+#define c_reset(...)    PUFFER_NAMED(c_reset, __VA_ARGS__)
+#define c_step(...)     PUFFER_NAMED(c_step, __VA_ARGS__)
+#define c_render(...)   PUFFER_NAMED(c_render, __VA_ARGS__)
+#define c_close(...)    PUFFER_NAMED(c_close, __VA_ARGS__)
+#define my_log(...)     PUFFER_NAMED(my_log, __VA_ARGS__)
+
+#define PUFFER_NAMED(name, first, ...) PUFFER_PICK(first)(name, first, __VA_ARGS__)
+#define PUFFER_PICK(...)               PUFFER_FIRST(__VA_OPT__(PUFFER_OWN, ) PUFFER_OURS, 0)
+#define PUFFER_FIRST(first, ...)       first
+#define PUFFER_OURS(name, first, ...)  name(__VA_ARGS__)
+#define PUFFER_OWN(name, first, ...)   puffer_own_##name(first __VA_OPT__(, ) __VA_ARGS__)
+#endif
 void puf_init(Env* env, Dict* kwargs);
 void puf_reset(Env* env);
 void puf_step(Env* env);
@@ -57,9 +79,7 @@ void puf_render(Env* env);
 void puf_close(Env* env);
 void puf_log(Log* log, Dict* out);
 
-#ifdef PUF_HAS_BOT_POLICY
-void puf_set_bot_policy(Env* env, int bot_policy);
-#else
+#ifndef PUF_HAS_BOT_POLICY    // the author's own may be static
 static inline void puf_set_bot_policy(Env* env, int bot_policy) { (void)env, (void)bot_policy; }
 #endif
 
@@ -79,3 +99,13 @@ static inline float bf16_to_f32(bf16 value) {
     memcpy(&wide, &bits, sizeof wide);
     return wide;
 }
+
+#ifdef __AVX2__
+#include <immintrin.h>
+
+static inline void store_f32x8_as_bf16(bf16* to, __m256 values) {
+    float each[8];
+    _mm256_storeu_ps(each, values);
+    for (int i = 0; i < 8; i++) to[i] = f32_to_bf16(each[i]);
+}
+#endif

@@ -25,7 +25,7 @@ from ..base.spec import SCALARS, Spec
 from . import factors, inifile, key_hints, table, torch_class, upstream
 from .conflicts import Conflicts
 from .table import ALIAS, EFFECTIVE, FORMER, IGNORED, INI_SECTIONS, KEYS, OBS_SCALE, SECTIONS
-from .texts import has_fraction, literal, parse_number, show
+from .texts import EnvText, has_fraction, literal, parse_number, show
 from .values import COMMAND_LINE, Config, Given, complete
 
 
@@ -320,6 +320,9 @@ class _Resolver:
         try:
             value = parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
         except ValueError as error:
+            if text and self.spec and self.spec.by_agent:
+                self._give_env(name, EnvText(text.strip("'\"")), origin, where)
+                return
             reason = f"the value is {error}" if str(error) else None
             self._fault(f"{shown} is not a number", where, _c_expected(field.type if field else ""),
                         f"'{text}'" if text else "nothing",

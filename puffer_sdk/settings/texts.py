@@ -6,10 +6,37 @@ import math
 import re
 
 
+class EnvText(float):
+    """A value of [env] that is no number, which PufferLib 5.0 has: a list's first number, 0 of any
+    other text; `text` is what the ini says."""
+
+    text: str
+
+    def __new__(cls, text: str) -> EnvText:
+        try:
+            value = float(parse_number(text.split(",")[0].strip())) if "," in text else 0.0
+        except ValueError:
+            value = 0.0
+        made = super().__new__(cls, value)
+        made.text = text
+        return made
+
+    def __reduce__(self) -> tuple[type[EnvText], tuple[str]]:
+        return EnvText, (self.text,)
+
+    def __eq__(self, other: object) -> bool:
+        return other.text == self.text if isinstance(other, EnvText) else False
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
 def show(value: object) -> str:
     """A value as an ini holds it; parse(show(x)) == x."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, EnvText):
+        return value.text
     if isinstance(value, float):
         if value.is_integer() and abs(value) < 1e15:
             return str(int(value))

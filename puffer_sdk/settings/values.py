@@ -15,7 +15,7 @@ from ..base.sealed import Fixed
 from . import table
 from .automatic import CHOSEN, agents_per_env, choose
 from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Train, Vec
-from .texts import show, show_literal
+from .texts import EnvText, show, show_literal
 
 COMMAND_LINE = "command line"
 
@@ -96,7 +96,9 @@ class Config:
         for full, value in self.items():
             section, _, name = full.partition(".")
             tree.setdefault(section, {})[name] = value
-        return {**tree, "env": dict(self.env), "origin": dict(self.origin)}
+        env = {name: value.text if isinstance(value, EnvText) else value
+               for name, value in self.env.items()}
+        return {**tree, "env": env, "origin": dict(self.origin)}
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Mapping[str, object]]) -> Config:
@@ -124,7 +126,11 @@ class Config:
             config = replace(config, **{section: SECTIONS[section](**{
                 **{key.field: config[key.full] for key in table.used_keys(section)},
                 **values})})
-        return replace(config, env=tree.get("env", {}),
+        env = dict(tree.get("env", {}))
+        if not config.of_python:
+            env = {name: EnvText(value) if isinstance(value, str) else value
+                   for name, value in env.items()}
+        return replace(config, env=env,
                        origin={**config.origin, **{full: str(origin) for full, origin in
                                                    tree.get("origin", {}).items()}})
 

@@ -253,6 +253,13 @@ def test_bytes_that_are_not_utf8_and_windows_lines(game):
     assert store[0].line == line_of(facts, "void c_step")
 
 
+def test_what_is_cast_to_floats_is_no_division_of_integers(game):
+    step = ("env->observations[0] = (float)env->tick / (float)env->size; "
+            "env->observations[1] = (float)(env->tick / env->size);")
+    found = game(step=step).source.integer_divisions()
+    assert [element for element, *_ in found] == [1]
+
+
 def test_no_c_is_read_in_the_process_of_the_caller(game, monkeypatch):
     """Neither the header nor NAME.c, nor what --mutate looks for: children read them."""
     monkeypatch.setitem(sys.modules, "clang", None)

@@ -1,6 +1,7 @@
 """PufferLib 5.0's form: one header, each agent with pointers of its own, run as it stands."""
 from __future__ import annotations
 
+import pickle
 import shutil
 from pathlib import Path
 
@@ -13,18 +14,52 @@ from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, DialectError, PufferError, UsageError
-from puffer_sdk.env import build, header
+from puffer_sdk.env import build, header, pufferlib5
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import ocean
+from puffer_sdk.settings import config, values
 from puffer_sdk.toolchain import compilers
 
 TUG = SPECIMENS / "form5" / "tug"
 ENVS = 4
 AT_INCLUDE = 'typedef float obs_t;\n#include "pufferenv.h"\n'
 BELOW = '#include "pufferenv.h"\ntypedef float obs_t;\n'
-CPP = ("static void observe(Tug* env) {",
-       "static int half(int x, int by = 2) { return x / by; }\nstatic void observe(Tug* env) {\n"
-       "    (void)half(2);")
+CPP = ("struct Log {\n    float perf;", "struct Scores {\n    float perf;\n};\n"
+       "struct Log : Scores {")     # of C++ alone
+OWN = [(f"void puf_{name}(Tug* env) {{", f"static void c_{name}(Tug* env) {{")
+       for name in ("reset", "step", "render", "close")]
+OWN += [("    puf_reset(env);", "    c_reset(env);"),
+        ("typedef Env Tug;", "typedef Env Tug;\nstatic void c_step(Tug* env);\n"
+         + "".join(f"void puf_{name}(Env* env);\n" for name in ("reset", "step"))),
+        ("void puf_log(", "".join(f"void puf_{name}(Env* env) {{ c_{name}(env); }}\n" for name in
+                                  ("reset", "step", "render", "close")) + "void puf_log("),
+        ('#include "pufferenv.h"\n', '#define PUF_HAS_BOT_POLICY\n#include "pufferenv.h"\n'
+                   "static inline void puf_set_bot_policy(Env* env, int bot) {\n"
+                   "    (void)env, (void)bot;\n}\n")]
+SETTINGS = [('    env->edge = (int)dict_get(kwargs, "edge");\n', """\
+    DictItem* parts = dict_find(kwargs, "parts");
+    for (int i = 0; i < parts->len; i++) env->edge += (int)parts->values[i];
+    env->edge += (int)dict_get(kwargs, "num_bots") + (int)dict_get(kwargs, "dr");
+    if (strcmp(dict_get_str(kwargs, "mode"), "calm") || dict_get(kwargs, "parts") != 1.0) abort();
+    if (strcmp(dict_get_str(kwargs, "length"), "24") || parts->len != 3) abort();
+""")]
+VEC_INIT = """
+Env* my_vec_init(int* num_envs_out, int* starts, int* counts, Dict* vec_kwargs, Dict* env_kwargs) {
+    int envs = (int)dict_get(vec_kwargs, "total_agents") / 2;
+    Env* made = (Env*)calloc((size_t)envs, sizeof(Env));
+    if (dict_get(vec_kwargs, "hist_policy_percent") != 0.0) abort();
+    for (int i = 0; i < envs; i++) puf_init(&made[i], env_kwargs);
+    starts[0] = 0;
+    *num_envs_out = counts[0] = envs;
+    return made;
+}
+"""
+WAITING = [("""        agent->action_mask[0] = env->place[i] > -env->edge;
+        agent->action_mask[1] = 1;
+        agent->action_mask[2] = env->place[i] < env->edge;
+""", "        memset(agent->action_mask, env->tick % 2 == i, 3);\n"),
+           ("        int to =", "        if ((env->tick - 1) % 2 != i) continue;\n"
+            "        int to =")]
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +111,8 @@ def test_masks_that_nobody_writes_cost_nothing(tug, tmp_path):
 
 
 @pytest.mark.parametrize("edits", [
-    [(AT_INCLUDE, BELOW), ("agent->observations[", "((obs_t*)agent->observations)["),], [CPP]],
-    ids=["obs_t below the include", "C++17"])
+    [(AT_INCLUDE, BELOW), ("agent->observations[", "((obs_t*)agent->observations)["),], [CPP],
+    OWN], ids=["obs_t below the include", "C++17", "a c_step of its own"])
 def test_what_else_compiles_plays_the_same(tug, tmp_path, edits):
     text = (TUG / "tug.h").read_text()
     for old, new in edits:
@@ -85,9 +120,48 @@ def test_what_else_compiles_plays_the_same(tug, tmp_path, edits):
     folder = shutil.copytree(TUG, tmp_path / "tug", ignore=shutil.ignore_patterns("build"))
     (folder / "tug.h").write_text(text)
     spec = header.read(folder)
-    assert spec.is_cpp == (edits == [CPP]) and spec.late_obs == (edits != [CPP])
-    for one, other in zip(played(tug)[0], played(folder)[0], strict=True):
+    assert spec.is_cpp == (CPP in edits) and spec.late_obs == ((AT_INCLUDE, BELOW) in edits)
+    (seen, log), (expected, its_log) = played(folder), played(tug)
+    assert log == its_log
+    for one, other in zip(seen, expected, strict=True):
         assert np.array_equal(one, other)
+
+
+def test_findings_name_the_authors_own_functions():
+    said = "puffer_own_c_step (tug.h:9), called by c_step"
+    assert pufferlib5.named(said) == "c_step (tug.h:9), called by puf_step"
+
+
+def test_settings_are_lists_and_texts_with_defaults(tug, tmp_path):
+    """As PufferLib 5.0's ini has them, in the library and in a program."""
+    folder = changed(TUG, tmp_path, *SETTINGS)
+    (folder / "tug.ini").write_text('[env]\nlength = 24\nparts = 1, 2,1  # 4\nmode = "calm"\n')
+    for one, other in zip(played(folder)[0], played(tug)[0], strict=True):
+        assert np.array_equal(one, other)
+    known = config.resolve(folder, spec=header.read(folder))
+    again = values.Config.from_dict(known.to_dict())
+    assert again.env["parts"].text == "1, 2,1" and again.env["parts"] == known.env["parts"]
+    assert pickle.loads(pickle.dumps(known.env["mode"])).text == "calm"
+    assert "parts = 1, 2,1\n" in known.to_ini()
+    targets.build_programs(folder, targets=["fast"], model=None)
+    made = (folder / "build/tug_config.h").read_text()
+    assert '{"parts", 1.0, "1, 2,1"}' in made and '{"length", 24.0, "24"}' in made
+
+
+def test_all_envs_made_at_once(tug, tmp_path):
+    folder = changed(TUG, tmp_path, ('#include "pufferenv.h"\n',
+                                     '#include "pufferenv.h"\n#define MY_VEC_INIT\n'))
+    text = folder / "tug.h"
+    text.write_text(text.read_text() + VEC_INIT)
+    assert played(folder)[1]["episode_length"] == played(tug)[1]["episode_length"]
+
+
+def test_a_mask_of_zeros_waits_for_the_other_agent(tmp_path):
+    """As in games in turns: its only action is then the first, which nothing reads."""
+    seen, _ = played(changed(TUG, tmp_path, *WAITING), ticks=3)
+    for tick, masks in enumerate(seen[4::4], 1):
+        acts = masks.reshape(ENVS, 2, 3)
+        assert (acts[:, tick % 2] == 1).all() and (acts[:, 1 - tick % 2] == (1, 0, 0)).all()
 
 
 def test_a_missing_key_is_named(tug, tmp_path):

@@ -44,7 +44,8 @@ static bool take_setting(PufferSettings* settings, const char* prefix, const cha
     PufferSetting* items = realloc((void*)settings->items,
                                    sizeof *items * (size_t)(settings->count + 1));
     items[settings->count++] = (PufferSetting){
-        strndup(text + length, (size_t)(equals - text) - length), strtod(equals + 1, NULL)};
+        strndup(text + length, (size_t)(equals - text) - length), strtod(equals + 1, NULL),
+        equals + 1};
     settings->items = items;
     return true;
 }

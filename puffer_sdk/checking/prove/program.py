@@ -20,6 +20,7 @@ from ...base.spec import Spec
 from ...env import binding, build
 from ...raylib import headers
 from ...settings import outside_libraries
+from ...settings.texts import show
 from ...toolchain import compilers
 from ..core.facts import Facts
 from ..core.finding import Finding
@@ -137,7 +138,7 @@ def script_file(claim: Claim, world: World, settings: Mapping[str, float],
               "seed": world.seed, "seat": world.seat, "env": world.env,
               "total_agents": world.total, "guard": "low" if world.low else "",
               "patience": world.patience, "width": world.width,
-              **{f"set.{key}": repr(float(value)) for key, value in settings.items()},
+              **{f"set.{key}": show(value) for key, value in settings.items()},
               **{f"vec.{key}": repr(float(value)) for key, value in vec.items()}}
     runs = list(_runs(rows))
     lines = [f"{key} {value}" for key, value in fields.items() if value != ""]
@@ -172,12 +173,14 @@ def render(facts: Facts, finding: Finding, claim: Claim, world: World,
         sentence.append(f"expected {finding.expected}, got {finding.actual}")
     environment = binding.template("checking/prove/repro.c.jinja")
     return str(environment.render(
-        name=target.name, sentence=[" ".join(line.split()).rstrip("\\") for line in sentence],
+        by_agent=spec.by_agent, name=target.name,
+        sentence=[" ".join(line.split()).rstrip("\\") for line in sentence],
         shown=paths.shown(target) if spec.folder not in target.parents
         else target.relative_to(spec.folder),
         command=_command_lines(spec, target, flags_of(claim.expect)),
         binding=os.path.relpath(binding_path(spec), target.parent),
-        settings=[(key, _number(value)) for key, value in settings.items()],
+        settings=[(key, _number(value), binding.c_text(show(value)))
+                  for key, value in settings.items()],
         vec=[(key, _number(value)) for key, value in vec.items()],
         width=world.width, about_script=about, script=list(_script_lines(rows)),
         code=finding.code, claim=_claim_text(claim), world=_world_text(world)))

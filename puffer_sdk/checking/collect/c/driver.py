@@ -24,6 +24,7 @@ from ....base.spec import Spec
 from ....env import binding, build
 from ....raylib import headers as raylib
 from ....settings import outside_libraries
+from ....settings.texts import show
 from ....toolchain import compilers
 from ....toolchain.libraries import NATIVE, compile_library, is_intact
 from ...core import kinds
@@ -275,7 +276,7 @@ class Runner:
         command = [*wrapper, str(program), experiment, f"library={library}",
                    f"hang={self.hang if hang is None else hang:g}",
                    *(f"{key}={value}" for key, value in options.items()),
-                   *(f"set.{key}={value!r}"
+                   *(f"set.{key}={show(value)}"
                      for key, value in {**self.settings, **(settings or {})}.items())]
         with self.room:
             return self._run(name, command, library, experiment, limit, perturb)

@@ -10,7 +10,7 @@ from ....base import paths
 from ....base.errors import PufferError, nearest
 from ....base.spec import Remark
 from ....env.contract import UNSET, WARNINGS
-from ....env.pufferlib5 import TRAINERS
+from ....env.pufferlib5 import DEFAULTS, TRAINERS
 from ....env.source import hide
 from ....settings import inifile
 from ....settings.config import find_ini
@@ -179,7 +179,8 @@ def _unread(facts: Facts) -> dict[str, str | None]:
     known = set(_binding_keys(facts)) if facts.handwritten else {
         field.name for field in facts.spec.settable}
     return {key: nearest(key, known) for key in facts.config.env
-            if key not in known and key in lines}
+            if key not in known and key in lines
+            and not (facts.spec.by_agent and key in DEFAULTS)}
 
 
 @rule("PUF106", "config-key-missing", static=True)
@@ -206,7 +207,7 @@ def config_key_missing(facts: Facts) -> Iterator[Finding]:
     given, read, file = facts.config.env, _binding_keys(facts), facts.source.binding
     needed = {} if facts.outcome("probe") else _binding_keys(facts, needed=True)
     for key, line in needed.items():
-        if key not in given:
+        if key not in given and not (facts.spec.by_agent and key in DEFAULTS):
             close = nearest(key, given.keys() - read)
             yield Finding("PUF106", f"{file} reads [env] {key}, which the ini does not give",
                           file=file, line=line, expected=f"'{key}' in [env]",

@@ -187,8 +187,8 @@ class Source(Fields):
             for target, value in self.stores(function):
                 element = target.children[1].value if target.kind == "index" else None
                 for node in value.walk():
-                    if isinstance(element, int) and node.op == "/" and node.kind == "binary" and (
-                            all(INTEGER.fullmatch(side.bare().type) for side in node.children)):
+                    if isinstance(element, int) and node.op == "/" and node.kind == "binary" \
+                            and INTEGER.fullmatch(node.type):
                         yield element, function.file, target.line, self.text(function.file, node)
                         break
 
