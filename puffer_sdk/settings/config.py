@@ -25,7 +25,7 @@ from ..base.spec import SCALARS, Spec
 from . import factors, inifile, key_hints, table, torch_class, upstream
 from .conflicts import Conflicts
 from .table import ALIAS, EFFECTIVE, FORMER, IGNORED, INI_SECTIONS, KEYS, OBS_SCALE, SECTIONS
-from .texts import EnvText, has_fraction, literal, parse_number, show
+from .texts import EnvText, env_value, has_fraction, literal, show
 from .values import COMMAND_LINE, Config, Given, complete
 
 
@@ -318,11 +318,8 @@ class _Resolver:
         field = next((f for f in spec.settable if f.name == name), None) if spec else None
         layered = f"env.{name}" if origin != COMMAND_LINE else None
         try:
-            value = parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
+            value = env_value(text, free=bool(self.spec and self.spec.by_agent))
         except ValueError as error:
-            if text and self.spec and self.spec.by_agent:
-                self._give_env(name, EnvText(text.strip("'\"")), origin, where)
-                return
             reason = f"the value is {error}" if str(error) else None
             self._fault(f"{shown} is not a number", where, _c_expected(field.type if field else ""),
                         f"'{text}'" if text else "nothing",
@@ -337,7 +334,7 @@ class _Resolver:
                             text, f"{spec.header.name}:{field.line} declares {field.type} {name}",
                             layered)
                 return
-        self._give_env(name, float(value), origin, where)
+        self._give_env(name, value if isinstance(value, EnvText) else float(value), origin, where)
 
     def _give_env(self, name: str, value: object, origin: str, where: str) -> None:
         self.env[name] = value

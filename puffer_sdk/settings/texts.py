@@ -95,6 +95,19 @@ def parse_number(text: str) -> int | float:
     return -result if sign == "-" else result
 
 
+def env_value(text: str, *, free: bool) -> int | float:
+    """A value of [env]. Raises ValueError as parse_number does.
+
+    free    it may be a list or a text, as PufferLib 5.0 has them
+    """
+    try:
+        return parse_number({"true": "1", "false": "0"}.get(text.lower(), text))
+    except ValueError:
+        if not (free and text):
+            raise
+        return EnvText(text.strip("'\""))
+
+
 def has_fraction(text: str) -> bool:
     """True for a number that is not whole."""
     try:
