@@ -27,6 +27,7 @@
     puffer_sdk.review("their_env")      what is wrong with somebody else's, in a sandbox
     puffer_sdk.configure("my_env")      its settings
     puffer_sdk.Trainer(vec)             rollout() and update(), for a loop of your own
+    puffer_sdk.Run(trainer)             its folder, as train makes one: evidence, metrics, weights
     puffer_sdk.VecWrapper(vec)          a step of your own, between env and trainer
     puffer_sdk.Sampler(space)           which settings to try next: ask() and tell()
 """
@@ -68,6 +69,7 @@ if TYPE_CHECKING:       # for editors and type checkers: the names of _PUBLIC
     from .sweeping.space import Space as Space
     from .sweeping.sweep import sweep as sweep
     from .training.loop import Trainer as Trainer
+    from .training.own_run import Run as Run
     from .training.profiling import profile as profile
     from .training.run_table import runs as runs
     from .training.train import train as train
@@ -87,7 +89,7 @@ _PUBLIC = {
     "play": "playing.play", "export": "policy.export", "configure": "env.open_env",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
     "review": "reviewing.review", "Policy": "policy.trained_policy",
-    "runs": "training.run_table",
+    "Run": "training.own_run", "runs": "training.run_table",
     "sweep": "sweeping.sweep", "Space": "sweeping.space", "Sampler": "sweeping.sampler",
     "PufferError": "base.errors", "UsageError": "base.errors", "BuildError": "base.errors",
     "RunError": "base.errors", "Interrupted": "base.errors",

@@ -74,6 +74,8 @@ def recording_options(command: Decorated) -> Decorated:
 @click.option("--baselines", is_flag=True,
               help="Evaluate only random and idle play, without a policy.")
 @click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
+@click.option("--as-trained", is_flag=True, help="Play the run's copies of the code, with the "
+              "run's settings, rather than the code of today.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
               help="Output file for the episodes.  [default: episodes.json in the run's folder]")
 @recording_options
@@ -82,8 +84,8 @@ def recording_options(command: Decorated) -> Decorated:
 @trust_option
 @verbose_option
 def command(env: str | None, settings: dict[str, str], model: str | None, baselines: bool,
-            greedy: bool, output: Path | None, ini: Path | None, runs_dir: Path | None,
-            format_: str, verbose: bool, **recording: Any) -> None:
+            greedy: bool, as_trained: bool, output: Path | None, ini: Path | None,
+            runs_dir: Path | None, format_: str, verbose: bool, **recording: Any) -> None:
     """Compare a policy of ENV with random and idle play, and record it.
 
     Envs start from fixed seeds ([eval] seed), so results are comparable. The table shows the
@@ -98,13 +100,17 @@ def command(env: str | None, settings: dict[str, str], model: str | None, baseli
 
     model = None if baselines else model
     shot, film = read_shot(recording), None
+    if shot and as_trained:
+        raise UsageError("--as-trained measures; recordings show the code of today",
+                         where="command line", expected="one of them", actual="both")
     bar = ui.Progress()
     with bar:
         if shot and not is_name(env):       # what it draws with, before anything is played
             from ..raylib.drawing import shared
             shared("headless", on_progress=bar.update, verbose=verbose)
         result = evaluate(env, settings, model=model, output=output, ini=ini, runs_dir=runs_dir,
-                          greedy=greedy, on_progress=bar.update, verbose=verbose)
+                          greedy=greedy, as_trained=as_trained, on_progress=bar.update,
+                          verbose=verbose)
     if format_ == "text":
         print_result(result)
     warn_of_perf({name: score.mean for name, score in result.scores.items()})

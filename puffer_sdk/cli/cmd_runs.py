@@ -103,7 +103,7 @@ def list_command(env: str | None, sweep: str | None, tag: str | None, format_: s
 @click.pass_context
 def compare_command(ctx: click.Context, first: str, second: str, env: str | None, format_: str,
                     runs_dir: Path | None) -> None:
-    """Show the settings that differ between runs A and B, and their last metrics."""
+    """Show what differs between runs A and B: settings, code, machine; and their last metrics."""
     from ..training import symptoms
 
     if ctx.args:
@@ -115,6 +115,9 @@ def compare_command(ctx: click.Context, first: str, second: str, env: str | None
         return
     names = [f"{run.env}/{run.number}" for run in pair]
     _print_pairs("settings that differ", result["settings"], names, "none")
+    _print_pairs("code that differs", result["code"], names, "none")
+    if result["origin"]:
+        _print_pairs("where they ran", result["origin"], names, "")
     _print_pairs("last metrics", result["metrics"], names, "none yet")
     for name, run in zip(names, pair):
         goal = symptoms.missed(run.settings().get("eval.goal", ""), run.evaluation)
@@ -166,7 +169,8 @@ def _not_two(words: list[str]) -> UsageError:
 @runs_dir_option
 def plot_command(names: tuple[str, ...], metric: str | None, output: Path | None, tag: str | None,
                  env: str | None, runs_dir: Path | None) -> None:
-    """Draw learning curves of runs; runs that differ only in their seed are one curve and a band.
+    """Draw learning curves of runs; runs of the same code that differ only in their seed are one
+    curve and a band.
 
     The band is the 95 % interval of the mean over seeds (bootstrap). Without a name it draws the
     newest run. Files need matplotlib: the extra [plot].
@@ -324,14 +328,16 @@ def _print_list(rows: list[Record], several: bool) -> None:
                                and row["episode_return"] is not None for row in rows)
     for name in ("age", "steps", "SPS", "perf", "score", *returns):
         table.add_column(name, justify="right")
+    codes = ["code"] * (len({(row["env"], row["code"]) for row in rows})
+                        > len({row["env"] for row in rows}))
     shared = ["processes"] * any(row["processes"] > 1 for row in rows)
-    for name in (*shared, "status", "tag"):
+    for name in (*shared, *codes, "status", "tag"):
         table.add_column(name)
     for row in rows:
         cells = ([row["env"]] if several else []) + [str(row["number"]), age(row["started"])]
         cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
                   number(row["score"]), *(number(row["episode_return"]) for _ in returns)]
-        cells += [_where(row) for _ in shared]
+        cells += [_where(row) for _ in shared] + [row["code"] or "-" for _ in codes]
         table.add_row(*cells, Text(row["status"], _COLOURS[row["status"]]),
                       ui.visible(row["tag"], line=True))
     ui.out_renderable(table)

@@ -34,6 +34,9 @@ from .pages import Page
 @click.option("--resume", is_flag=False, flag_value="latest", metavar="[RUN]",
               shell_complete=completing.run_numbers,
               help="Continue a run from its last checkpoint.  [default: the newest run]")
+@click.option("--like", metavar="RUN", shell_complete=completing.run_numbers,
+              help="Repeat a run: its settings alone, then those of --config, then options. Prints "
+                   "what differs from it.")
 @click.option("--load-model-path", "model", metavar="MODEL", shell_complete=completing.models,
               help="Start from these weights, optionally with another seed or settings: 'latest' "
                    "or 'best' of the newest run, a run's number or folder, or a checkpoint file.")
@@ -44,7 +47,7 @@ from .pages import Page
 @trust_option
 @verbose_option
 def command(env: str | None, settings: dict[str, str], tag: str | None, resume: str | None,
-            model: str | None, wandb: bool, tensorboard: bool, ini: Path | None,
+            like: str | None, model: str | None, wandb: bool, tensorboard: bool, ini: Path | None,
             runs_dir: Path | None, format_: str, verbose: bool) -> int | None:
     """Train a policy on ENV: a folder, a name, or a Python environment.
 
@@ -59,10 +62,10 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
         env, resume = resume, "latest"          # train --resume my_env
-    options = {"tag": tag, "resume": resume, "load-model-path": model, "config": ini,
+    options = {"tag": tag, "resume": resume, "like": like, "load-model-path": model, "config": ini,
                "runs-dir": runs_dir, "wandb": wandb, "tensorboard": tensorboard,
                "format": format_, "verbose": verbose}
-    result = train(env, settings, tag=tag, resume=resume, model=model, ini=ini,
+    result = train(env, settings, tag=tag, resume=resume, like=like, model=model, ini=ini,
                    runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose,
                    launch=lambda count: launch(words(env, settings, options), count))
     if result is None or isinstance(result, int):

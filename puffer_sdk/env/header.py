@@ -39,6 +39,13 @@ def inspect(folder: Path) -> Found:
     return ask(folder)[:2]
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The files that were read for the Spec: the header and all that it includes, the compiler's
+    own, too. Raises BuildError."""
+    inspect(folder)
+    return [Path(name) for name in _known[Path(folder).resolve()][1]]
+
+
 def ask(folder: Path, target: str = "puffer_sdk.env.answers:answer"
         ) -> tuple[Spec | None, list[PufferError], Json]:
     """As inspect, read anew, and all that the child has answered.

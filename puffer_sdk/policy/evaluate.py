@@ -16,9 +16,10 @@ from ..interop.python_envs import env_source, makers
 from ..scoring.score import Score
 from ..settings import torch_class
 from ..settings.goal import Goal, parse_goal
-from ..training import backends, checkpoint, flat
+from ..training import backends, checkpoint, flat, repeating
 from ..training.find_model import find_model, run_folder, which_weights
 from ..training.metrics import without_nan
+from ..training.runs import Run
 from .players import PlayersJob
 
 
@@ -33,6 +34,7 @@ class Evaluation:
     goal: Goal | None = None
     weights: str = ""       # which they are: "the best of run 3, after 4,096 steps"
     registered: Goal | None = None      # what Gymnasium has for it, where nobody stated a goal
+    changed: tuple[str, ...] = ()       # files and packages, since the run was trained
 
     @property
     def solved(self) -> bool | None:
@@ -67,7 +69,7 @@ class Evaluation:
         """JSON-able; a number that is not finite becomes None."""
         return {
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
-            "weights": self.weights,
+            "weights": self.weights, "changed": list(self.changed),
             "goal": str(self.goal) if self.goal else None, "solved": self.solved,
             "policies": {name: without_nan(asdict(score)) for name, score in self.scores.items()}}
 
@@ -82,6 +84,7 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
              settings: Mapping[str, object] | None = None, *,
              model: str | Path | None = "best", output: Path | None = None,
              runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
+             as_trained: bool = False,
              on_progress: Callable[[str, int, int], None] | None = None, verbose: bool = False,
              seconds: float = 0.0) -> Evaluation:
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
@@ -91,6 +94,8 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
     output        the JSON file; default: the run's episodes.json
     ini           a file of settings over the environment's own ini
     greedy        take the likeliest action instead of drawing one
+    as_trained    play the copies of the code that the run has, with its settings, rather than the
+                  code of today
     on_progress   called as on_progress(policy, done, total)
     seconds       of each policy, at most, after which nothing is written; 0: to the end
     Returns the scores. Raises UsageError for a checkpoint that is damaged or of other sizes,
@@ -101,9 +106,18 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
     weights = flat.as_checkpoint(found, source, settings) if found else None
     past = checkpoint.load(weights) if weights else None
     torch_class.name_given(source, settings)
+    home = run_folder(found)
+    run = Run(home) if home else None
+    if as_trained and run is None:
+        raise UsageError("--as-trained plays the copies of code in a run's folder",
+                         where="command line", expected="a run, or a checkpoint in its folder",
+                         actual=found or "no policy", hint="puffer-sdk runs lists all runs")
+    prepared = repeating.prepare_as_trained(run, source, settings, verbose=verbose) \
+        if run and as_trained else source.prepare(settings, verbose=verbose)
+    own_class = prepared.config.policy.torch_class if as_trained else ""
+    past = past.with_class(own_class) if past else None
     if past:
         backends.require_actor(past.config, past.path, verbose=verbose)
-    home = run_folder(found)
     asked = output is not None
     if output is None and found and not seconds:
         output = home / "episodes.json" if home else found.with_suffix(".episodes.json")
@@ -113,10 +127,16 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
             home = output = None
     if output is not None and not Path(output).parent.is_dir():
         raise UsageError("the output folder does not exist", where=Path(output).parent)
-    prepared = source.prepare(settings, verbose=verbose).as_trained(
-        past.facts["env"] if past else None)
+    changed = repeating.changed_since(run, prepared, past.config) if run and past \
+        and not as_trained and past.facts["env"]["name"] == prepared.spec.name else []
+    if changed:
+        ui.warn(f"the code has changed since run {run.number if run else ''} was trained: "
+                f"{', '.join(ui.first(changed, 5))}",
+                "--as-trained plays the run's copies of it")
+    prepared = prepared.as_trained(past.facts["env"] if past else None)
     resolved = prepared.config
-    job = prepared.job(PlayersJob, model=weights, greedy=greedy, seconds=seconds)
+    job = prepared.job(PlayersJob, model=weights, greedy=greedy, seconds=seconds,
+                       torch_class=own_class)
 
     def on_event(kind: str, payload: Any) -> None:
         if kind == "progress" and on_progress:
@@ -125,11 +145,13 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
     scores = child_process.run("puffer_sdk.policy.scoring:work", job, on_event,
                        log=home / "eval.log" if home else None,
                        cwd=prepared.cwd, step_timeout=prepared.patience)
-    checkpoint.warn_of_other_name(past, prepared.spec.name)
-    result = Evaluation(prepared.spec.name, found,
+    name = source.name if as_trained else prepared.spec.name
+    checkpoint.warn_of_other_name(past, name)
+    result = Evaluation(name, found,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal), which_weights(past) if past else "",
-                        None if resolved.eval.goal else parse_goal(prepared.spec.registered))
+                        None if resolved.eval.goal else parse_goal(prepared.spec.registered),
+                        tuple(changed))
     if output is None:
         return result
     try:

@@ -22,6 +22,7 @@ class PlayersJob(EnvJob):
     model: Path | None      # a checkpoint; None: baselines only
     greedy: bool            # take the likeliest action instead of drawing one
     seconds: float = field(default=0.0, kw_only=True)   # of each player, at most; 0: to the end
+    torch_class: str = field(default="", kw_only=True)  # in place of the one that the model names
 
 
 def load_players(job: PlayersJob, library: EnvLibrary) -> dict[str, MakePlayer]:
@@ -31,7 +32,7 @@ def load_players(job: PlayersJob, library: EnvLibrary) -> dict[str, MakePlayer]:
     """
     players: dict[str, MakePlayer] = {"random": random_player}
     if job.model:
-        past = checkpoint.load(job.model)
+        past = checkpoint.load(job.model).with_class(job.torch_class)
         about = library.describe(job.config.env)
         checkpoint.check_fits(past, checkpoint.env_facts(about, job.name), job.config.env)
         players["trained"] = trained_player(past, job.greedy)

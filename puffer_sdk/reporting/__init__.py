@@ -1,7 +1,7 @@
 """`puffer-sdk report`: measure an environment, and write a page of it.
 
 keeping      results of stages, kept on disk across interruptions
-machine      the settings, the environment and the machine around the numbers
+context      the settings and the environment around the numbers
 subject      ENV, settings -> Subject: what is measured, and a key of all it depends on
 measuring    runs in child processes: trajectories, speed
 curves       metrics of trainings -> curves, medians and histograms

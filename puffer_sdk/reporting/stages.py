@@ -30,7 +30,8 @@ from ..env.job import EnvJob
 from ..settings import config
 from ..training import checkpoint, runs, symptoms
 from ..training.find_model import find_model
-from . import curves, machine, measuring
+from ..training.this_machine import machine
+from . import context, curves, measuring
 from .keeping import HINT, Entry, Facts, Keeper, Result
 from .subject import FORMAT, Subject
 
@@ -67,10 +68,10 @@ def measure(subject: Subject, keeper: Keeper, seeds: int, *, verbose: bool = Fal
         "check": facts["check"], "training": training, "evaluation": facts["evaluation"],
         "pictures": {name: facts[f"picture-{name}"] for name in ("random", "trained")},
         "determinism": facts["determinism"], **{name: facts[name] for name in subject.stages},
-        "settings": machine.settings_table(subject.config, subject.source.defaults),
-        "environment": machine.environment(subject.about, facts["determinism"],
+        "settings": context.settings_table(subject.config, subject.source.defaults),
+        "environment": context.environment(subject.about, facts["determinism"],
                                            subject.spec.hash() if subject.spec else None),
-        "machine": machine.machine(),
+        "machine": machine(),
         "timings": {"check": done["check"].timings,
                     **{name: done[name].timings for name in subject.stages},
                     "training": [entry.timings for entry in trained if entry.timings]},

@@ -25,7 +25,8 @@ from ..interop.python_envs.python_spec import PythonSpec
 from ..settings.values import Config
 from ..toolchain import compilers
 from ..training import backends
-from . import machine, measuring
+from ..training.this_machine import machine
+from . import measuring
 from .keeping import Facts, key_of
 
 FORMAT = 2              # of the data; also part of what results depend on
@@ -91,7 +92,7 @@ class Subject:
 
         compiler = compilers.find_compiler()
         return key_of(FORMAT, __version__, self.name, self.code, compiler.key, self.built_as,
-                      machine.machine(),
+                      machine(),
                       [hashlib.sha256(paths.content(path, 1 << 30)).hexdigest()
                        for path in trainer.for_cpu()])
 

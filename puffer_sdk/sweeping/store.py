@@ -14,7 +14,6 @@ nothing counts twice.
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING
 from ..base import extras, records, trust
 from ..base.errors import UsageError
 from ..settings import torch_class
-from ..training.alive import is_alive, this_process
+from ..training.alive import is_alive, is_here, this_process
 from .space import Settings, Space
 from .storages import Guarded, connect, shown
 from .sweep_plan import Plan
@@ -215,7 +214,7 @@ class Store:
         """Whether the worker of a running trial is alive: by its process on this machine, by its
         signs of life on another, since this process began to look."""
         held = trial.facts.get("holder")
-        if held and held.get("host") == socket.gethostname():
+        if held and is_here(held.get("host")):
             return is_alive(held.get("pid"), held.get("pid_started"))
         return self.silence.of(trial.id, trial.facts.get("beat")) < SILENCE
 

@@ -26,7 +26,7 @@ from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.texts import show
 from ..settings.values import Config
-from ..training import backends, runs
+from ..training import backends, provenance, runs
 from ..training.metrics import open_sinks
 from ..training.train_job import TrainJob
 from ..training.worker_rank import take_obs_scale
@@ -76,6 +76,8 @@ class Bench:
         self.wanted, self.tag = wanted or {}, tag
         self.group = group
         self.prepared = prepare(source, plan, home)
+        self.code = provenance.look(self.prepared, backends.with_class_file(
+            self.prepared.config, self.prepared.folder or self.prepared.cwd)).facts()
         self.warm = Warm([*MODULES, *self.prepared.opener.modules],
                          {**child_process.QUIET, **ONE_THREAD})
 
@@ -172,7 +174,7 @@ class _Watch:
         files.save(run.config_path, self.config.to_ini(), what="the settings")
         files.save(run.folder / "spec.json",
                    json.dumps(prepared.spec.to_dict(), indent=1) + "\n", what="the spec")
-        run.set_status("running", total=self.config.train.total_timesteps)
+        run.set_status("running", total=self.config.train.total_timesteps, code=self.bench.code)
         job = prepared.job(
             TrainJob, config=backends.with_class_file(self.config, prepared.folder or prepared.cwd),
             spec_hash=prepared.spec.hash(), checkpoints=run.checkpoints_path,

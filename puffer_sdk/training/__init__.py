@@ -14,6 +14,10 @@ In reading order:
     native/       the trainer in C and CUDA
     reference/    the trainer in plain PyTorch, to read and to test against
     runs          run folders: create, find, list, delete
+    provenance    what a run was made of: hashes, copies, commit, machine
+    this_machine  processor, compiler and versions
+    repeating     a run once more: --as-trained, --like
+    own_run       Run: the same folder for a loop of the user's own
     run_comparison  differences of two runs; the best of many
     symptoms      why a run does not learn, from what it measured
     run_records   types of run.json and of checkpoints' metadata

@@ -1,8 +1,10 @@
 """Which processes still run.  what run.json and a sweep's store note of one -> bool"""
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict
 
@@ -10,13 +12,29 @@ from typing import TypedDict
 class Process(TypedDict):
     pid: int
     pid_started: int | None
-    host: str
+    host: str           # here()
+
+
+def here() -> str:
+    """Twelve digits that name this machine without its name, which stays out of files."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
+
+
+def is_here(host: object) -> bool:
+    """Whether a file means this machine; earlier versions wrote its name."""
+    return host in (here(), socket.gethostname())
+
+
+def shown(process: Mapping[str, object]) -> str:
+    """"process 71 on this machine"."""
+    where = "this" if is_here(process.get("host")) else "another"
+    return f"process {process.get('pid')} on {where} machine"
 
 
 def this_process() -> Process:
     """This process. A later process may get the same id, so its start time belongs to it."""
     return {"pid": os.getpid(), "pid_started": _start_time(os.getpid()),
-            "host": socket.gethostname()}
+            "host": here()}
 
 
 def _start_time(pid: int) -> int | None:

@@ -30,7 +30,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,15 @@ class Checkpoint:
         """The settings it was trained with. Raises UsageError for unknown settings."""
         with self.named():
             return Config.from_dict(_with_obs_scale(self.facts))
+
+    def with_class(self, spec: str) -> Checkpoint:
+        """The same with another file of its network; "": the one that it names."""
+        if not spec:
+            return self
+        config = self.facts["config"]
+        policy = {**config["policy"], "torch_class": spec}
+        facts: Facts = {**self.facts, "config": {**config, "policy": policy}}
+        return replace(self, facts=facts)
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:

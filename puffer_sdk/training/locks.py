@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from ..base.errors import UsageError
+from .alive import shown
 from .runs import Run
 
 
@@ -39,8 +40,7 @@ def is_locked(run: Run) -> bool:
 
 
 def still_running(run: Run) -> UsageError:
-    info = run.info
     return UsageError("this run is still in progress", where=run.folder,
                       expected="a run that has ended",
-                      actual=f"process {info.get('pid')} on {info.get('host')}",
+                      actual=shown(run.info),
                       hint="stop it first, or start a new run without --resume")

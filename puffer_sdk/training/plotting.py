@@ -1,8 +1,8 @@
 """Learning curves of runs.  runs -> curves in the terminal, or an SVG, PNG or HTML file
 
-Runs that differ only in their seed are one curve: the mean over seeds, in a band that is the 95 %
-interval of this mean (bootstrap over seeds). The same seed twice counts once, by its newest run.
-A point is a mean over an equal stretch of steps, weighted by log entries.
+Runs of one code (provenance.py) that differ only in their seed are one curve: the mean over seeds,
+in a band that is the 95 % interval of this mean (bootstrap over seeds). The same seed twice counts
+once, by its newest run. A point is a mean over an equal stretch of steps, weighted by log entries.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from ..base import drafts, extras, files
 from ..base.errors import UsageError, did_you_mean
 from ..settings.goal import parse_goal
+from .provenance import SHOWN, group_of
 from .runs import Row, Run
 
 POINTS = 120
@@ -65,8 +66,8 @@ def curves(runs: Sequence[Run], metric: str | None = None, *,
             settings = run.settings()
             seed = settings.pop("train.seed", "")
             alone = () if together else (run.number,)
-            groups.setdefault((run.folder.parent, *alone, *sorted(settings.items())),
-                              {})[seed] = run       # the newest of this seed
+            key_of = (run.folder.parent, *alone, group_of(run), *sorted(settings.items()))
+            groups.setdefault(key_of, {})[seed] = run       # the newest of this seed
     chosen = [list(group.values()) for group in groups.values()]
     return key.removeprefix("env/"), [
         _curve(label, found, [rows[run] for run in found], key)
@@ -89,13 +90,16 @@ def _labels(groups: list[list[Run]]) -> list[str]:
     differing = [key for key in dict.fromkeys(key for one in each for key in one)
                  if key != "train.seed" and len({one.get(key) for one in each}) > 1]
     several = len({group[0].folder.parent for group in groups}) > 1
+    codes = [group_of(group[0])[-1:] for group in groups]
     out = []
-    for group, settings in zip(groups, each):
+    for group, settings, code in zip(groups, each, codes):
         name = f"{group[0].env} " if several else ""
         numbers = ", ".join(str(run.number) for run in group)
         label = f"{name}run {numbers}" if len(group) == 1 else \
             f"{name}runs {numbers} (mean of {len(group)} seeds, 95 % interval)"
         facts = [f"{key.partition('.')[2]} {settings.get(key) or 'none'}" for key in differing[:2]]
+        if len({*codes}) > 1:
+            facts.append(f"code {code[0][:SHOWN] if code else 'not known'}")
         out.append(": ".join([label, ", ".join(facts)]) if facts else label)
     return out
 

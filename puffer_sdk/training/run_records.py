@@ -30,6 +30,43 @@ class KeptLook(TypedDict):
     of_envs: dict[str, list[float | None]]
 
 
+class Machine(TypedDict):
+    """What results were computed with: this_machine.py."""
+
+    cpu: str
+    cores: int
+    memory_gib: int | None
+    system: str
+    compiler: str
+    python: str
+    numpy: str
+    puffer_sdk: str
+
+
+class CodeFile(TypedDict):
+    sha256: str
+    copied: bool            # into the run's folder code/
+
+
+class _Code(TypedDict):
+    hash: str
+    files: dict[str, CodeFile]
+
+
+class Code(_Code, total=False):
+    """info["code"]: what the run was made of, as provenance.py describes it."""
+
+    loop: list[str]
+    packages: dict[str, str]
+    flags: list[str]
+    commit: str | None
+    dirty: bool | None
+    machine: Machine
+    command: str
+    before: list[str]
+    mac: str
+
+
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
@@ -55,6 +92,7 @@ class Info(TypedDict, total=False):
     evaluation: Claim | None
     error: str
     model: str
+    code: Code | None
 
 
 class _Env(TypedDict):

@@ -7,6 +7,7 @@ from typing import Any
 from ..base import paths
 from ..interop.python_envs import env_source
 from ..settings.texts import number_or_text
+from . import provenance
 from . import runs as kept
 
 Record = dict[str, Any]             # a run, as `runs --format json` prints it
@@ -23,9 +24,10 @@ def runs(env: paths.Env | None = None, *, tag: str | None = None,
     tag     only runs with this label
 
     A record has env, number, status, tag, started, step, total, sps, perf, score, episode_return,
-    fell (what the end lost, where it is far below the best), processes, hosts, checkpoints, folder;
-    each setting by its full name ("train.gamma"), numbers as numbers; and curve, the records of
-    metrics.jsonl. Raises UsageError where there is no such environment.
+    fell (what the end lost, where it is far below the best), code (a hash; the same for runs that
+    may be compared), commit, dirty (whether the code differs from it), command, cpu, processes,
+    hosts, checkpoints, folder; each setting by its full name ("train.gamma"), numbers as numbers;
+    and curve, the records of metrics.jsonl. Raises UsageError where there is no such environment.
     """
     folder = env_source.find(env).runs_dir(runs_dir)
     return [{**record(run.env, run), "curve": run.metrics(),
@@ -40,6 +42,8 @@ def record(env: str, run: kept.Run) -> Record:
     info, last, reached = run.info, run.last_metrics(), run.reached()
     group = info.get("group") or {}
     seconds, steps = last.get("seconds"), last.get("step")
+    code = info.get("code")
+    machine = code.get("machine") if code else None
     status = "damaged" if run.damage else run.status
     return {"env": env, "number": run.number, "status": status, "tag": run.tag,
             "started": info.get("started"), "step": last.get("step", info.get("step")),
@@ -47,5 +51,10 @@ def record(env: str, run: kept.Run) -> Record:
             "perf": reached.get("perf"), "score": reached.get("score"),
             "episode_return": reached.get("episode_return"),
             "fell": fell(run.evaluation) if run.evaluation else "",
+            "code": "+".join(each[:provenance.SHOWN] for each in provenance.group_of(run)) or None,
+            "commit": code.get("commit") if code else None,
+            "dirty": code.get("dirty") if code else None,
+            "command": code.get("command") if code else None,
+            "cpu": machine["cpu"] if machine else None,
             "processes": group.get("size", 1), "hosts": list(dict.fromkeys(group.get("hosts", ()))),
             "checkpoints": len(run.checkpoints()), "folder": str(run.folder)}

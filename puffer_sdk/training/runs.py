@@ -2,8 +2,8 @@
 
     runs/squared/0007/
       run.json            {"status", "tag", "started", "ended", "pid", "pid_started", "host",
-                           "step", "total", "evaluation"}: written whole, under a temporary
-                           name, then renamed
+                           "step", "total", "evaluation", "code"}: written whole, under a
+                           temporary name, then renamed
       config.ini          the resolved settings          spec.json      the header's Spec
       metrics.jsonl       one object per logged epoch    checkpoints/   *.safetensors
       best.safetensors    the best weights, by evaluations (evaluations.py)
@@ -20,7 +20,6 @@ import errno
 import json
 import os
 import re
-import socket
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -30,7 +29,7 @@ from ..base.errors import Damaged, PufferError, RunError, UsageError
 from ..interop.python_envs import makers
 from ..scoring.kept_scores import Claim
 from ..settings import inifile
-from .alive import is_alive, this_process
+from .alive import is_alive, is_here, shown, this_process
 from .run_records import Info, WithStatus
 
 STATUSES = ("running", "finished", "interrupted", "failed")
@@ -332,10 +331,9 @@ def find_run(runs_dir: Path, text: str, option: str = "--load-model-path") -> Ru
 def delete_run(run: Run) -> None:
     """Remove a run that is not running: all of it, or nothing. Raises UsageError, RunError."""
     if run.status == "running":
-        info = run.info
         raise UsageError(f"run {run.number} is running", where=run.folder,
                          expected="a run that has ended",
-                         actual=f"process {info.get('pid')} on {info.get('host')}",
+                         actual=shown(run.info),
                          hint="stop it first: Ctrl-C, or kill its process")
     grave = run.folder.with_name(f".deleted-{run.folder.name}-{os.getpid()}")
     try:
@@ -362,7 +360,7 @@ def _status(info: Info) -> str:
     status = info.get("status")
     if status is None or status not in STATUSES:
         return "damaged"
-    if status == "running" and info.get("host") == socket.gethostname() \
+    if status == "running" and is_here(info.get("host")) \
             and not is_alive(info.get("pid"), info.get("pid_started")):
         return "killed"
     return status

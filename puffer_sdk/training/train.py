@@ -37,7 +37,7 @@ from ..settings.table import OBS_SCALE
 from ..settings.texts import show
 from ..settings.values import Config
 from ..toolchain import gpu_kept
-from . import backends, checkpoint, runs
+from . import backends, checkpoint, provenance, repeating, runs
 from . import metrics as sinks
 from .dashboard import Dashboard
 from .find_model import find_model
@@ -79,9 +79,9 @@ class TrainResult:
 
 def train(env: str | os.PathLike[str] | Callable[..., object] | None = None,
           settings: Mapping[str, object] | None = None, *,
-          tag: str | None = None, resume: str | None = None, model: str | Path | None = None,
-          ini: Path | None = None, runs_dir: Path | None = None, wandb: bool = False,
-          tensorboard: bool = False, verbose: bool = False,
+          tag: str | None = None, resume: str | None = None, like: str | None = None,
+          model: str | Path | None = None, ini: Path | None = None, runs_dir: Path | None = None,
+          wandb: bool = False, tensorboard: bool = False, verbose: bool = False,
           launch: Callable[[int], int] | None = None
           ) -> TrainResult | int | None:
     """Train on ENV (a folder, a name, or a Python environment: "gymnasium:ID", "pettingzoo:MODULE",
@@ -91,6 +91,8 @@ def train(env: str | os.PathLike[str] | Callable[..., object] | None = None,
     ini         a file of settings over the environment's own ini; over what the run saved, with
                 resume
     resume      "latest", or a run's number or folder: continue from its last good checkpoint
+    like        a run's number or folder: repeat it, with its settings alone, then those of `ini`,
+                then `settings`; what differs is said
     model       start a new run from these weights: "latest", "best", a run's number or folder, or a
                 checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
@@ -102,7 +104,7 @@ def train(env: str | os.PathLike[str] | Callable[..., object] | None = None,
     """
     asked = dict(settings or {})
     run = functools.partial(
-        _train, makers.as_name(env), tag=tag, resume=resume, model=model, ini=ini,
+        _train, makers.as_name(env), tag=tag, resume=resume, like=like, model=model, ini=ini,
         runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose, launch=launch)
     try:
         return run(asked)
@@ -115,7 +117,7 @@ def train(env: str | os.PathLike[str] | Callable[..., object] | None = None,
 
 
 def _train(env: makers.Named, settings: dict[str, object], *, tag: str | None,
-           resume: str | None, model: str | Path | None, ini: Path | None,
+           resume: str | None, like: str | None, model: str | Path | None, ini: Path | None,
            runs_dir: Path | None, wandb: bool, tensorboard: bool, verbose: bool,
            launch: Callable[[int], int] | None) -> TrainResult | int | None:
     """As `train`; of so many agents as the settings say."""
@@ -132,13 +134,16 @@ def _train(env: makers.Named, settings: dict[str, object], *, tag: str | None,
         past = find_resumable(home, str(run.folder))
     elif resume and leads and not run:
         past = find_resumable(home, resume)
-    if model and resume:
-        raise UsageError("--resume and --load-model-path cannot be combined", where="command line",
-                         hint="--resume continues a run; --load-model-path starts a new one")
+    if (model or like) and resume:
+        raise UsageError(f"--resume and {'--load-model-path' if model else '--like'} cannot be "
+                         "combined", where="command line", hint="--resume continues a run; "
+                         f"{'--load-model-path' if model else '--like'} starts a new one")
+    pattern = runs.find_run(home, like, "--like") if like and not past else None
     start = find_model(home, model) if model and leads and not past else None
     sinks.require(wandb=wandb, tensorboard=tensorboard)
     torch_class.name_given(source, settings)
     prepared = prepare_past(source, past, settings, verbose=verbose) if past else \
+        repeating.prepare_like(pattern, source, settings, verbose=verbose) if pattern else \
         source.prepare(settings, verbose=verbose)
     processes = prepared.config.train.processes
     if place is None and processes > 1 and launch:
@@ -164,14 +169,20 @@ def _train(env: makers.Named, settings: dict[str, object], *, tag: str | None,
         ui.say(f"the goal {met['goal']} was confirmed after {met['step']:,} steps: this run is "
                "over; --train.stop-at-goal 0 continues")
     prepared.write_config_header()
+    job_config = backends.with_class_file(resolved, prepared.folder or prepared.cwd)
     with child_process.Signals() as signals:
         make_job = functools.partial(
             prepared.job, TrainJob, spec_hash=spec.hash(), model=start, place=place,
-            config=backends.with_class_file(resolved, prepared.folder or prepared.cwd),
-            given=dict(settings or {}), resume=past.checkpoint.path if past else None)
+            config=job_config, given=dict(settings or {}),
+            resume=past.checkpoint.path if past else None)
         if not leads:
             follow(make_job, prepared, signals)
             return None
+        made = provenance.look(prepared, job_config)
+        if pattern:
+            same = "as run {0} in all that was noted" if not (said := repeating.differences(
+                pattern, resolved, made)) else "as run {0}, but for: {1}"
+            ui.say(same.format(pattern.number, "; ".join(said)))
         run = run or (past.run if past else runs.create_run(home, tag or ""))
         job = make_job(checkpoints=run.checkpoints_path, best=run.best_path)
         ref = str(run.number) if files.real(run.folder.parent) == files.real(home) \
@@ -181,7 +192,7 @@ def _train(env: makers.Named, settings: dict[str, object], *, tag: str | None,
         with locked(run):
             parent = _Parent(run, resolved, spec, past, job, functools.partial(
                 sinks.open_sinks, wandb=wandb, tensorboard=tensorboard), tag=tag,
-                again=shlex.join(again), cwd=prepared.cwd, patience=prepared.patience)
+                again=shlex.join(again), cwd=prepared.cwd, patience=prepared.patience, made=made)
             return parent.run_child(signals)
 
 
@@ -208,10 +219,11 @@ class _Parent:
 
     def __init__(self, run: runs.Run, resolved: Config, spec: Spec | PythonSpec, past: Past | None,
                  job: TrainJob, open_sinks: Callable[[runs.Run, Config], sinks.open_sinks], *,
-                 tag: str | None, again: str, cwd: Path, patience: float):
+                 tag: str | None, again: str, cwd: Path, patience: float,
+                 made: provenance.Made):
         self.run, self.config, self.spec, self.past = run, resolved, spec, past
         self.job, self.open_sinks, self.tag, self.again = job, open_sinks, tag, again
-        self.cwd, self.patience = cwd, patience
+        self.cwd, self.patience, self.made = cwd, patience, made
         self.last: dict[str, float] = {}
         self.saved: Path | None = past.checkpoint.path if past else None
         self.ready = False
@@ -261,7 +273,13 @@ class _Parent:
         files.save(run.metrics_path, text, what="the metrics")
         facts: dict[str, object] = {"tag": self.tag} if self.tag else {}
         if self.job.model:
-            facts["model"] = str(self.job.model)
+            facts["model"] = os.path.relpath(self.job.model, run.folder)
+        code, past = provenance.keep(run, self.made), run.info.get("code")
+        if past and past["hash"] != code["hash"]:
+            ui.warn("the code has changed since this run began: "
+                    f"{', '.join(provenance.changes(past, self.made))}",
+                    "run.json notes both; runs of one code alone are comparable")
+        facts["code"] = code
         run.set_status("running", total=self.config.train.total_timesteps, evaluation=None,
                        group=self.group_facts(()), **facts)
 

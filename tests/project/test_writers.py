@@ -59,7 +59,7 @@ READERS = {                 # module or package -> what it reads
     "raylib": "raylib's source and headers, in the cache", "env/abi.py": PACKAGED,
     "env/binding.py": PACKAGED, "env/gpu/programs.py": PACKAGED, "env/blocks.py": "/proc",
     "checking/core/kinds.py": PACKAGED, "cli/completing.py": PACKAGED,
-    "sweeping/page/sweep_page.py": PACKAGED, "reporting/machine.py": "/proc",
+    "sweeping/page/sweep_page.py": PACKAGED, "training/this_machine.py": "/proc",
     "pictures/screen/canvas.py": PACKAGED, "projects/scaffold.py": "its metadata, and PRIVATE",
     "projects/rendering.py": PACKAGED,
     "cli/cmd_completion.py": "a start file of the user's shell", "training/alive.py": "/proc",

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.reporting import axes, charts, comparing, curves, report_page, summary
-from puffer_sdk.reporting.machine import settings_table
+from puffer_sdk.reporting.context import settings_table
 from puffer_sdk.settings import config
 
 GIF = {"trained": b"GIF89a"}

@@ -299,6 +299,9 @@ def versions(env: object) -> dict[str, str]:
     return found
 
 
+PACKAGES_OF = {"site-packages", "dist-packages"}    # of any Python: a .pth may lead to others
+
+
 def own_files() -> tuple[str, ...]:
     """Files of the modules that are loaded now and belong to no installed package: what a user
     may change without a new version."""
@@ -306,12 +309,13 @@ def own_files() -> tuple[str, ...]:
     installed = {os.path.realpath(path) for path in [
         *(places[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
         *site.getsitepackages(), site.getusersitepackages(),
-        str(Path(__file__).resolve().parents[1])]}
+        str(Path(__file__).resolve().parents[2])]}
     found = []
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file.endswith(".py"):
             real = os.path.realpath(file)
-            if not any(real.startswith(f"{folder}{os.sep}") for folder in installed):
+            if not any(real.startswith(f"{folder}{os.sep}") for folder in installed) \
+                    and not PACKAGES_OF.intersection(real.split(os.sep)):
                 found.append(real)
     return tuple(sorted(found))
