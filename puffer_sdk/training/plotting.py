@@ -17,8 +17,7 @@ from pathlib import Path
 from ..base import drafts, extras, files
 from ..base.errors import UsageError, did_you_mean
 from ..settings.goal import parse_goal
-from .provenance import SHOWN, group_of
-from .runs import Row, Run
+from .runs import SHOWN, Row, Run
 
 POINTS = 120
 RESAMPLES = 2000        # of the bootstrap
@@ -66,7 +65,7 @@ def curves(runs: Sequence[Run], metric: str | None = None, *,
             settings = run.settings()
             seed = settings.pop("train.seed", "")
             alone = () if together else (run.number,)
-            key_of = (run.folder.parent, *alone, group_of(run), *sorted(settings.items()))
+            key_of = (run.folder.parent, *alone, run.codes, *sorted(settings.items()))
             groups.setdefault(key_of, {})[seed] = run       # the newest of this seed
     chosen = [list(group.values()) for group in groups.values()]
     return key.removeprefix("env/"), [
@@ -90,7 +89,7 @@ def _labels(groups: list[list[Run]]) -> list[str]:
     differing = [key for key in dict.fromkeys(key for one in each for key in one)
                  if key != "train.seed" and len({one.get(key) for one in each}) > 1]
     several = len({group[0].folder.parent for group in groups}) > 1
-    codes = [group_of(group[0])[-1:] for group in groups]
+    codes = [group[0].codes[-1:] for group in groups]
     out = []
     for group, settings, code in zip(groups, each, codes):
         name = f"{group[0].env} " if several else ""

@@ -43,7 +43,6 @@ from .runs import Run
 from .this_machine import machine
 
 MOST = 256 << 10        # bytes of a file that is copied
-SHOWN = 8               # digits of a hash
 ELSEWHERE = "elsewhere"     # begins the names of files outside the project
 
 
@@ -138,13 +137,6 @@ def seal(run: Run, copies: dict[str, CodeFile]) -> str:
     """The MAC of a run's copies, where they are, and of the network that its settings name."""
     return trust.mac("code", run.folder, json.dumps(copies, sort_keys=True),
                      run.settings().get("policy.torch_class", ""))
-
-
-def group_of(run: Run) -> tuple[str, ...]:
-    """What runs have in common that are repetitions of each other, besides settings: hashes of
-    their code. Empty for a run of an older version."""
-    code = run.info.get("code")
-    return (*code.get("before", ()), code["hash"]) if code else ()
 
 
 def changes(then: Code, now: Made) -> list[str]:

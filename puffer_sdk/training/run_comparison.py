@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from .provenance import SHOWN
-from .runs import Run
+from .runs import SHOWN, Run
 
 
 class Compared(TypedDict):

@@ -7,7 +7,6 @@ from typing import Any
 from ..base import paths
 from ..interop.python_envs import env_source
 from ..settings.texts import number_or_text
-from . import provenance
 from . import runs as kept
 
 Record = dict[str, Any]             # a run, as `runs --format json` prints it
@@ -51,7 +50,7 @@ def record(env: str, run: kept.Run) -> Record:
             "perf": reached.get("perf"), "score": reached.get("score"),
             "episode_return": reached.get("episode_return"),
             "fell": fell(run.evaluation) if run.evaluation else "",
-            "code": "+".join(each[:provenance.SHOWN] for each in provenance.group_of(run)) or None,
+            "code": "+".join(each[:kept.SHOWN] for each in run.codes) or None,
             "commit": code.get("commit") if code else None,
             "dirty": code.get("dirty") if code else None,
             "command": code.get("command") if code else None,

@@ -34,6 +34,7 @@ from .run_records import Info, WithStatus
 
 STATUSES = ("running", "finished", "interrupted", "failed")
 Row = dict[str, float | None]       # of metrics.jsonl; None: not finite
+SHOWN = 8           # digits of a hash
 _TAIL = 1 << 18     # bytes of metrics.jsonl that hold its last record
 _MOST = 1 << 24     # bytes of run.json and config.ini
 
@@ -195,6 +196,13 @@ class Run:
         """What the run claims at its end; None where it has not come to it, or is of an older
         version."""
         return self.info.get("evaluation")
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Hashes of its code (provenance.py), the last one's last: the same for runs that are
+        repetitions of each other. Empty for a run of an older version."""
+        code = self.info.get("code")
+        return (*code.get("before", ()), code["hash"]) if code else ()
 
     def reached(self) -> dict[str, float]:
         """Means of what the run claims, {"perf": 0.98, ..., "n": episodes}; {} without a claim."""

@@ -4,20 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.small_trainer import SMALL
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.training.native.native_ppo import NativePPO
 from puffer_sdk.training.reference.reference_ppo import TorchPPO
 
-SMALL = {"train.horizon": 8, "train.minibatch_size": 64, "policy.hidden_size": 16,
-         "train.total_timesteps": 32 * 8 * 4}
-
-
-@pytest.fixture
-def vec(squared):
-    with puffer_sdk.make(squared, num_envs=32, seed=1) as made:
-        yield made
+pytest_plugins = ["helpers.small_fixtures"]
 
 
 class Paid(puffer_sdk.VecWrapper):

@@ -9,19 +9,13 @@ import numpy as np
 import pytest
 from helpers.places import ROOT
 from helpers.short_or_long import long_only
+from helpers.small_trainer import SMALL
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.training import checkpoint
 
-SMALL = {"train.horizon": 8, "train.minibatch_size": 64, "policy.hidden_size": 16,
-         "train.total_timesteps": 32 * 8 * 4}
-
-
-@pytest.fixture
-def vec(squared):
-    with puffer_sdk.make(squared, num_envs=32, seed=1) as made:
-        yield made
+pytest_plugins = ["helpers.small_fixtures"]
 
 
 def learn(trainer, epochs: int):

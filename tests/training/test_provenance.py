@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.small_trainer import SMALL
 
 import puffer_sdk
 from puffer_sdk import cli
@@ -19,8 +20,7 @@ from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.training import plotting, provenance, repeating
 from puffer_sdk.training.runs import Run
 
-SMALL = {"train.horizon": 8, "train.minibatch_size": 64, "policy.hidden_size": 16,
-         "train.total_timesteps": 32 * 8}
+ONE_EPOCH = {**SMALL, "train.total_timesteps": 32 * 8}
 SHORT = {"eval.episodes": 8, "vec.total_agents": 8, "train.minibatch_size": 64}
 
 
@@ -36,7 +36,7 @@ def env(squared, tmp_path, monkeypatch):
 def own_run(env, seed=1, tag="", **more) -> Run:
     """A run of one epoch, trained in this process."""
     with puffer_sdk.make(env, num_envs=32, seed=1) as vec, \
-            puffer_sdk.Trainer(vec, {**SMALL, "train.seed": seed, **more}) as trainer, \
+            puffer_sdk.Trainer(vec, {**ONE_EPOCH, "train.seed": seed, **more}) as trainer, \
             puffer_sdk.Run(trainer, tag=tag) as run:
         trainer.rollout()
         trainer.update()
@@ -159,6 +159,49 @@ def test_copies_of_somebody_else_are_not_run(env):
     assert prepared.folder == moved.folder / "code/squared" and prepared.cwd == env
 
 
+WALK = """\
+import gymnasium as gym
+import numpy as np
+from rules import PAY
+
+
+class Walk(gym.Env):
+    observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.tick = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.tick += 1
+        return np.zeros(2, np.float32), PAY, self.tick == 4, False, {}
+"""
+
+
+def test_a_python_environment_as_trained(tmp_path, monkeypatch):
+    """With the module that it imports, which lies beside it."""
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walk.py").write_text(WALK)
+    (tmp_path / "rules.py").write_text("PAY = 1.0\n")
+    with puffer_sdk.wrap("walk.py:Walk", 32, workers=1) as vec, \
+            puffer_sdk.Trainer(vec, ONE_EPOCH) as trainer, puffer_sdk.Run(trainer) as run:
+        trainer.rollout()
+        trainer.update()
+        run.save()
+    assert {Path(name).name for name in Run(run.folder).info["code"]["files"]} >= {
+        "walk.py", "rules.py"}
+    (tmp_path / "rules.py").write_text("PAY = 2.0\n")
+    few = {**SHORT, "eval.episodes": 4, "train.horizon": 8}
+    then, today = (puffer_sdk.evaluate("walk.py:Walk", few, model="1", as_trained=each)
+                   for each in (True, False))
+    assert today.changed == ("rules.py",) and then.env == today.env == "walk.py:Walk"
+    returns = [each.scores["random"].mean["episode_return"] for each in (then, today)]
+    assert returns == [4.0, 8.0]
+
+
 def test_like_repeats_a_run_and_says_what_differs(env):
     run = own_run(env, 5)
     (env / "squared.ini").write_text("[train]\nlearning_rate = 0.5\n")
@@ -186,7 +229,7 @@ def test_a_run_that_went_on_with_other_code_is_of_both(env):
     edit(env)
     run.set_progress(code=provenance.keep(run, named(env)))
     assert run.info["code"]["before"] == [first]
-    assert provenance.group_of(run) == (first, run.info["code"]["hash"])
+    assert Run(run.folder).codes == (first, run.info["code"]["hash"])
     assert provenance.keep(run, named(env))["before"] == [first]
 
 

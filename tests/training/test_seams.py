@@ -3,20 +3,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.small_trainer import SMALL
 
 import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.training.seams import require_own_advantages
 
-SMALL = {"train.horizon": 8, "train.minibatch_size": 64, "policy.hidden_size": 16,
-         "train.total_timesteps": 32 * 8 * 40, "train.replay_ratio": 2.0}
+pytest_plugins = ["helpers.small_fixtures"]
+LONGER = {**SMALL, "train.total_timesteps": 32 * 8 * 40, "train.replay_ratio": 2.0}
 BACKENDS = pytest.mark.parametrize("backend", ["native", "torch"])
-
-
-@pytest.fixture
-def vec(squared):
-    with puffer_sdk.make(squared, num_envs=32, seed=1) as made:
-        yield made
 
 
 def gae(rollout, gamma=0.995, lam=0.9):
@@ -32,7 +27,7 @@ def gae(rollout, gamma=0.995, lam=0.9):
 
 
 def learn(vec, backend, epochs=1, **more):
-    with puffer_sdk.Trainer(vec, {**SMALL, "train.backend": backend, **more.pop("settings", {})},
+    with puffer_sdk.Trainer(vec, {**LONGER, "train.backend": backend, **more.pop("settings", {})},
                             **more) as trainer:
         for _ in range(epochs):
             trainer.rollout()
@@ -42,7 +37,7 @@ def learn(vec, backend, epochs=1, **more):
 
 @BACKENDS
 def test_a_rollouts_arrays(vec, backend):
-    with puffer_sdk.Trainer(vec, {**SMALL, "train.backend": backend}) as trainer:
+    with puffer_sdk.Trainer(vec, {**LONGER, "train.backend": backend}) as trainer:
         rollout = trainer.rollout()
         assert rollout.obs.shape == (32, 8, 121) and rollout.obs.dtype == np.uint8
         assert rollout.actions.shape == (32, 8, 1) and rollout.bootstrap.shape == (32,)
@@ -79,7 +74,7 @@ def test_advantages_are_asked_for_once_and_frozen_for_all_minibatches(vec, backe
     learn(vec, backend, epochs=2, advantage=noted, settings={"train.prio_alpha": 0.5})
     assert len(asked) == 2      # and 16 minibatches
     if backend == "native":
-        with puffer_sdk.Trainer(vec, SMALL, advantage=noted) as trainer:
+        with puffer_sdk.Trainer(vec, LONGER, advantage=noted) as trainer:
             trainer.rollout()
             trainer.update()
             assert (trainer._trainer.rollout_tensors["advantages"] == 3).all()
@@ -116,7 +111,7 @@ def test_where_advantages_of_ones_own_cannot_be_taken(vec):
         train = SimpleNamespace(async_=asks[0], device=asks[1])
         with pytest.raises(UsageError, match=f"one process, not {what}"):
             require_own_advantages(SimpleNamespace(train=train), ranks)
-    with puffer_sdk.Trainer(vec, SMALL) as trainer:
+    with puffer_sdk.Trainer(vec, LONGER) as trainer:
         trainer.rollout()
         with pytest.raises(UsageError, match="come together"):
             trainer.update(advantages=np.zeros((32, 8)))
