@@ -54,8 +54,8 @@ def ocean(folder, binding='void my_init(Env* env, Dict* kwargs) { dict_get(kwarg
 
 def spec(**types):
     fields = tuple(CField(name, kind, 10 + i) for i, (name, kind) in enumerate(types.items()))
-    return SimpleNamespace(fields=fields, settable=fields, header=Path("grid.h"), binding=None,
-                           struct="Grid", obs_dtype="u8")
+    return SimpleNamespace(fields=fields, settable=fields, header=Path("grid.h"), by_agent=False,
+                           binding=None, struct="Grid", obs_dtype="u8")
 
 
 def refusal(folder, overrides=None, spec=None, **options) -> UsageError:
