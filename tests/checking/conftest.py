@@ -4,10 +4,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.check_fixtures import build_twice
 from helpers.short_or_long import LONG
 
 from puffer_sdk.checking.collect.c.driver import OURS, Kind, Runner, build_library, build_program
-from puffer_sdk.checking.collect.c.plan import Plan
 from puffer_sdk.checking.core.facts import Outcome
 from puffer_sdk.env import header
 from puffer_sdk.settings import config
@@ -17,15 +17,11 @@ PLAIN = Kind("plain", ("-O0", OURS))        # compiled in no time
 
 @pytest.fixture(autouse=True)
 def few_builds(request, monkeypatch):
-    """In `make test`, check compiles an environment twice instead of five times, as where the
-    compiler has no sanitizers and no -march=native; all five for who asks for `all_builds`."""
+    """In `make test`, check compiles an environment twice instead of five times; all five for who
+    asks for `all_builds`."""
     if LONG or "all_builds" in request.fixturenames:
         return
-
-    def skip(plan: Plan, kind: Kind, skipped: str, lacks: str) -> None:
-        plan.facts.skipped[skipped] = f"the compiler has {lacks}"
-
-    monkeypatch.setattr(Plan, "build_other", skip)
+    build_twice(monkeypatch)
 
 
 @pytest.fixture

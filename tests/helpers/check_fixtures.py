@@ -4,10 +4,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from helpers.places import SPECIMENS, broken
 from helpers.short_or_long import LONG
 
 from puffer_sdk.checking.check import check
+from puffer_sdk.checking.collect.c.driver import Kind
+from puffer_sdk.checking.collect.c.plan import Plan
 from puffer_sdk.checking.core import registry
 from puffer_sdk.checking.core.result import CheckResult
 
@@ -40,6 +43,15 @@ def line_of(folder: Path, text: str) -> int:
     """The number of the first line of its header that holds this text."""
     lines = (folder / f"{folder.name}.h").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def build_twice(patch: pytest.MonkeyPatch) -> None:
+    """check does without three of its five builds, as where the compiler has no sanitizers and no
+    -march=native."""
+    def skip(plan: Plan, kind: Kind, skipped: str, lacks: str) -> None:
+        plan.facts.skipped[skipped] = f"the compiler has {lacks}"
+
+    patch.setattr(Plan, "build_other", skip)
 
 
 def short_check(folder: Path, **options) -> CheckResult:
