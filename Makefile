@@ -51,7 +51,7 @@ test: deps $(VENV)/.dev $(VENV)/.torch style
 	@$(MAKE) --no-print-directory -j 2 types all-tests
 
 all-tests: $(VENV)/.dev $(VENV)/.torch
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
+	env -u MAKEFLAGS $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 
 quick: $(VENV)/.dev lint
 	@$(BIN)/python tools/quick.py $(BASE)
