@@ -111,10 +111,11 @@ def rates() -> dict[str, dict]:
     """What each detector found of faults that it had not been shown."""
     found: dict[str, dict] = {}
     for fault in json.loads((ROOT / "docs" / "data" / "unseen.json").read_text())["faults"]:
-        row = found.setdefault(fault["detector"], {"found": 0, "faults": 0, "missed": []})
-        row["faults"] += 1
-        row["found"] += fault["found"]
-        row["missed"] += [] if fault["found"] else [f"{fault['id']}: {fault['what']}"]
+        row = found.setdefault(fault["detector"], {"found": 0})
+        if fault["found"]:
+            row["found"] += 1
+        else:
+            row.setdefault("missed", []).append(f"{fault['id']}: {fault['what']}")
     return dict(sorted(found.items()))
 
 

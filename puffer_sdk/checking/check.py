@@ -9,8 +9,6 @@ collect/c/ reads the source, compiles it in several ways and runs experiments in
 their own, which only write down facts; rules/ turn facts into findings; prove/ writes a program
 for each error. check_python.py does the same for environments in Python.
 """
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,6 +1,4 @@
 """check on a Python environment.  a name -> CheckResult"""
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

@@ -3,8 +3,6 @@
     fault         the result breaks the contract or some rule of `check`: a checker should notice
     rule change   the result is another, proper game: only the author's own tests can notice
 """
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field

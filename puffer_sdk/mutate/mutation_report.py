@@ -1,6 +1,4 @@
 """A MutationResult for people: lines and their styles."""
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .mutant import FAULT, OPERATORS, RULE, RULE_CHANGES

@@ -7,8 +7,6 @@
 bench.py runs `check` and the author's own tests ([check] test) on each mutant, in a copy of the
 project. Nothing in the project itself is touched.
 """
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Mapping

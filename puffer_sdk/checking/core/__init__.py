@@ -13,4 +13,5 @@ In the order in which data passes:
     suppressions    findings that the author allows
     result          CheckResult
     registry        @rule, NotTested, need; finds the rules
+    vocabulary      all of these that rules need, for one import
 """

@@ -1,6 +1,4 @@
 """One engine for environments in C and in Python.  judges of facts -> CheckResult"""
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from ..collect.c.frames import Frame
 from .kinds import Fact
 
-@dataclass(frozen=True, kw_only=True)
 class LoadedFact(Fact):
     base: int
 
-@dataclass(frozen=True, kw_only=True)
 class FailedFact(Fact):
     text: str
     reason: int
@@ -16,7 +14,6 @@ class FailedFact(Fact):
     b: int
     name: str
 
-@dataclass(frozen=True, kw_only=True)
 class EndFact(Fact):
     ...
 
@@ -30,13 +27,11 @@ class InsideFact(Fact):
     frames: tuple[Frame, ...] = ...
     frame: Frame | None = ...
 
-@dataclass(frozen=True, kw_only=True)
 class CrashFact(InsideFact):
     signal: int
     address: int
     pc: int
     array: str | None = ...
-    owner: int | None = ...
     past: int | None = ...
     bytes: int | None = ...
     write: int | None = ...
@@ -45,46 +40,36 @@ class CrashFact(InsideFact):
     heap_past: int | None = ...
     heap_write: int | None = ...
 
-@dataclass(frozen=True, kw_only=True)
 class AbortFact(InsideFact):
     signal: int
     address: int
     pc: int
 
-@dataclass(frozen=True, kw_only=True)
 class ExitFact(InsideFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class HangFact(InsideFact):
     seconds: float
 
-@dataclass(frozen=True, kw_only=True)
 class AsanFact(InsideFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class UbsanFact(InsideFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class MsanFact(InsideFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class SharedFreeFact(InsideFact):
     array: str
     call: str
 
-@dataclass(frozen=True, kw_only=True)
 class SharedMemoryFact(InsideFact):
     write: int
 
-@dataclass(frozen=True, kw_only=True)
 class ActionsWriteFact(InsideFact):
     pc: int
 
-@dataclass(frozen=True, kw_only=True)
 class LeakFact(InsideFact):
     how: str
     replaced: int
@@ -93,13 +78,11 @@ class LeakFact(InsideFact):
     envs: int
     resets: int
 
-@dataclass(frozen=True, kw_only=True)
 class OutsideFact(InsideFact):
     call: str
     what: str
     denied: str
 
-@dataclass(frozen=True, kw_only=True)
 class ShapeFact(Fact):
     dtype: str
     obs_size: int
@@ -112,23 +95,19 @@ class ShapeFact(Fact):
     envs: int
     env_agents: int
 
-@dataclass(frozen=True, kw_only=True)
 class HeadFact(Fact):
     head: int
     width: int
 
-@dataclass(frozen=True, kw_only=True)
 class CostFact(Fact):
     seconds: float
     reset: float
     yardstick: float
     init: float
 
-@dataclass(frozen=True, kw_only=True)
 class ResidentFact(Fact):
     bytes: int
 
-@dataclass(frozen=True, kw_only=True)
 class SeenAtFact(Fact):
     element: int
     count: int
@@ -138,29 +117,23 @@ class SeenAtFact(Fact):
     value: float | str
     largest: float | str
 
-@dataclass(frozen=True, kw_only=True)
 class ObsNotFiniteFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class ObsScaleFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class ObsBoundsFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class KeptFact(Fact):
     rows: int
 
-@dataclass(frozen=True, kw_only=True)
 class ActionsFact(Fact):
     head: int
     width: int
     seen: int
 
-@dataclass(frozen=True, kw_only=True)
 class CircleFact(Fact):
     element: int
     changes: int
@@ -179,51 +152,39 @@ class CircleFact(Fact):
     before: int
     after: int
 
-@dataclass(frozen=True, kw_only=True)
 class RewardNotFiniteFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class RewardScaleFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class MaskEmptyFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class TerminalValueFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class TruncationValueFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class TruncationAloneFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class AliveValueFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class AgentsCountFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class RowsCountFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class LogRangeFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class LogNotFiniteFact(SeenAtFact):
     ...
 
-@dataclass(frozen=True, kw_only=True)
 class SampleFact(Fact):
     name: str
     seen: int
@@ -232,7 +193,6 @@ class SampleFact(Fact):
     high: float
     mean: float
 
-@dataclass(frozen=True, kw_only=True)
 class EntriesFact(Fact):
     name: str
     judged: int
@@ -246,7 +206,6 @@ class EntriesFact(Fact):
     logged: float
     measured: float
 
-@dataclass(frozen=True, kw_only=True)
 class LoggedFact(Fact):
     element: int
     entries: int
@@ -254,14 +213,12 @@ class LoggedFact(Fact):
     high: float
     before: int
 
-@dataclass(frozen=True, kw_only=True)
 class GoalsFact(Fact):
     later: int
     running: int
     env: int
     step: int
 
-@dataclass(frozen=True, kw_only=True)
 class OmittedFact(Fact):
     endings: int
     partial: int
@@ -277,7 +234,6 @@ class OmittedFact(Fact):
     step: int
     env: int
 
-@dataclass(frozen=True, kw_only=True)
 class SilenceFact(Fact):
     stuck: int
     agents: int
@@ -285,25 +241,21 @@ class SilenceFact(Fact):
     agent: int
     step: int
     steps: int
-    gap: int
     early: int
     late: int
     ceased: int
 
-@dataclass(frozen=True, kw_only=True)
 class FinishesFact(Fact):
     gained: int
     even: int
     lost: int
 
-@dataclass(frozen=True, kw_only=True)
 class LockstepFact(Fact):
     locked: int
     ends: int
     length: int
     envs: int
 
-@dataclass(frozen=True, kw_only=True)
 class RunFact(Fact):
     envs: int
     agents: int
@@ -317,7 +269,6 @@ class RunFact(Fact):
     entries: int
     goals: int
 
-@dataclass(frozen=True, kw_only=True)
 class EndingsFact(Fact):
     endings: int
     kept: int
@@ -339,7 +290,6 @@ class EndingsFact(Fact):
     step: int
     unlike: int
 
-@dataclass(frozen=True, kw_only=True)
 class RestartsFact(Fact):
     by: int
     restarts: int
@@ -348,7 +298,6 @@ class RestartsFact(Fact):
     env: int
     agent: int
 
-@dataclass(frozen=True, kw_only=True)
 class GrownFact(Fact):
     name: str
     judged: int
@@ -359,18 +308,13 @@ class GrownFact(Fact):
     logged: float
     measured: float
 
-@dataclass(frozen=True, kw_only=True)
 class OpeningFact(Fact):
     tells: int
     old: int
-    element: int
 
-@dataclass(frozen=True, kw_only=True)
 class GuardedFact(Fact):
-    layout: int
     steps: int
 
-@dataclass(frozen=True, kw_only=True)
 class OverrunFact(Fact):
     array: str
     env: int
@@ -379,9 +323,7 @@ class OverrunFact(Fact):
     bytes: int
     phase: str
 
-@dataclass(frozen=True, kw_only=True)
 class ActionsWrittenFact(Fact):
-    count: int
     env: int
     agent: int
     head: int
@@ -389,28 +331,21 @@ class ActionsWrittenFact(Fact):
     was: float | str
     became: float | str
 
-@dataclass(frozen=True, kw_only=True)
 class PackedFact(Fact):
     steps: int
 
-@dataclass(frozen=True, kw_only=True)
 class CountedFact(Fact):
-    sites: int
     envs: int
     overfull: int
 
-@dataclass(frozen=True, kw_only=True)
 class StoreFact(Fact):
-    pc: int
     varies: int
     valued: int
     elements: list[list[int]]
 
-@dataclass(frozen=True, kw_only=True)
 class StoredFact(Fact):
-    steps: int
+    ...
 
-@dataclass(frozen=True, kw_only=True)
 class ColumnFact(Fact):
     element: int
     entries: int
@@ -419,7 +354,6 @@ class ColumnFact(Fact):
     zero: int
     odd: int
 
-@dataclass(frozen=True, kw_only=True)
 class WordFact(Fact):
     at: int
     moves: int
@@ -427,23 +361,19 @@ class WordFact(Fact):
     bits: int
     again: int
 
-@dataclass(frozen=True, kw_only=True)
 class DrawsFact(Fact):
     at: int
     moves: int
     hash: int
 
-@dataclass(frozen=True, kw_only=True)
 class TracedFact(Fact):
     envs: int
     steps: int
 
-@dataclass(frozen=True, kw_only=True)
 class ScriptFact(Fact):
     agents: int
     all: int
 
-@dataclass(frozen=True, kw_only=True)
 class LeftFact(Fact):
     agent: int
     element: int
@@ -451,12 +381,6 @@ class LeftFact(Fact):
     touched: int
     derived: int
 
-@dataclass(frozen=True, kw_only=True)
-class PoisonedFact(Fact):
-    rounds: int
-    cells: int
-
-@dataclass(frozen=True, kw_only=True)
 class StaleFact(Fact):
     array: str
     count: int
@@ -465,7 +389,6 @@ class StaleFact(Fact):
     env: int
     agent: int
 
-@dataclass(frozen=True, kw_only=True)
 class CellFact(Fact):
     agent: int
     element: int
@@ -481,7 +404,6 @@ class CellFact(Fact):
     filled: int
     emptied: int
 
-@dataclass(frozen=True, kw_only=True)
 class RowFact(Fact):
     agent: int
     steps: int
@@ -502,11 +424,9 @@ class RowFact(Fact):
     calm: int
     calm_changed: int
 
-@dataclass(frozen=True, kw_only=True)
 class RewrittenFact(Fact):
     steps: int
 
-@dataclass(frozen=True, kw_only=True)
 class MirrorFact(Fact):
     agent: int
     element: int
@@ -526,7 +446,6 @@ class MirrorFact(Fact):
     shift: float
     is_float: int
 
-@dataclass(frozen=True, kw_only=True)
 class EffectFact(Fact):
     head: int
     width: int
@@ -535,14 +454,12 @@ class EffectFact(Fact):
     same: list[list[int]]
     never: list[int]
 
-@dataclass(frozen=True, kw_only=True)
 class ReachFact(Fact):
     head: int
     agent: int
     tested: int
     moved: int
 
-@dataclass(frozen=True, kw_only=True)
 class NotFreshFact(Fact):
     env: int
     array: str
@@ -553,12 +470,10 @@ class NotFreshFact(Fact):
     played: str
     fresh: str
 
-@dataclass(frozen=True, kw_only=True)
 class OldWordsFact(Fact):
     words: list[list[int]]
     known: int
 
-@dataclass(frozen=True, kw_only=True)
 class SecretFact(Fact):
     index: int
     agent: int
@@ -569,7 +484,6 @@ class SecretFact(Fact):
     seer: int
     element: int
 
-@dataclass(frozen=True, kw_only=True)
 class OpeningsFact(Fact):
     tests: int
     lost: int
@@ -577,16 +491,12 @@ class OpeningsFact(Fact):
     tries: int
     env: int
 
-@dataclass(frozen=True, kw_only=True)
 class ReseededFact(Fact):
-    endings: int
-    tests: int
     told: int
     blind: int
     step: int
     env: int
 
-@dataclass(frozen=True, kw_only=True)
 class FinalsFact(Fact):
     cuts: int
     blank: int
@@ -602,7 +512,6 @@ class FinalsFact(Fact):
     left_first: int
     left_last: int
 
-@dataclass(frozen=True, kw_only=True)
 class AgainFact(Fact):
     tests: int
     same: int
@@ -611,7 +520,6 @@ class AgainFact(Fact):
     kept: int
     others: int
 
-@dataclass(frozen=True, kw_only=True)
 class MaskRowFact(Fact):
     agent: int
     steps: int
@@ -621,7 +529,6 @@ class MaskRowFact(Fact):
     env: int
     step: int
 
-@dataclass(frozen=True, kw_only=True)
 class MaskingFact(Fact):
     action: int
     head: int
@@ -635,12 +542,10 @@ class MaskingFact(Fact):
     twin_idle: int
     twin_wrong: int
 
-@dataclass(frozen=True, kw_only=True)
 class MaskByteFact(MaskingFact):
     beside: int
     like: int
 
-@dataclass(frozen=True, kw_only=True)
 class MaskTruthFact(MaskingFact):
     agent: int
     start: int
@@ -648,25 +553,20 @@ class MaskTruthFact(MaskingFact):
     late_idle: int
     spoiled: int
 
-@dataclass(frozen=True, kw_only=True)
 class AnswerFact(Fact):
     agent: int
     head: int
     row: int
     tested: int
     any: int
-    seen: int
     paid: int
-    ended: int
 
-@dataclass(frozen=True, kw_only=True)
 class ViewFact(Fact):
     agent: int
     row: int
     theirs: int
     own: int
 
-@dataclass(frozen=True, kw_only=True)
 class LoneEndFact(Fact):
     agent: int
     row: int
@@ -676,9 +576,7 @@ class LoneEndFact(Fact):
     jump: float
     usual: float
 
-@dataclass(frozen=True, kw_only=True)
 class CrossedFact(Fact):
-    forks: int
     empty: int
     filled: int
     paid: int
@@ -687,7 +585,6 @@ class CrossedFact(Fact):
     env: int
     agent: int
 
-@dataclass(frozen=True, kw_only=True)
 class PlaceFact(Fact):
     agent: int
     what: str
@@ -697,32 +594,23 @@ class PlaceFact(Fact):
     scale: float
     t: float
 
-@dataclass(frozen=True, kw_only=True)
 class PrizeFact(Fact):
     won: float | str
     both: int
     alone: int
 
-@dataclass(frozen=True, kw_only=True)
 class TieFact(Fact):
     agent: int
     other: int
     first: int
     second: int
 
-@dataclass(frozen=True, kw_only=True)
 class SameViewFact(Fact):
     agent: int
     other: int
     moments: int
     told: int
 
-@dataclass(frozen=True, kw_only=True)
-class PlacesFact(Fact):
-    envs: int
-    steps: int
-
-@dataclass(frozen=True, kw_only=True)
 class SiteFact(Fact):
     site: int
     count: int

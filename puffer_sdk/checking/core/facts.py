@@ -1,6 +1,4 @@
 """What experiments found about an environment: plan.py fills Facts, and the rules read them."""
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

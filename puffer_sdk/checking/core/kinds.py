@@ -5,8 +5,6 @@
 Rules import the classes from fact_kinds.py. What facts.def names once for several kinds is their
 base: crash, hang and others are InsideFacts.
 """
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
@@ -139,8 +137,9 @@ def _stub_of(name: str, bases: tuple[str, ...], fields: list[Field]) -> str:
     given = {"frames": " = ...", "frame": " = ..."}     # what has a default
     given |= {one.name: " = ..." for one in fields if one.optional}
     lines = [f"    {key}: {kind}{given.get(key, '')}" for key, kind in columns.items()]
-    return "\n".join(["@dataclass(frozen=True, kw_only=True)", f"class {name}({', '.join(bases)}):",
-                      *(lines or ["    ..."])]) + "\n"
+    # rules make no facts and change none; but plan.py replaces what is of a stack
+    made = ["@dataclass(frozen=True, kw_only=True)"] if "frames" in columns else []
+    return "\n".join([*made, f"class {name}({', '.join(bases)}):", *(lines or ["    ..."])]) + "\n"
 
 
 def known(kind: str) -> str:

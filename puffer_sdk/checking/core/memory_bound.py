@@ -3,8 +3,6 @@
 The address space of a process can be limited, but not what several use together, and a sanitizer
 needs terabytes of it. So whoever waits for an experiment looks at all of them now and then.
 """
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable

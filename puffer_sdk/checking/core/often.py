@@ -2,7 +2,6 @@
 
 They mean the same in every rule. A threshold of one rule stands in its file, with a name.
 """
-from __future__ import annotations
 
 ENOUGH = 3          # occasions that are no accident
 MOST = 0.9

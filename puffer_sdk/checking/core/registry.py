@@ -78,12 +78,12 @@ class Rate:
     """What a detector found of the faults in games whose authors knew no rule, before anything was
     changed because of these games."""
 
-    found: int = 0
-    faults: int = 0             # of its kind; those that it missed are described in `missed`
-    missed: tuple[str, ...] = ()
+    found: int = 0              # of its kind
+    missed: tuple[str, ...] = ()        # described
 
     def __str__(self) -> str:
-        return f"{self.found} of {self.faults}" if self.faults else "unknown"
+        faults = self.found + len(self.missed)
+        return f"{self.found} of {faults}" if faults else "unknown"
 
 
 @cache

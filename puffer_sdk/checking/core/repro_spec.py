@@ -1,6 +1,4 @@
 """What a repro program looks for.  a rule's Proof + a finding's Shows -> Claim"""
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

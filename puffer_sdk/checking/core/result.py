@@ -1,6 +1,4 @@
 """What a check found.  findings, coverage -> CheckResult"""
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path

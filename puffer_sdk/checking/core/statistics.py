@@ -3,8 +3,6 @@
 The harness writes a file: exact ranges of every element over the whole run, and a
 sample of rows, rewards, returns and episode lengths from which means and histograms follow.
 """
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -14,8 +14,6 @@ every step to be an episode. It stands beside the element or the field, or where
 points. What is wrong with a mark is a
 Note, and notes never change the verdict.
 """
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

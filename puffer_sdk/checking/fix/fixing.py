@@ -1,6 +1,4 @@
 """check --fix: fix what is mechanical.  CheckResult -> fixes -> a diff -> files, all or none."""
-from __future__ import annotations
-
 import difflib
 import os
 from collections import Counter

@@ -3,8 +3,6 @@
 Only in code of a shape that is recognised with certainty: whatever looks unusual gets no edit,
 and its finding stays.
 """
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

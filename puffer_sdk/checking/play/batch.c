@@ -274,3 +274,15 @@ void batch_act(Batch* b, int env, int64_t step) {
         }
     }
 }
+
+void batch_tick(Batch* b, int64_t step) {
+    watch.step = step;
+    batch_act(b, -1, step);
+    batch_step(b, -1, 0);
+}
+
+void batch_play(Batch* b, int64_t* step, int64_t steps) {
+    while (steps-- > 0) {
+        batch_tick(b, ++*step);
+    }
+}

@@ -482,8 +482,7 @@ static void report_silence(const Ledger* l) {
         }
     }
     fact(silence, .stuck = stuck, .agents = l->b->agents, .env = at_env, .agent = at_agent,
-         .step = step, .steps = options.steps - step,
-         .gap = l->b->count[0] > 1 ? l->gap : l->env_gap, .early = l->early, .late = l->late,
+         .step = step, .steps = options.steps - step, .early = l->early, .late = l->late,
          .ceased = ceased);
 }
 

@@ -31,9 +31,8 @@ void add_region(int array, int env, char* start, size_t bytes, char* low, char* 
 static void report_row(const Region* r, const char* at, Fault fault) {
     const char* end = r->start + r->bytes;
     report(crash, .signal = SIGSEGV, .address = (uint64_t)(uintptr_t)at, .pc = fault.pc,
-           .array = array_names[r->array], .owner = r->env,
-           .past = at >= end ? at - end : at - r->start, .bytes = (int64_t)r->bytes,
-           .write = fault.write);
+           .array = array_names[r->array], .past = at >= end ? at - end : at - r->start,
+           .bytes = (int64_t)r->bytes, .write = fault.write);
 }
 
 enum { MAX_FAULTS = 64 };

@@ -183,7 +183,9 @@ void batch_reset(Batch* batch, int env);                  // -1 = all
 void batch_seed(Batch* batch, int env, uint32_t seed);    // the env's generators
 void batch_step(Batch* batch, int env, int flags);
 void batch_act(Batch* batch, int env, int64_t step);
-bool plays_at_random(int env, int64_t step);    // not holding one action
+void batch_tick(Batch* batch, int64_t step);    // all envs, with the actions of this step
+void batch_play(Batch* batch, int64_t* step, int64_t steps);    // so many further ones
+bool plays_at_random(int env, int64_t step);                    // not holding one action
 void copy_actions(const Batch* from, Batch* to);
 
 // twins.c

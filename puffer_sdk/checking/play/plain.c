@@ -88,9 +88,7 @@ void experiment_probe(void) {
     for (int block = 0; block < 24; block++) {
         double began = now();
         for (int t = 0; t < 16; t++) {
-            watch.step = block * 16 + t + 1;
-            batch_act(&b, -1, watch.step);
-            batch_step(&b, -1, 0);
+            batch_tick(&b, block * 16 + t + 1);
         }
         double each = (now() - began) / 16 / b.envs;
         best = each < best ? each : best;
@@ -118,13 +116,11 @@ void experiment_guard(void) {
     Batch b = batch_open(options.layout);
     batch_reset(&b, -1);
     for (int64_t t = 1; t <= options.steps; t++) {
-        watch.step = t;
-        batch_act(&b, -1, t);
-        batch_step(&b, -1, 0);
+        batch_tick(&b, t);
     }
     watch.step = options.steps;
     batch_reset(&b, -1);    // also from the middle of an episode
-    fact(guarded, .layout = options.layout, .steps = options.steps * b.envs);
+    fact(guarded, .steps = options.steps * b.envs);
     batch_close(&b);
 }
 
@@ -213,8 +209,8 @@ void experiment_packed(void) {
     }
     actions_unseal();
     if (written.count > 0) {
-        fact(actions_written, .count = written.count, .env = written.env, .agent = written.agent,
-             .head = written.head, .step = written.step, .was = written.was, .became = written.is);
+        fact(actions_written, .env = written.env, .agent = written.agent, .head = written.head,
+             .step = written.step, .was = written.was, .became = written.is);
     }
     fact(packed, .steps = options.steps * b.envs);
     batch_close(&b);

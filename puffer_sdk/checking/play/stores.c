@@ -145,8 +145,7 @@ static void report_place(const Place* p) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s[%d, %d]", used ? ", " : "",
                                  first, last);
     }
-    fact(store, .pc = (uint64_t)(uintptr_t)p->pc, .varies = p->varies, .valued = p->valued,
-         .elements = text);
+    fact(store, .varies = p->varies, .valued = p->valued, .elements = text);
 }
 
 void stores_close(void) {
@@ -164,7 +163,7 @@ void stores_close(void) {
         }
     }
     if (storing && !seen.overfull) {
-        fact(stored, .steps = watch.step);
+        fact(stored);
     }
     storing = false;
 }

@@ -1,6 +1,4 @@
 """Repro programs as files: written, compiled, run, removed.  Claim + World + rows -> a .c file"""
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -1,6 +1,4 @@
 """`check --replay FILE`: compile a repro program again and run it.  a .c file -> lines, status"""
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -4,8 +4,6 @@ A row is the tuple of actions of one step, or RESET. `fails(rows)` plays them an
 number of rows that were needed, or None when the fault was not seen (or no trial is left): the
 result depends on what was tried, never on how long it took.
 """
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 

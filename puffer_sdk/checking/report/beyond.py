@@ -1,6 +1,4 @@
 """What an environment does beyond its game, in words.  parts of a check's document -> sentences"""
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...base import ui

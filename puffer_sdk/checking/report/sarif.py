@@ -4,8 +4,6 @@ Paths are relative to the project's root (the nearest .git or pyproject.toml abo
 environment), so that a log is the same on every machine. What an author allows is included, as a
 suppressed result; rules that had nothing to look at, and notes, are notifications of the run.
 """
-from __future__ import annotations
-
 import hashlib
 import os
 import re

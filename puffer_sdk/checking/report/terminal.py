@@ -8,8 +8,6 @@
     to read         the page of the manual, unless it passed
     verdict         one line, the last one
 """
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,6 +1,4 @@
 """check --watch: check again whenever a file of the environment is saved.  Ends with Ctrl-C."""
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -2,8 +2,6 @@
 
     // puffer: players 2 alike
 """
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 
 A trace holds a hash of each env's rows at each step. All traces of one build must be equal.
 """
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@ Both see what AddressSanitizer does not: decisions and observations that depend 
 was never written. What they find joins PUF201 and PUF202; `facts.deep` says what was run, and how
 to install what was not.
 """
-from __future__ import annotations
-
 import hashlib
 import math
 import re

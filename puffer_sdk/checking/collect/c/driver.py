@@ -2,8 +2,6 @@
 
 Spec -> two libraries of the env (fast, sanitized) -> Outcome of each experiment.
 """
-from __future__ import annotations
-
 import hashlib
 import json
 import math

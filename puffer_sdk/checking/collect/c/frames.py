@@ -1,6 +1,4 @@
 """Lines of a stack.  addresses of a harness process -> Frames"""
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -5,8 +5,6 @@
 
 source/layout.py says where such fields lie; private.c and forks.c get them in bytes.
 """
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

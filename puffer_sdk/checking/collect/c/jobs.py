@@ -1,6 +1,4 @@
 """The list of experiments, each with its options.  Facts + Sizes -> Jobs"""
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,6 +1,4 @@
 """Which lines of the author's files were reached.  gcov's counts -> Facts.lines"""
-from __future__ import annotations
-
 import gzip
 import json
 import os

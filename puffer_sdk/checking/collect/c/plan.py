@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from ...core.fact_kinds import (
     ShapeFact,
 )
 from ...core.facts import Facts, Setup
-from ...core.kinds import Fact
+from ...core.kinds import Fact, parse
 from ...core.memory_bound import Bound
 from . import line_coverage, probing, variants
 from .compare_traces import Traces
@@ -148,9 +149,10 @@ class Plan:
             self.runner.leave_room(resident.bytes)
         if shape is None:
             spec = self.spec
-            shape = ShapeFact(
-                "shape", agents=1, envs=1, env_agents=1, mask=0, truncations=0, alive=0,
-                obs_size=spec.obs_count or 1, heads=1, whole_steps=0, dtype=spec.obs_dtype)
+            shape = cast(ShapeFact, parse({
+                "fact": "shape", "agents": 1, "envs": 1, "env_agents": 1, "mask": 0,
+                "truncations": 0, "alive": 0, "obs_size": spec.obs_count or 1, "heads": 1,
+                "whole_steps": 0, "dtype": spec.obs_dtype}))
         self.facts.probed = shape
         if cost:
             self.facts.row = obs_spec.read(self.spec, shape.obs_size,

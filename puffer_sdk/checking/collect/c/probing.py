@@ -4,8 +4,6 @@
 
 Every line stays where it is, and the copy says whose lines they are.
 """
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

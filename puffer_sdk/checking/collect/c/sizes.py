@@ -3,8 +3,6 @@
 Lengths depend on sizes and on the cost of a step in coarse classes, never on the exact time:
 two checks of the same source see the same steps.
 """
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ sanitizers and between guards; other keys are doubled and halved. A key that see
 is given small values, and then long plays, before it is reported. Nothing negative, and no zero
 where there was none, is counted against the env.
 """
-from __future__ import annotations
-
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
 

@@ -4,8 +4,6 @@ Linux's linker sends a call of NAME to __wrap_NAME. macOS's cannot: there the pr
 after the headers that declare the names. What a compiler makes of itself (a memcpy of a struct)
 is not seen there.
 """
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

@@ -3,8 +3,6 @@
 An action is chosen before anybody knows what will be legal: as one number in [0, 1) for each head.
 So the same play can be repeated elsewhere, and with one head or value replaced.
 """
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 

@@ -1,6 +1,4 @@
 """Where an environment draws its random numbers.  Desk -> Chance"""
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -9,8 +9,6 @@ in, and whether it comes back. Messages:
     ("bug", text)               our own code failed
     ("end", steps)              all experiments have been run
 """
-from __future__ import annotations
-
 import faulthandler
 import mmap
 import os

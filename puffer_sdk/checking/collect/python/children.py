@@ -3,8 +3,6 @@
 A child that dies, hangs or takes too much memory ends with a fact about it; what it had found
 before stays.
 """
-from __future__ import annotations
-
 import mmap
 import os
 import re

@@ -2,8 +2,6 @@
 
 What an info tells of elapsed time is then the same as well, and what still differs is no clock's.
 """
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator

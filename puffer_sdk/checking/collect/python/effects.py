@@ -4,8 +4,6 @@ A play is repeated from its seed with one value of a head replaced by another wh
 chosen, or a whole head by other values. Where both plays agree to the last bit, that value was
 never different.
 """
-from __future__ import annotations
-
 from .acting import STICKY, UNIFORM, Swap
 from .clock import Stopwatch
 from .playing import Desk, Player

@@ -1,6 +1,4 @@
 """What an environment does with arrays, pictures and its end.  Desk -> Oddities, Compared"""
-from __future__ import annotations
-
 import copy
 import inspect
 import sys

@@ -1,6 +1,4 @@
 """A long play of random, sticky, extreme and held actions.  Desk -> Play, Long, Oddities"""
-from __future__ import annotations
-
 import os
 import sys
 from collections import defaultdict

@@ -1,6 +1,4 @@
 """The first look: an environment is made, its spaces read, its steps timed.  Desk -> Shape"""
-from __future__ import annotations
-
 import inspect
 import os
 import time

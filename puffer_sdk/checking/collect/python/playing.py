@@ -1,6 +1,4 @@
 """An environment of either interface, played.  Desk, keywords -> Player -> Turns and Oddities"""
-from __future__ import annotations
-
 import inspect
 import os
 import traceback

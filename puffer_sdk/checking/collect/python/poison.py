@@ -1,6 +1,4 @@
 """Fills what numpy.empty returns with known bytes, so that unwritten memory shows."""
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

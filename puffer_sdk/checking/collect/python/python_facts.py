@@ -1,6 +1,4 @@
 """What experiments on a Python environment write down: sent from the child, read by judgements."""
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias

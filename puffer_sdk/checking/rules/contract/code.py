@@ -1,7 +1,4 @@
 """PUF107-111: what the source shows without being run."""
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -13,9 +10,7 @@ from ...collect.c.source import counters, demo, switches
 from ...collect.c.source.effects import accesses
 from ...collect.c.source.functions import Call, Function
 from ...collect.c.source.shared import shared_state
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.registry import rule
+from ...core.vocabulary import Facts, Finding, Findings, rule
 
 _NOT_STEPS = ("c_render", "c_close")
 _DICE = {"rand", "srand", "random", "srandom", "GetRandomValue", "SetRandomSeed"}
@@ -39,7 +34,7 @@ _ENDS = {"abort", "exit", "_exit", "__assert_fail", "__assert_rtn", "__builtin_t
 
 
 @rule("PUF107", "demo-drift", "warning", static=True)
-def demo_drift(facts: Facts) -> Iterator[Finding]:
+def demo_drift(facts: Facts) -> Findings:
     """NAME.c, the standalone program, gives an env field another value than the ini's [env].
 
     Why it misleads: NAME.c shows a policy in another game than the one that it was trained in. On a
@@ -114,7 +109,7 @@ def _plainly_bound(facts: Facts) -> set[str]:
 
 
 @rule("PUF108", "mutable-global", static=True)
-def mutable_global(facts: Facts) -> Iterator[Finding]:
+def mutable_global(facts: Facts) -> Findings:
     """State outside the env struct, at file scope or `static` in a function, changes while
     envs are made, reset or stepped.
 
@@ -160,7 +155,7 @@ def _starts(facts: Facts) -> tuple[str, ...]:
 
 
 @rule("PUF109", "shared-rng", static=True)
-def shared_rng(facts: Facts) -> Iterator[Finding]:
+def shared_rng(facts: Facts) -> Findings:
     """Chance, or the clock, drives the simulation from a source that the whole process shares:
     rand(), random(), drand48(), time(), getrandom(), raylib's GetRandomValue or GetFrameTime.
 
@@ -235,7 +230,7 @@ def _is_static_seed(facts: Facts, call: Call) -> bool:
 
 
 @rule("PUF110", "alloc-in-step", "warning", static=True)
-def alloc_in_step(facts: Facts) -> Iterator[Finding]:
+def alloc_in_step(facts: Facts) -> Findings:
     """c_step, or a c_reset that it runs, allocates or frees memory.
 
     Why it is slow: a step of a small game takes 50 nanoseconds, a malloc as much again, and
@@ -262,7 +257,7 @@ def alloc_in_step(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF111", "io-in-step", "warning", static=True)
-def io_in_step(facts: Facts) -> Iterator[Finding]:
+def io_in_step(facts: Facts) -> Findings:
     """c_step, or a c_reset that it runs, prints, reads or writes a file, runs a program, or sleeps.
 
     Why it is slow: one printf costs as much as a hundred steps of a small game, and thousands

@@ -1,6 +1,4 @@
 """PUF101-106, 112, 116, 117: what the header, the ini and the compiler say. Nothing is run."""
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -16,14 +14,12 @@ from ....settings import inifile
 from ....settings.config import find_ini
 from ...collect.c.source.fields import COPIES
 from ...collect.c.source.model import Source
-from ...core.facts import Facts
-from ...core.finding import FileLine, Finding
-from ...core.registry import rule
+from ...core.vocabulary import Facts, FileLine, Finding, Findings, rule
 from ...fix import remedies
 from ...fix.edits import Fix
 
 
-def _reported(facts: Facts, code: str) -> Iterator[Finding]:
+def _reported(facts: Facts, code: str) -> Findings:
     """The header's problems and remarks of one code, as findings."""
     remarks = facts.spec.remarks if facts.spec else ()
     found: list[PufferError | Remark] = [*facts.problems, *remarks]
@@ -38,7 +34,7 @@ def _reported(facts: Facts, code: str) -> Iterator[Finding]:
 
 
 @rule("PUF101", "missing-function", static=True)
-def missing_function(facts: Facts) -> Iterator[Finding]:
+def missing_function(facts: Facts) -> Findings:
     """An environment is four functions: `c_reset`, `c_step`, `c_render` and `c_close`, all
     taking a pointer to the same struct. One is missing, or takes something else.
 
@@ -65,7 +61,7 @@ def missing_function(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF102", "missing-field", static=True)
-def missing_field(facts: Facts) -> Iterator[Finding]:
+def missing_field(facts: Facts) -> Findings:
     """The env struct lacks one of `log`, `observations`, `actions`, `rewards`, `terminals`,
     `num_agents`, `rng`, or gives it another type.
 
@@ -90,7 +86,7 @@ def missing_field(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF103", "obs-type-mismatch", static=True)
-def obs_type_mismatch(facts: Facts) -> Iterator[Finding]:
+def obs_type_mismatch(facts: Facts) -> Findings:
     """The observation type that is declared is not the type that `observations` points to.
 
     Why it ruins training: the trainer allocates and reads rows of the declared type. Floats
@@ -111,7 +107,7 @@ def obs_type_mismatch(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF104", "log-layout", static=True)
-def log_layout(facts: Facts) -> Iterator[Finding]:
+def log_layout(facts: Facts) -> Findings:
     """`Log` may hold floats and arrays of floats, and its last field is `n`, the number of
     episodes that were summed.
 
@@ -142,7 +138,7 @@ def rename_keys(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[F
 
 
 @rule("PUF105", "config-key-unused", "warning", static=True, fix=rename_keys)
-def config_key_unused(facts: Facts) -> Iterator[Finding]:
+def config_key_unused(facts: Facts) -> Findings:
     """The ini's [env] section gives a key that nothing reads: no numeric field of the env
     struct has that name, and no hand-written binding asks for it.
 
@@ -184,7 +180,7 @@ def _unread(facts: Facts) -> dict[str, str | None]:
 
 
 @rule("PUF106", "config-key-missing", static=True)
-def config_key_missing(facts: Facts) -> Iterator[Finding]:
+def config_key_missing(facts: Facts) -> Findings:
     """A hand-written binding.c reads a key that the ini's [env] section does not give.
 
     Why it matters: PufferLib's `dict_get` returns NULL for a key that is not there, and the
@@ -227,7 +223,7 @@ def drop_num_atns(findings: list[Finding], texts: Mapping[str, str]) -> Iterator
 
 
 @rule("PUF112", "space-mismatch", static=True, fix=drop_num_atns)
-def space_mismatch(facts: Facts) -> Iterator[Finding]:
+def space_mismatch(facts: Facts) -> Findings:
     """`OBS_SIZE`, `ACT_SIZES` and `NUM_ATNS` are missing or contradict each other.
 
     Why it matters: they are the only statement of how large an observation is and what an
@@ -252,7 +248,7 @@ def space_mismatch(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF116", "setting-missing", "warning", static=True)
-def setting_missing(facts: Facts) -> Iterator[Finding]:
+def setting_missing(facts: Facts) -> Findings:
     """c_step, c_reset or init reads a number of the env struct that nothing ever sets: no key of
     [env] has its name, and no line of code stores to it. It is always 0.
 
@@ -295,7 +291,7 @@ def setting_missing(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF117", "compiler-warning", "warning", static=True)
-def compiler_warning(facts: Facts) -> Iterator[Finding]:
+def compiler_warning(facts: Facts) -> Findings:
     """The compiler itself warns: abs() is given a float, or a variable is read before it is set.
 
     Why it ruins training: abs() is for ints. A distance of 0.7 becomes 0, so the agent stands on

@@ -1,6 +1,4 @@
 """PUF115: code that acts on the machine outside the game, or before anybody calls it."""
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
@@ -9,10 +7,7 @@ from pathlib import Path
 from ....base import paths
 from ....env.source import hide
 from ...collect.c.source.functions import Call
-from ...core.fact_kinds import OutsideFact
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.registry import rule
+from ...core.vocabulary import Facts, Finding, Findings, OutsideFact, rule
 from ..memory.memory import call_of, place_of
 
 _DOES = {
@@ -46,7 +41,7 @@ _HARMLESS = {"/proc/self/statm"}        # of puffer_os.h
 
 
 @rule("PUF115", "acts-outside", "warning")
-def acts_outside(facts: Facts) -> Iterator[Finding]:
+def acts_outside(facts: Facts) -> Findings:
     """The environment acts outside its game: it starts programs or processes, uses the network,
     loads code, handles signals, reads or writes files that are not its own, holds inline
     assembly, or runs before anybody calls it (a constructor).

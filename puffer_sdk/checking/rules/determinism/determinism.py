@@ -1,14 +1,22 @@
 """PUF501, 503-505: same seed, same bytes; independent of batch, process, thread and build."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....env.contract import UNSET
-from ...core.fact_kinds import SharedMemoryFact
-from ...core.facts import Difference, Facts
-from ...core.finding import Finding
-from ...core.registry import DEADLY, NotTested, explained_by, finds, need, rule
-from ...core.repro_spec import FAILED, RACE, Proof, Shows
+from ...core.vocabulary import (
+    DEADLY,
+    FAILED,
+    RACE,
+    Difference,
+    Facts,
+    Finding,
+    Findings,
+    NotTested,
+    Proof,
+    SharedMemoryFact,
+    Shows,
+    explained_by,
+    finds,
+    need,
+    rule,
+)
 from ..contract.code import mutable_global, shared_rng
 from ..contract.contract_rules import compiler_warning
 from ..memory.memory import undefined_behaviour, unrepeatable, unsound
@@ -37,7 +45,7 @@ def _finding(facts: Facts, code: str, message: str, found: Difference, *, seen_i
 
 @rule("PUF501", "nondeterministic", proof=Proof("same-in-another-process"))
 @explained_by(unsound)
-def nondeterministic(facts: Facts) -> Iterator[Finding]:
+def nondeterministic(facts: Facts) -> Findings:
     """The same seed and the same actions give two different runs.
 
     Why it ruins training: no result can be repeated and no bug can be chased. What differs is
@@ -84,7 +92,7 @@ def _cause(facts: Facts) -> str:
 
 @rule("PUF503", "env-crosstalk", proof=Proof("same-alone", envs=2))
 @explained_by(unsound, lambda facts: unrepeatable(facts, "trace-moved"))
-def env_crosstalk(facts: Facts) -> Iterator[Finding]:
+def env_crosstalk(facts: Facts) -> Findings:
     """Stepping one env changes another: env i behaves differently alone, in a batch, or in
     another position of it.
 
@@ -120,7 +128,7 @@ def env_crosstalk(facts: Facts) -> Iterator[Finding]:
 
 @rule("PUF504", "thread-unsafe", proof=Proof("same-on-threads", envs=4, statuses=(FAILED, RACE)))
 @explained_by(unsound, unrepeatable)
-def thread_unsafe(facts: Facts) -> Iterator[Finding]:
+def thread_unsafe(facts: Facts) -> Findings:
     """Two threads that step different envs at the same time change each other's games.
 
     Why it ruins training: the trainer steps envs on all cores at once. A static scratch
@@ -176,7 +184,7 @@ def _undefined(facts: Facts) -> NotTested | None:
 @rule("PUF505", "build-dependent", "warning")
 @explained_by(unsound, lambda facts: unrepeatable(facts, "trace-moved", "trace-again"),
               _undefined)
-def build_dependent(facts: Facts) -> Iterator[Finding]:
+def build_dependent(facts: Facts) -> Findings:
     """The env plays another game when the compiler optimises more, or less.
 
     Why it ruins training: what you debug is not what is trained, and another compiler gives

@@ -112,12 +112,7 @@ void experiment_private(void) {
     batch_reset(&b, -1);
     int64_t t = 0;
     for (int64_t forks = 0, sample = 0; count > 0 && forks < options.steps; sample++) {
-        int gap = 1 + (int)(mix((uint64_t)sample) % 16);
-        for (int k = 0; k < gap; k++) {
-            watch.step = ++t;
-            batch_act(&b, -1, t);
-            batch_step(&b, -1, 0);
-        }
+        batch_play(&b, &t, 1 + (int64_t)(mix((uint64_t)sample) % 16));
         watch.step = t + 1;
         batch_act(&b, -1, t + 1);
         for (int k = 0; k < count; k++, forks += 2) {

@@ -27,11 +27,7 @@ void experiment_again(void) {
     uint64_t* games = calloc((size_t)b.envs, sizeof *games);
     bool* moves = calloc((size_t)b.envs, sizeof *moves);    // its games are not all alike
     for (int round = 0; round < (options.repeat ? options.repeat : ROUNDS); round++) {
-        for (int k = 0; k < BETWEEN; k++) {
-            watch.step = ++t;
-            batch_act(&b, -1, t);
-            batch_step(&b, -1, 0);
-        }
+        batch_play(&b, &t, BETWEEN);
         for (int e = 0; e < b.envs; e++) {
             uint64_t first[4], game = 0;
             for (int k = 0; k < 4; k++) {

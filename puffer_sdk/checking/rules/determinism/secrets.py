@@ -1,20 +1,12 @@
 """PUF506: observations that reveal another agent's private fields."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ...collect.c import hidden
-from ...core.fact_kinds import SecretFact
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.often import enough
-from ...core.registry import NotTested, need, rule
+from ...core.vocabulary import Facts, Finding, Findings, NotTested, SecretFact, enough, need, rule
 
 ENOUGH = 12             # moments at which a secret must have been exchanged
 
 
 @rule("PUF506", "agent-leak", "warning")
-def agent_leak(facts: Facts) -> Iterator[Finding]:
+def agent_leak(facts: Facts) -> Findings:
     """An agent's observation reveals what another agent should hide. Only declared fields are
     checked: write `// puffer: private` after a field of the agents' struct.
 

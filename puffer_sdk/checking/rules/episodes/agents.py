@@ -1,17 +1,10 @@
 """PUF407: as many agents as the env has rows for."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ...core.fact_kinds import AgentsCountFact, RowsCountFact, SeenAtFact
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.registry import need, present, rule
-from ...core.repro_spec import Proof
+from ...core.vocabulary import Facts, Finding, Findings, Proof, need, present, rule
 
 
 @rule("PUF407", "agent-count", proof=Proof("count"))
-def agent_count(facts: Facts) -> Iterator[Finding]:
+def agent_count(facts: Facts) -> Findings:
     """`num_agents` changes in an env without `max_agents`, or leaves 0 to `max_agents`, or
     `max_agents` changes after init.
 

@@ -473,13 +473,12 @@ void experiment_audit(void) {
         b = batch_open(PACKED);
         a = audit(&b, telling);
     }
-    int tells = 0, old = 0, first = -1;    // elements that tell an old episode from a new one
+    int tells = 0, old = 0;    // elements that tell an old episode from a new one
     for (size_t i = 0; i < a.elements; i++) {
         if (a.ranges[i].left >= 3) {
             bool is_old = 10 * a.ranges[i].stayed >= 9 * a.ranges[i].left;
             tells++;
             old += is_old;
-            first = is_old && first < 0 ? (int)i : first;
         }
     }
     fact(endings, .endings = a.endings, .kept = a.kept, .stayed = a.stayed,
@@ -491,6 +490,6 @@ void experiment_audit(void) {
     const Restarts* r = &a.restarts[a.restarts[BY_CALL].count ? BY_CALL : BY_WORDS];
     fact(restarts, .by = r->by, .restarts = r->count, .hidden = r->hidden, .step = r->step,
          .env = r->env, .agent = r->agent);
-    fact(opening, .tells = tells, .old = old, .element = first);
+    fact(opening, .tells = tells, .old = old);
     batch_close(&b);
 }

@@ -1,6 +1,4 @@
 """PUF402-404, 406: episodes that never end, all end together, keep state, or end unseen."""
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -9,21 +7,28 @@ from ....env.syntax import Node
 from ...collect.c.source.beginnings import counted_on
 from ...collect.c.source.fields import FILLS
 from ...collect.c.source.functions import Function
-from ...core.fact_kinds import (
+from ...core.vocabulary import (
     AgainFact,
     EndingsFact,
+    Facts,
+    Finding,
+    Findings,
     LockstepFact,
     NotFreshFact,
+    NotTested,
     OldWordsFact,
+    Proof,
     RestartsFact,
     RunFact,
+    Shows,
     SilenceFact,
+    enough,
+    explained_by,
+    need,
+    needed,
+    present,
+    rule,
 )
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.often import enough
-from ...core.registry import NotTested, explained_by, need, needed, present, rule
-from ...core.repro_spec import Proof, Shows
 from ..determinism.seeds.seed_ignored import seeded_from
 from ..memory.memory import unrepeatable, unsound
 from .no_reset.known import is_not_reset
@@ -33,7 +38,7 @@ HORIZONS = 2            # of an episode, up to which a batch shows enough of it
 
 
 @rule("PUF402", "never-ends", "warning")
-def never_ends(facts: Facts) -> Iterator[Finding]:
+def never_ends(facts: Facts) -> Findings:
     """An agent is stuck: for a very long time it gets neither a reward nor a terminal, whatever
     anybody does.
 
@@ -89,7 +94,7 @@ def never_ends(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF403", "lockstep", "warning")
-def lockstep(facts: Facts) -> Iterator[Finding]:
+def lockstep(facts: Facts) -> Findings:
     """Every episode of every env has the same length, so all envs always end on the same steps.
 
     Why it ruins training: a batch is made of all envs over one horizon. Where they run in
@@ -138,7 +143,7 @@ def _same_game(facts: Facts) -> NotTested | None:
 
 @rule("PUF404", "reset-leaks-state", "warning")
 @explained_by(unsound, unrepeatable, _same_game)
-def reset_leaks_state(facts: Facts) -> Iterator[Finding]:
+def reset_leaks_state(facts: Facts) -> Findings:
     """The next episode depends on the previous one: c_reset forgets a field.
 
     Why it ruins training: an agent cannot know what the previous episode left behind, so the
@@ -199,7 +204,7 @@ def _to_forget(facts: Facts, fields: list[str], kept: str, outside: bool) -> str
 
 
 @rule("PUF406", "hidden-reset", proof=Proof("terminal"))
-def hidden_reset(facts: Facts) -> Iterator[Finding]:
+def hidden_reset(facts: Facts) -> Findings:
     """The episode starts over without a terminal: c_step called c_reset, or the whole state
     went back to its start, while some agent's terminal stayed 0. A function that does all the
     work of c_reset counts as well.

@@ -234,12 +234,7 @@ static void report_cause(pid_t child, int wake, int env, int64_t first, int64_t 
 }
 
 static void make_old(Batch* a, int64_t* t, int round) {
-    int64_t length = options.steps >> (ROUNDS - 1 - round);
-    for (int64_t end = *t + length; *t < end;) {
-        watch.step = ++*t;
-        batch_act(a, -1, *t);
-        batch_step(a, -1, 0);
-    }
+    batch_play(a, t, options.steps >> (ROUNDS - 1 - round));
 }
 
 static void seed_alike(Batch* a, Batch* b, int round) {

@@ -260,6 +260,5 @@ void experiment_places(void) {
             }
         }
     }
-    fact(places, .envs = b.envs, .steps = options.steps);
     batch_close(&b);
 }

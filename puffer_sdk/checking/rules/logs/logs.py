@@ -1,18 +1,10 @@
 """PUF421: does the log have entries?"""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.often import enough
-from ...core.registry import NotTested, rule
-from ...core.repro_spec import Proof
+from ...core.vocabulary import Facts, Finding, Findings, NotTested, Proof, enough, rule
 from .mismatch.log_mismatch import of_episodes
 
 
 @rule("PUF421", "log-empty", proof=Proof("logged"))
-def log_empty(facts: Facts) -> Iterator[Finding]:
+def log_empty(facts: Facts) -> Findings:
     """Episodes end, and `log.n` never grows.
 
     Why it matters: the dashboard, sweeps and `puffer-sdk eval` know an environment only by its

@@ -1,17 +1,10 @@
 """PUF412: masks that allow no action."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ...core.fact_kinds import HeadFact, MaskEmptyFact
-from ...core.facts import Facts
-from ...core.finding import Finding, span
-from ...core.registry import need, rule
-from ...core.repro_spec import Proof
+from ...core.vocabulary import Facts, Finding, Findings, Proof, need, rule, span
 
 
 @rule("PUF412", "mask-forbids-all", proof=Proof("one-legal", "action_mask"))
-def mask_forbids_all(facts: Facts) -> Iterator[Finding]:
+def mask_forbids_all(facts: Facts) -> Findings:
     """The action mask forbids every action of a head.
 
     Why it ruins training: there is nothing to sample. Training, evaluation and exported policies

@@ -1,28 +1,31 @@
 """PUF205-207: the env writes into its actions, keeps memory, or frees what is not its own."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....env.syntax import Node
-from ...core.fact_kinds import (
+from ...core.memory_bound import GIB
+from ...core.vocabulary import (
+    ASAN,
+    SIGNAL,
     ActionsWriteFact,
     ActionsWrittenFact,
     CountedFact,
+    Facts,
+    Finding,
+    Findings,
     LeakFact,
+    NotTested,
+    Proof,
     SharedFreeFact,
+    Shows,
+    dies,
+    need,
+    rule,
 )
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.memory_bound import GIB
-from ...core.registry import NotTested, need, rule
-from ...core.repro_spec import ASAN, SIGNAL, Proof, Shows, dies
 from .memory import call_of, damaged, place_of
 
 BOUND = ("observations", "actions", "rewards", "terminals")     # in the order of facts.def
 
 
 @rule("PUF205", "actions-written", "warning")
-def actions_written(facts: Facts) -> Iterator[Finding]:
+def actions_written(facts: Facts) -> Findings:
     """A step changes the actions that it was given.
 
     Why it matters: the trainer stores the actions that the policy chose and learns from
@@ -60,7 +63,7 @@ def actions_written(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF206", "memory-leak", proof=Proof("freed"))
-def memory_leak(facts: Facts) -> Iterator[Finding]:
+def memory_leak(facts: Facts) -> Findings:
     """Memory that init, c_reset or c_step allocates is not freed by c_close, or grows with
     every reset.
 
@@ -124,7 +127,7 @@ def memory_leak(facts: Facts) -> Iterator[Finding]:
         raise NotTested("more than 65536 blocks of memory were in use")
 
 
-def _own_arrays(facts: Facts, leaks: list[LeakFact]) -> Iterator[Finding]:
+def _own_arrays(facts: Facts, leaks: list[LeakFact]) -> Findings:
     """Arrays that init makes and the trainer's replace: to free those in c_close is wrong, and
     where it does, PUF207 says so."""
     names = [name for bit, name in enumerate(BOUND) if any(f.replaced >> bit & 1 for f in leaks)]
@@ -201,7 +204,7 @@ def _amount(blocks: float, size: float) -> str:
 
 
 @rule("PUF207", "frees-shared-buffer", proof=dies(ASAN, SIGNAL))
-def frees_shared_buffer(facts: Facts) -> Iterator[Finding]:
+def frees_shared_buffer(facts: Facts) -> Findings:
     """The env frees or reallocates memory that it does not own: its observations, actions,
     rewards or terminals, or the env struct itself.
 

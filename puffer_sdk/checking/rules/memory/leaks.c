@@ -2,14 +2,6 @@
 #include "allocations.h"
 #include <string.h>
 
-static void play_on(Batch* b, int64_t* t, int64_t steps) {
-    while (steps-- > 0) {
-        watch.step = ++*t;
-        batch_act(b, -1, *t);
-        batch_step(b, -1, 0);
-    }
-}
-
 // What stays, and what grows
 static void play(Batch* b, int resets, int64_t steps) {
     int64_t t = 0;
@@ -22,9 +14,9 @@ static void play(Batch* b, int resets, int64_t steps) {
                 sites[i].bytes_at_mark[k] = sites[i].bytes;
             }
         }
-        play_on(b, &t, 8);
+        batch_play(b, &t, 8);
     }
-    play_on(b, &t, steps);
+    batch_play(b, &t, steps);
 }
 
 // As much again with twice as many resets, and so on: it will never be enough
@@ -68,5 +60,5 @@ void experiment_memory(void) {
                         s->bytes_at_mark[3] - s->bytes_at_mark[0]);
         }
     }
-    fact(counted, .sites = num_sites, .envs = envs, .overfull = overfull);
+    fact(counted, .envs = envs, .overfull = overfull);
 }

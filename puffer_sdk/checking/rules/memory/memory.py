@@ -9,10 +9,24 @@ from typing import NamedTuple
 from ...collect.c.deep import findings as deep_findings
 from ...collect.c.source.actions import impossible
 from ...core.fact_kinds import AbortFact, AsanFact, CrashFact, InsideFact, OverrunFact, UbsanFact
-from ...core.facts import STRANGE, Facts, Outcome
-from ...core.finding import FileLine, Finding, Seen
-from ...core.registry import NotTested, need, present, rule
-from ...core.repro_spec import ASAN, ROWS, SIGNAL, UNDEFINED, dies
+from ...core.vocabulary import (
+    ASAN,
+    ROWS,
+    SIGNAL,
+    STRANGE,
+    UNDEFINED,
+    Facts,
+    FileLine,
+    Finding,
+    Findings,
+    NotTested,
+    Outcome,
+    Seen,
+    dies,
+    need,
+    present,
+    rule,
+)
 
 # what glibc writes before it aborts: damage to the heap or the stack, not a call of abort()
 GLIBC = re.compile(r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted|munmap_chunk|"
@@ -126,7 +140,7 @@ def _asan_reports(facts: Facts) -> Iterator[tuple[Outcome, AsanFact | None, re.M
                    outcome.sanitizer[kind.start():end])
 
 
-def _asan(facts: Facts) -> Iterator[Finding]:
+def _asan(facts: Facts) -> Findings:
     """Findings from AddressSanitizer's reports, one a line of the author's."""
     seen: set[tuple[str | None, int | None]] = set()
     damaged_in: list[Outcome] = []
@@ -242,7 +256,7 @@ def undefined(facts: Facts, kind: str) -> Iterator[Undefined]:
 
 
 @rule("PUF201", "memory-error", proof=dies(UNDEFINED, ASAN, SIGNAL, at_line=True))
-def memory_error(facts: Facts) -> Iterator[Finding]:
+def memory_error(facts: Facts) -> Findings:
     """AddressSanitizer, or the processor itself, caught an access to memory that is not
     there: beyond an array, after a free, through a null pointer.
 
@@ -299,7 +313,7 @@ def memory_error(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF202", "undefined-behaviour", proof=dies(UNDEFINED, SIGNAL, at_line=True))
-def undefined_behaviour(facts: Facts) -> Iterator[Finding]:
+def undefined_behaviour(facts: Facts) -> Findings:
     """UndefinedBehaviorSanitizer caught something that C leaves undefined: an index beyond
     an array inside a struct, a signed overflow, a shift by too much, a division by zero.
 
@@ -378,7 +392,7 @@ def _overrun(facts: Facts, found: Beside, call: str, where: Seen) -> Finding:
 
 
 @rule("PUF203", "row-overrun", proof=dies(ASAN, SIGNAL, outside=ROWS))
-def row_overrun(facts: Facts) -> Iterator[Finding]:
+def row_overrun(facts: Facts) -> Findings:
     """The env wrote outside its own rows of observations, rewards, terminals or truncations.
 
     Why it ruins training: the rows of all envs lie one after another, so this env writes
@@ -418,7 +432,7 @@ def row_overrun(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF204", "action-overread", proof=dies(ASAN, SIGNAL, outside=("actions",)))
-def action_overread(facts: Facts) -> Iterator[Finding]:
+def action_overread(facts: Facts) -> Findings:
     """The env read outside its own row of actions, or asks for an action that no agent can
     choose: ids of a head of width 5 are 0 to 4.
 

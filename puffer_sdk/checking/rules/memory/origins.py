@@ -1,9 +1,5 @@
 """Where a value that is not finite came from.  UBSan's divisions by zero -> a place"""
-from __future__ import annotations
-
-from ...core.facts import Facts
-from ...core.finding import FileLine
-from ...core.registry import NotTested
+from ...core.vocabulary import Facts, FileLine, NotTested
 from .memory import DIVISION, undefined
 
 

@@ -1,22 +1,26 @@
 """PUF208, 405: processes that ended, and calls that did not."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ...collect.c.frames import own_frame
 from ...collect.c.source.model import LOOPS
 from ...core.fact_kinds import AbortFact, ExitFact, HangFact, InsideFact
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.registry import NotTested, present, rule
-from ...core.repro_spec import EXIT, HANG, SIGNAL, dies
+from ...core.vocabulary import (
+    EXIT,
+    HANG,
+    SIGNAL,
+    Facts,
+    Finding,
+    Findings,
+    NotTested,
+    dies,
+    present,
+    rule,
+)
 from .memory import GLIBC, by_place, call_of, damaged, place_of, signal_name
 
 INIT = 2        # times as much time as for a step: play/guard.c
 
 
 @rule("PUF208", "process-exit", proof=dies(EXIT, SIGNAL))
-def process_exit(facts: Facts) -> Iterator[Finding]:
+def process_exit(facts: Facts) -> Findings:
     """The env ended the process: exit(), abort(), a failed assert(), or a deadly signal.
 
     Why it ruins training: an env runs inside the trainer's process, beside thousands of
@@ -90,7 +94,7 @@ def _is_piled_up(facts: Facts) -> bool:
 
 
 @rule("PUF405", "hang", proof=dies(HANG, patience=2.0))
-def hang(facts: Facts) -> Iterator[Finding]:
+def hang(facts: Facts) -> Findings:
     """One c_step, c_reset, init or c_close did not return.
 
     Why it ruins training: all agents wait for the slowest env, so the run stands still

@@ -1,18 +1,13 @@
 """PUF306: elements that leave their bounds."""
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ....env.obs_spec import ObsField
 from ...core.fact_kinds import ObsBoundsFact
-from ...core.facts import Facts
-from ...core.finding import FileLine, Finding, span
-from ...core.registry import need, rule
-from ...core.repro_spec import Proof, Shows
+from ...core.vocabulary import Facts, FileLine, Finding, Findings, Proof, Shows, need, rule, span
 
 
 @rule("PUF306", "obs-bounds", proof=Proof("within", "observations"))
-def obs_bounds(facts: Facts) -> Iterator[Finding]:
+def obs_bounds(facts: Facts) -> Findings:
     """An observation leaves the bounds declared for it, `[low, high]` or `5 ids` in the
     comment of its OBS_ enumerator, or does not have the shape that is declared there.
 
@@ -64,7 +59,7 @@ def obs_bounds(facts: Facts) -> Iterator[Finding]:
                       shows=Shows(low=low, high=high))
 
 
-def _misdescribed(parts: Iterable[ObsField]) -> Iterator[Finding]:
+def _misdescribed(parts: Iterable[ObsField]) -> Findings:
     """Parts whose comment is false or cannot be read."""
     for part in parts:
         name = part.name or "the observation"

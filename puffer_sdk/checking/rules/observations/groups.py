@@ -1,6 +1,4 @@
 """Elements of the observation that have one fault are one finding.  cells -> Groups"""
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection
@@ -8,8 +6,7 @@ from typing import NamedTuple
 
 from ....env.obs_spec import named
 from ...core.fact_kinds import CellFact, LeftFact
-from ...core.facts import REPEATS, Facts, as_one, blocks, ranges
-from ...core.finding import Elements, span
+from ...core.vocabulary import REPEATS, Elements, Facts, as_one, blocks, ranges, span
 
 
 class Group(NamedTuple):

@@ -1,15 +1,24 @@
 """PUF301, 303, 304: observations that are never written, not finite, or far from zero."""
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from ...core.fact_kinds import ObsBoundsFact, ObsNotFiniteFact, ObsScaleFact, SeenAtFact
-from ...core.facts import Facts, as_one, gathered, ranges
-from ...core.finding import Elements, Finding, span
-from ...core.registry import need, present, rule
-from ...core.repro_spec import Proof, Shows
+from ...core.vocabulary import (
+    Elements,
+    Facts,
+    Finding,
+    Findings,
+    Proof,
+    Shows,
+    as_one,
+    gathered,
+    need,
+    present,
+    ranges,
+    rule,
+    span,
+)
 from ..memory.origins import origin
 from .groups import grouped, whole
 from .unwritten import unwritten
@@ -20,7 +29,7 @@ TINY = 1.2e-38          # what is smaller has lost bits, and is 0 for a network
 
 
 @rule("PUF301", "obs-never-written", proof=Proof("determined", "observations"))
-def obs_never_written(facts: Facts) -> Iterator[Finding]:
+def obs_never_written(facts: Facts) -> Findings:
     """Some elements of the observation are written by neither c_reset nor any step.
 
     Why it ruins training: the network reads whatever lay in that memory. At best the inputs
@@ -63,7 +72,7 @@ def _sightings(facts: Facts, kind: type[SeenAtFact], without: Collection[int] = 
 
 
 @rule("PUF303", "obs-not-finite", proof=Proof("finite", "observations"))
-def obs_not_finite(facts: Facts) -> Iterator[Finding]:
+def obs_not_finite(facts: Facts) -> Findings:
     """An observation is NaN or infinite.
 
     Why it ruins training: one NaN in one observation makes the whole network NaN with the
@@ -100,7 +109,7 @@ def obs_not_finite(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF304", "obs-scale", "warning", proof=Proof("within", "observations"))
-def obs_scale(facts: Facts) -> Iterator[Finding]:
+def obs_scale(facts: Facts) -> Findings:
     """A float observation lies outside [-5, 5]; beyond 1000 it is an error. An int lies outside
     [-255, 255]; beyond 2^24 it is an error: as a float it becomes one of its neighbours. Or an
     element is never larger than 1e-38: the bits of an int, read as a float or as bf16.
@@ -138,7 +147,7 @@ def obs_scale(facts: Facts) -> Iterator[Finding]:
     yield from _tiny(facts)
 
 
-def _tiny(facts: Facts) -> Iterator[Finding]:
+def _tiny(facts: Facts) -> Findings:
     """Elements whose numbers a network cannot tell from 0."""
     if facts.statistics is None:
         return

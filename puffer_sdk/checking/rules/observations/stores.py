@@ -2,12 +2,9 @@
 
 Facts -> Stores
 """
-from __future__ import annotations
-
 import numpy as np
 
-from ...core.fact_kinds import StoredFact, StoreFact
-from ...core.facts import Facts
+from ...core.vocabulary import Facts, StoredFact, StoreFact
 
 
 class Stores:

@@ -1,8 +1,5 @@
 """Cells that c_reset leaves, for PUF301 and PUF302.  Facts -> facts of the experiment `poison`"""
-from __future__ import annotations
-
-from ...core.fact_kinds import LeftFact
-from ...core.facts import Facts, repeated
+from ...core.vocabulary import Facts, LeftFact, repeated
 
 
 def unwritten(facts: Facts) -> tuple[list[LeftFact], list[LeftFact]]:

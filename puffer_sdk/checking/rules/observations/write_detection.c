@@ -167,7 +167,6 @@ void experiment_poison(void) {
         }
     }
     report_left(told, left, touched, derived, where);
-    fact(poisoned, .rounds = ROUNDS, .cells = cells);
     batch_close(&x);
     batch_close(&y);
 }
@@ -279,9 +278,7 @@ static bool* learn_counters(void) {
     int seen = 0;
     for (int t = 1; t <= STEPS; t++) {
         state_read(&state, &b, 0, old);
-        watch.step = t;
-        batch_act(&b, -1, t);
-        batch_step(&b, -1, 0);
+        batch_tick(&b, t);
         state_read(&state, &b, 0, new);
         bool any = any_ended(&b, 0);
         for (size_t w = 0; !any && w < words; w++) {

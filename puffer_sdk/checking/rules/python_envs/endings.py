@@ -1,13 +1,8 @@
 """Judgements of episodes: do they end, as what, and does the observation keep up?"""
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
 
 from ...collect.python.python_facts import Episode, Play, PythonFacts
-from ...core.finding import Finding
-from ...core.often import enough, half, most
-from ...core.registry import NotTested, present
+from ...core.vocabulary import Finding, Findings, NotTested, enough, half, most, present
 from .judging import agent_of, judgement
 
 ENDLESS = 10_000        # steps of one episode after which it looks endless
@@ -24,7 +19,7 @@ def _ended(play: Play) -> list[Episode]:
 
 
 @judgement("PUF402", needs=("play",))
-def never_ends(facts: PythonFacts) -> Iterator[Finding]:
+def never_ends(facts: PythonFacts) -> Findings:
     play = present(facts.play)
     if play.terminals or play.truncations or (facts.long and facts.long.endings):
         return
@@ -39,7 +34,7 @@ def never_ends(facts: PythonFacts) -> Iterator[Finding]:
 
 
 @judgement("PUF322", "PUF321", needs=("play",))
-def kinds_of_endings(facts: PythonFacts) -> Iterator[Finding]:
+def kinds_of_endings(facts: PythonFacts) -> Findings:
     play = present(facts.play)
     ended = _ended(play)
     if not ended:
@@ -66,7 +61,7 @@ def kinds_of_endings(facts: PythonFacts) -> Iterator[Finding]:
                       "time in the observation, if it belongs to the game")
 
 
-def _at_once(facts: PythonFacts, ended: list[Episode]) -> Iterator[Finding]:
+def _at_once(facts: PythonFacts, ended: list[Episode]) -> Findings:
     """Episodes that are over with their first step."""
     one = [episode for episode in ended[1:] if episode.length == 1]
     if len(ended) < 2 * ENDINGS or len(one) < len(ended) - 1:
@@ -93,7 +88,7 @@ def _actions_matter_later(facts: PythonFacts) -> bool:
 
 
 @judgement("PUF302", needs=("play",))
-def stale(facts: PythonFacts) -> Iterator[Finding]:
+def stale(facts: PythonFacts) -> Findings:
     """Observations that do not follow the state."""
     play = present(facts.play)
     for agent in play.still if play.moving else ():
@@ -136,7 +131,7 @@ def _late(facts: PythonFacts, message: str, hint: str) -> Finding:
 
 
 @judgement("PUF111", "PUF115", "PUF206", needs=("play",))
-def beyond_the_game(facts: PythonFacts) -> Iterator[Finding]:
+def beyond_the_game(facts: PythonFacts) -> Findings:
     """Prints, files, programs; and containers that only grow."""
     play, place = present(facts.play), facts.at("step")
     if enough(play.printed) and PRINTED * play.printed >= play.steps:

@@ -1,13 +1,11 @@
 """@judgement, and the judgements of oddities and of processes that ended."""
-from __future__ import annotations
-
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....interop.python_envs.oddities import ODD, Oddity, sentence
 from ...collect.python.python_facts import CALLS, MADE, Died, Place, PythonFacts
-from ...core.finding import FileLine, Finding
+from ...core.vocabulary import FileLine, Finding, Findings
 from ..memory.memory import signal_name
 
 ONCE = ("obs-rewritten", "info-rewritten")     # whichever call returned it
@@ -16,7 +14,7 @@ STRONGER = {"obs-reused": "obs-rewritten", "info-reused": "info-rewritten",
 FAULTS = (signal.SIGILL, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 ENDS = {"reset": "reset", "step": "step", "render": "render", "made": "__init__"}
 
-Judge = Callable[[PythonFacts], Iterator[Finding]]
+Judge = Callable[[PythonFacts], Findings]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def agent_of(facts: PythonFacts, name: str) -> int | None:
 
 
 @judgement(*sorted({kind.code for kind in ODD.values()}))
-def odd(facts: PythonFacts) -> Iterator[Finding]:
+def odd(facts: PythonFacts) -> Findings:
     """Each kind of oddity once, of reset() and step() the first; of arguments and functions each
     one. Parts of an observation that share a fault are one finding."""
     kinds = {each.kind for each in facts.oddities.values()}
@@ -79,7 +77,7 @@ def _finding(facts: PythonFacts, each: Oddity, others: int = 0) -> Finding:
 
 
 @judgement("PUF101")
-def refused(facts: PythonFacts) -> Iterator[Finding]:
+def refused(facts: PythonFacts) -> Findings:
     """Gymnasium's checker, where no finding of ours explains its refusal."""
     found = [each for each in facts.oddities.values() if each.kind == "gymnasium-refuses"]
     named = len(found) < len(facts.oddities) or facts.raised or (
@@ -90,7 +88,7 @@ def refused(facts: PythonFacts) -> Iterator[Finding]:
 
 
 @judgement("PUF201", "PUF206", "PUF208", "PUF405")
-def survival(facts: PythonFacts) -> Iterator[Finding]:
+def survival(facts: PythonFacts) -> Findings:
     """Exceptions, exits, signals, hangs, too much memory."""
     seen = set()
     for each in facts.raised:

@@ -1,6 +1,4 @@
 """Judgements of numbers: constant, large and wrapping observations; rewards; actions."""
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,10 +6,19 @@ from numpy.typing import NDArray
 
 from ...collect.python.python_facts import Effect, Part, Play, PythonFacts, Shape
 from ...core import often
-from ...core.facts import elements, ranges
-from ...core.finding import Elements, Finding, span
-from ...core.often import enough, half, most
-from ...core.registry import NotTested, present
+from ...core.vocabulary import (
+    Elements,
+    Finding,
+    Findings,
+    NotTested,
+    elements,
+    enough,
+    half,
+    most,
+    present,
+    ranges,
+    span,
+)
 from ..observations.constant.still import are_alike
 from .judging import agent_of, judgement
 
@@ -52,7 +59,7 @@ def _is_image(part: Part) -> bool:
 
 
 @judgement("PUF305", needs=("play",))
-def constant(facts: PythonFacts) -> Iterator[Finding]:
+def constant(facts: PythonFacts) -> Findings:
     play, shape = present(facts.play), present(facts.shape)
     if play.steps < ENOUGH and len(play.episodes) < EPISODES:
         raise NotTested(f"{play.steps} steps are too few")
@@ -112,7 +119,7 @@ def _spans(found: list[Named]) -> Elements | int | str:
         pairs[0][0], pairs[0][1], ", ".join(str(span(*pair)) for pair in pairs[:6]))
 
 
-def _frames(facts: PythonFacts, part: Part, still: NDArray[np.bool_]) -> Iterator[Finding]:
+def _frames(facts: PythonFacts, part: Part, still: NDArray[np.bool_]) -> Findings:
     """A frame of a stack that never changes, although the others do, and alike."""
     for axis in {0, len(part.shape) - 1}:
         count = part.shape[axis]
@@ -158,7 +165,7 @@ def _unwritten(facts: PythonFacts) -> bool:
 
 
 @judgement("PUF304", needs=("play",))
-def scale(facts: PythonFacts) -> Iterator[Finding]:
+def scale(facts: PythonFacts) -> Findings:
     play = present(facts.play)
     outside = {each.what for each in facts.oddities.values() if each.kind == "obs-outside"}
     found: list[Named] = []
@@ -189,7 +196,7 @@ def scale(facts: PythonFacts) -> Iterator[Finding]:
 
 
 @judgement("PUF307", needs=("play",))
-def wraps(facts: PythonFacts) -> Iterator[Finding]:
+def wraps(facts: PythonFacts) -> Findings:
     play = present(facts.play)
     if len(play.low) != len(play.wraps):
         return
@@ -205,7 +212,7 @@ def wraps(facts: PythonFacts) -> Iterator[Finding]:
 
 
 @judgement("PUF313", "PUF311", needs=("play",))
-def rewards(facts: PythonFacts) -> Iterator[Finding]:
+def rewards(facts: PythonFacts) -> Findings:
     play = present(facts.play)
     low, high = play.reward
     largest = low if abs(low) > abs(high) else high
@@ -223,7 +230,7 @@ def rewards(facts: PythonFacts) -> Iterator[Finding]:
 
 
 @judgement("PUF314", needs=("play",))
-def no_reward(facts: PythonFacts) -> Iterator[Finding]:
+def no_reward(facts: PythonFacts) -> Findings:
     play, found = present(facts.play), facts.long
     if play.nonzero or (found and found.nonzero):
         return
@@ -259,7 +266,7 @@ def _piles_up(play: Play) -> bool:
 
 
 @judgement("PUF411", needs=("effects", "traces"))
-def ignored(facts: PythonFacts) -> Iterator[Finding]:
+def ignored(facts: PythonFacts) -> Findings:
     again = facts.compared.get("again") or facts.compared.get("played")
     if again is None or again.difference:
         raise NotTested("the environment is not deterministic to begin with", "PUF501")
@@ -285,7 +292,7 @@ def _moments(silent: list[Effect], head: int) -> int:
     return next(each.moments for each in silent if each.head == head and each.value is None)
 
 
-def _same_values(facts: PythonFacts, silent: list[Effect], many_heads: bool) -> Iterator[Finding]:
+def _same_values(facts: PythonFacts, silent: list[Effect], many_heads: bool) -> Findings:
     groups: dict[tuple[int, int], list[Effect]] = {}
     for each in silent:
         if each.value is not None and each.other is not None:

@@ -1,12 +1,6 @@
 """Judgements of determinism: seeds, instances, processes, resets."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ...collect.python.python_facts import Difference, PythonFacts
-from ...core.finding import Finding
-from ...core.often import half, most
-from ...core.registry import NotTested, present
+from ...core.vocabulary import Finding, Findings, NotTested, half, most, present
 from .judging import agent_of, judgement
 
 SHARED = "look for class attributes and module variables that change"
@@ -31,7 +25,7 @@ def _finding(facts: PythonFacts, code: str, message: str, way: str, where: Diffe
 
 
 @judgement("PUF501", "PUF503", "PUF404", "PUF301", needs=("traces",))
-def same_again(facts: PythonFacts) -> Iterator[Finding]:
+def same_again(facts: PythonFacts) -> Findings:
     """One cause, one finding: the one that explains most."""
     if present(facts.shape).nondeterministic:
         raise NotTested("its registration says that it is not deterministic")
@@ -67,7 +61,7 @@ def same_again(facts: PythonFacts) -> Iterator[Finding]:
                        "set everything in reset() that an episode changes")
 
 
-def _shared_sources(facts: PythonFacts, process: Difference | None) -> Iterator[Finding]:
+def _shared_sources(facts: PythonFacts, process: Difference | None) -> Findings:
     """Generators of the whole process, and other differences of another process."""
     found = False
     for way, name in NAMES.items():
@@ -83,7 +77,7 @@ def _shared_sources(facts: PythonFacts, process: Difference | None) -> Iterator[
 
 
 @judgement("PUF501", needs=("traces", "drawing"))
-def drawing_changes(facts: PythonFacts) -> Iterator[Finding]:
+def drawing_changes(facts: PythonFacts) -> Findings:
     found = _differs(facts, "drawn")
     if found and not _differs(facts, "again"):
         finding = _finding(facts, "PUF501", "render() changes the game", "drawn", found,
@@ -94,7 +88,7 @@ def drawing_changes(facts: PythonFacts) -> Iterator[Finding]:
 
 
 @judgement("PUF204", needs=("traces", "overwriting"))
-def keeps_actions(facts: PythonFacts) -> Iterator[Finding]:
+def keeps_actions(facts: PythonFacts) -> Findings:
     """A later step reads the array of an earlier action."""
     found = _differs(facts, "overwritten")
     if found and not _differs(facts, "again"):
@@ -104,7 +98,7 @@ def keeps_actions(facts: PythonFacts) -> Iterator[Finding]:
 
 
 @judgement("PUF502", needs=("traces", "chances"))
-def seed_ignored(facts: PythonFacts) -> Iterator[Finding]:
+def seed_ignored(facts: PythonFacts) -> Findings:
     """Random numbers are drawn, and the seed has no effect, or too much."""
     chance, seeded, place = present(facts.chance), facts.compared.get("seeded"), facts.at("reset")
     if _differs(facts, "again") or seeded is None:

@@ -1,6 +1,4 @@
 """PUF311-314, 321, 322: rewards and terminals that are not written, or make no sense."""
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ...core.fact_kinds import (
@@ -13,10 +11,7 @@ from ...core.fact_kinds import (
     TruncationAloneFact,
     TruncationValueFact,
 )
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.registry import NotTested, need, needed, rule
-from ...core.repro_spec import Proof, Shows
+from ...core.vocabulary import Facts, Finding, Findings, NotTested, Proof, Shows, need, needed, rule
 from ...fix import remedies
 from ...fix.edits import Fix
 from ..memory.origins import origin
@@ -25,7 +20,7 @@ STEPS = 50_000      # without a reward, that mean something
 TELLING = 0.001     # a share that is shown in percent; a smaller one as a count
 
 
-def _stale(facts: Facts, code: str, array: str, example: str) -> Iterator[Finding]:
+def _stale(facts: Facts, code: str, array: str, example: str) -> Findings:
     need(facts, "stale")
     fact = next((f for f in facts.all("stale", StaleFact) if f.array == array), None)
     if fact is None or fact.count == 0:
@@ -55,7 +50,7 @@ def clear_rows(findings: list[Finding], texts: Mapping[str, str]) -> Iterator[Fi
 
 
 @rule("PUF311", "reward-stale", proof=Proof("written", "rewards"), fix=clear_rows)
-def reward_stale(facts: Facts) -> Iterator[Finding]:
+def reward_stale(facts: Facts) -> Findings:
     """On some steps c_step does not write the reward of some agent: the old value stays.
 
     Why it ruins training: the trainer clears rewards before each step, a standalone program
@@ -76,7 +71,7 @@ def reward_stale(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF312", "reward-not-finite", proof=Proof("finite", "rewards"))
-def reward_not_finite(facts: Facts) -> Iterator[Finding]:
+def reward_not_finite(facts: Facts) -> Findings:
     """A reward is NaN or infinite.
 
     Why it ruins training: the return of the whole episode becomes NaN, then the loss, then
@@ -103,7 +98,7 @@ def reward_not_finite(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF313", "reward-scale", "warning")
-def reward_scale(facts: Facts) -> Iterator[Finding]:
+def reward_scale(facts: Facts) -> Findings:
     """A reward lies outside [-5, 5].
 
     Why it ruins training: the value network has to predict sums of rewards. With rewards of
@@ -130,7 +125,7 @@ def reward_scale(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF314", "reward-absent", "warning")
-def reward_absent(facts: Facts) -> Iterator[Finding]:
+def reward_absent(facts: Facts) -> Findings:
     """In a whole long run, no agent was ever given a reward other than 0.
 
     Why it ruins training: without rewards there is nothing to learn from. Either the reward is
@@ -162,7 +157,7 @@ def reward_absent(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF321", "terminal-stale", proof=Proof("written", "terminals"), fix=clear_rows)
-def terminal_stale(facts: Facts) -> Iterator[Finding]:
+def terminal_stale(facts: Facts) -> Findings:
     """On some steps c_step does not write the terminal (or truncation) of some agent.
 
     Why it ruins training: where nobody clears it, a 1 stays. Every later step looks like the
@@ -190,7 +185,7 @@ def terminal_stale(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF322", "terminal-value", proof=Proof("zero-or-one", "terminals"))
-def terminal_value(facts: Facts) -> Iterator[Finding]:
+def terminal_value(facts: Facts) -> Findings:
     """A terminal (or truncation, or byte of `alive`) is neither 0 nor 1, or a truncation comes
     without a terminal.
 

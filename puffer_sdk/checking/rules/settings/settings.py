@@ -1,16 +1,22 @@
 """PUF114: what happens under other values of [env]."""
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
 from ....settings import inifile
 from ....settings.config import find_ini
-from ...core.fact_kinds import CrashFact
-from ...core.facts import Facts, Variant
-from ...core.finding import FileLine, Finding, Seen
-from ...core.registry import explained_by, present, rule
-from ...core.repro_spec import Shows, dies
+from ...core.vocabulary import (
+    CrashFact,
+    Facts,
+    FileLine,
+    Finding,
+    Findings,
+    Seen,
+    Shows,
+    Variant,
+    dies,
+    explained_by,
+    present,
+    rule,
+)
 from ..memory.memory import array_size, asan_place, place_of, ubsan_places, unsound
 from .variants import played
 
@@ -19,7 +25,7 @@ _INDEX = re.compile(r"index (-?\d+) out of bounds for type '([^']+)'")
 
 @rule("PUF114", "size-depends-on-setting", proof=dies())
 @explained_by(unsound)
-def size_depends_on_setting(facts: Facts) -> Iterator[Finding]:
+def size_depends_on_setting(facts: Facts) -> Findings:
     """With another value of an [env] key the env writes past its arrays or its rows.
 
     Why it ruins training: a setting is there to be changed. The next sweep doubles it, and

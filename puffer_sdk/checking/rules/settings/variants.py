@@ -1,8 +1,5 @@
 """Plays under other values of [env], for PUF113 and PUF114."""
-from __future__ import annotations
-
-from ...core.facts import Facts, Variant
-from ...core.registry import DEADLY, NotTested, need
+from ...core.vocabulary import DEADLY, Facts, NotTested, Variant, need
 
 
 def played(facts: Facts) -> list[Variant]:

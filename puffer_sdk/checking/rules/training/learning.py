@@ -1,13 +1,7 @@
 """PUF701, 702: training that breaks, and training that finds nothing. Asked for by --learn."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ...collect.c.learning_probe import BLIND, IDLE, RANDOM, TRAINED, best_constant, verdict
 from ...core.fact_kinds import ObsNotFiniteFact, RewardNotFiniteFact, RunFact
-from ...core.facts import Facts, Learning
-from ...core.finding import Finding
-from ...core.registry import NotTested, rule
+from ...core.vocabulary import Facts, Finding, Findings, Learning, NotTested, rule
 
 RARE = 0.01         # of steps: rewards that are hard to come by
 
@@ -20,7 +14,7 @@ def _probed(facts: Facts) -> Learning:
 
 
 @rule("PUF701", "nan-loss", option="--learn")
-def nan_loss(facts: Facts) -> Iterator[Finding]:
+def nan_loss(facts: Facts) -> Findings:
     """Training runs into a number that is not finite: NaN, or an infinity. Tested by --learn.
 
     Why it ruins training: one NaN in an observation, a reward or the loss is in every weight
@@ -61,7 +55,7 @@ def nan_loss(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("PUF702", "not-learning", "warning", option="--learn")
-def not_learning(facts: Facts) -> Iterator[Finding]:
+def not_learning(facts: Facts) -> Findings:
     """After a short training the policy is no better than a baseline. Tested by --learn.
 
     Compared over the same episodes, by a t test over environments at 95 %: random play, each

@@ -1,12 +1,5 @@
 """PUF601: is a step far slower than this environment's size explains?"""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ...core.fact_kinds import CostFact
-from ...core.facts import Facts
-from ...core.finding import Finding
-from ...core.registry import needed, rule
+from ...core.vocabulary import CostFact, Facts, Finding, Findings, needed, rule
 
 FACTOR = 100            # times the yardstick
 SECONDS = 20e-6         # of a step of one agent: below this, speed is no problem
@@ -15,7 +8,7 @@ MILLISECOND = 1e-3
 
 
 @rule("PUF601", "slow-step", "warning", timed=True)
-def slow_step(facts: Facts) -> Iterator[Finding]:
+def slow_step(facts: Facts) -> Findings:
     """A step takes more than a hundred times as long as a plain environment of this size, and
     more than 20 microseconds for each agent.
 

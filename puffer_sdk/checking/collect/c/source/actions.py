@@ -6,8 +6,6 @@
 Casts, local variables, pointers into the row and parameters are followed. Anything else, such
 as arithmetic on the id, is ignored.
 """
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

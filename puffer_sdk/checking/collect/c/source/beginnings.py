@@ -5,8 +5,6 @@
 
 Where c_step calls begin(), it begins a new episode without a call of c_reset.
 """
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .....env.syntax import Node

@@ -7,8 +7,6 @@ Whether such an action does anything is for the play to meet, so that no moments
 that it does nothing. But a condition that asks for what nothing else than the action brings about
 is never met: `if (env->burns != 0) env->burns = 9;`.
 """
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterator
 

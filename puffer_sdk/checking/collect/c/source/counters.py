@@ -6,8 +6,6 @@
 
 An episode's length is a number of frames here, and max_ticks is a limit of it.
 """
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .....env.syntax import Node

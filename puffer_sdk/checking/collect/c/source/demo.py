@@ -3,8 +3,6 @@
 The program is read as a compiler would, with an empty build/NAME_config.h: what that header
 sets comes from the ini and cannot drift from it.
 """
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path

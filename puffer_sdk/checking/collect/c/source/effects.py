@@ -3,8 +3,6 @@
 Over-approximates what may be stored, never what is shared: a store counts for every variable
 that its pointer may lead to within the function.
 """
-from __future__ import annotations
-
 from .....env.syntax import Node
 from .functions import Access, Function, Variable
 from .model import Source

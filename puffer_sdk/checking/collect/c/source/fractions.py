@@ -1,6 +1,4 @@
 """Fractions that settings lose on the way into the game.  Source -> places"""
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .model import INTEGER, Source

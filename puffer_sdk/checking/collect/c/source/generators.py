@@ -7,8 +7,6 @@ The next call draws the same numbers, unless something else has moved env->rng m
 known when the code runs. A generator is known by what is done to its state: it is multiplied by a
 large number, or turned over by shifts of itself, or handed to rand_r().
 """
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
     env->log.hits += (float)env->hits;      // hits, from env->hits
     env->log.n += 1.0f;
 """
-from __future__ import annotations
-
 from .....env.syntax import Node
 from .fields import FILLS
 from .functions import Function

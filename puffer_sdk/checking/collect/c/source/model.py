@@ -3,8 +3,6 @@
 read.py fills a Source; the other modules of this package ask it. Nothing needs to compile: what
 libclang could not read is missing here.
 """
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 
 header.py checks declarations; a Source holds the bodies. Both come from one reading.
 """
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,6 +1,4 @@
 """What the child that reads an author's C hands over, as JSON.  collecting.py -> read.py"""
-from __future__ import annotations
-
 from typing import TypedDict
 
 from .....env.syntax import Row, Static

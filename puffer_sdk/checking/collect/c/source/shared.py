@@ -3,8 +3,6 @@
 Asked of what init, c_reset and c_step can reach; drawing, c_close and main may keep what they
 like. init runs for one env after the other, so what it fills alike each time is a table.
 """
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@
 
 Whether it does is known when the code runs: collect/c/probing.py makes it count.
 """
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

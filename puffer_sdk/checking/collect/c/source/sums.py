@@ -6,8 +6,6 @@
 Where two numbers of passes differ by a constant, one of the two is wrong. Whether ranges of the
 same length begin elsewhere is not asked: that may be said in two ways.
 """
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 
     if (env->debug && env->tick > 9) ...        // false, with [env] debug = 0
 """
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 

@@ -1,16 +1,10 @@
 """PUF502: generators that start from a constant each time."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import generators
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector
 
 
 @detector("PUF502", "begun-anew")
-def begun_anew(facts: Facts) -> Iterator[Finding]:
+def begun_anew(facts: Facts) -> Findings:
     """A generator is a local variable that begins with a constant."""
     for function, name, line in generators.begun_anew(facts.source):
         yield Finding("PUF502", f"{function.name} draws from '{name}', which begins anew each time",

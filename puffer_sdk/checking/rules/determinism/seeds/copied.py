@@ -1,18 +1,11 @@
 """PUF502: copies of the generator that are not stored back."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough
 
 SHARE = 4           # one of so many copies begins with the state of the one before
 
 
 @detector("PUF502", "copied")
-def copied(facts: Facts) -> Iterator[Finding]:
+def copied(facts: Facts) -> Findings:
     """A copy of the generator begins with the same state again and again."""
     for copy, fact in facts.counted("copy", "generator"):
         if not enough(fact.again) or SHARE * fact.again < fact.count:

@@ -1,19 +1,21 @@
 """PUF502: episodes that are one game."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....core.fact_kinds import AgainFact, EndingsFact
-from ....core.facts import Facts
-from ....core.finding import FileLine, Finding
-from ....core.often import enough, half
-from ....core.registry import detector, explained_by
+from ....core.vocabulary import (
+    Facts,
+    FileLine,
+    Finding,
+    Findings,
+    detector,
+    enough,
+    explained_by,
+    half,
+)
 from .seed_ignored import SEEDING, begins_without_reset, explained
 
 
 @detector("PUF502", "one-game")
 @explained_by(explained, begins_without_reset)
-def one_game(facts: Facts) -> Iterator[Finding]:
+def one_game(facts: Facts) -> Findings:
     """Every episode of an env is the same game, and other envs play others."""
     again = facts.fact("again", AgainFact)
     place, seed = _put_back(facts)

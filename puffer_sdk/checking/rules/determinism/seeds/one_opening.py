@@ -1,14 +1,6 @@
 """PUF502: episodes that all begin alike."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import generators
-from ....core.fact_kinds import AgainFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector, explained_by
+from ....core.vocabulary import AgainFact, Facts, Finding, Findings, detector, enough, explained_by
 from .seed_ignored import begins_without_reset, explained
 
 TESTS = 24          # openings that are compared with others of the env
@@ -16,7 +8,7 @@ TESTS = 24          # openings that are compared with others of the env
 
 @detector("PUF502", "one-opening", unless=("one-game", "copied"))
 @explained_by(explained, begins_without_reset)
-def one_opening(facts: Facts) -> Iterator[Finding]:
+def one_opening(facts: Facts) -> Findings:
     """Every episode of an env begins with the same observation, another seed with another."""
     again = facts.fact("again", AgainFact)
     if again and again.tests >= TESTS and again.same == again.tests \

@@ -1,14 +1,10 @@
 """PUF502: runs that no seed changes."""
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ....collect.c.source import generators
 from ....collect.c.source.model import Source
 from ....core.fact_kinds import DrawsFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import NotTested, detector, explained_by, need
+from ....core.vocabulary import Facts, Finding, Findings, NotTested, detector, explained_by, need
 from .seed_ignored import SEEDING, explained, seeded_from
 
 PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
@@ -16,7 +12,7 @@ PLAYING = ("init", "my_init", "my_vec_init", "c_reset", "c_step")
 
 @detector("PUF502", "one-run", unless=("one-game",))
 @explained_by(explained)
-def one_run(facts: Facts) -> Iterator[Finding]:
+def one_run(facts: Facts) -> Findings:
     """Another seed gives the same run, although random numbers are drawn."""
     need(facts, "trace-base", "trace-seeded")
     base, other = facts.traces["trace-base"], facts.traces["trace-seeded"]

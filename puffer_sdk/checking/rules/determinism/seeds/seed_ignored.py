@@ -1,10 +1,6 @@
 """The page of PUF502, and what its detectors share."""
-from __future__ import annotations
-
 from ....collect.c.source.model import Source
-from ....core.fact_kinds import EndingsFact
-from ....core.facts import Facts
-from ....core.registry import NotTested, family
+from ....core.vocabulary import EndingsFact, Facts, NotTested, family
 from ...memory.memory import unrepeatable, unsound
 
 SEEDING = {"srand", "srandom", "puffer_srand"}

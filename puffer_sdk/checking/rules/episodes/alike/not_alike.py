@@ -4,10 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....collect.c import alike
-from ....core.fact_kinds import PlaceFact
-from ....core.facts import Facts
-from ....core.finding import Details, Finding
-from ....core.registry import NotTested, family, need
+from ....core.vocabulary import Details, Facts, Finding, NotTested, PlaceFact, family, need
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,19 +1,12 @@
 """PUF410: the loser pays at some endings only."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import PrizeFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, PrizeFact, detector
 from .not_alike import finding, tested
 
 ENDINGS = 12            # of each kind
 
 
 @detector("PUF410", "prizes", unless=("rewards",))
-def prizes(facts: Facts) -> Iterator[Finding]:
+def prizes(facts: Facts) -> Findings:
     """The same win of one agent costs the others something at some endings only."""
     said = tested(facts)
     if said is None:

@@ -1,12 +1,5 @@
 """PUF410: what an agent is paid depends on its row."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import PlaceFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, PlaceFact, detector
 from .not_alike import finding, places, tested
 
 SAID = {"negative": "has a negative reward on {mean:.2%} of steps, others on {others:.2%}",
@@ -15,7 +8,7 @@ SAID = {"negative": "has a negative reward on {mean:.2%} of steps, others on {ot
 
 
 @detector("PUF410", "rewards")
-def rewards(facts: Facts) -> Iterator[Finding]:
+def rewards(facts: Facts) -> Findings:
     """One agent is paid more, or is rewarded or punished more often, than the others."""
     said = tested(facts)
     if said is None:

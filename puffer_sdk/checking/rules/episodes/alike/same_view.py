@@ -1,19 +1,12 @@
 """PUF410: two agents are shown one and the same view."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import SameViewFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, SameViewFact, detector
 from .not_alike import finding, tested
 
 MOMENTS = 12            # at which the view depends on which of the two did what
 
 
 @detector("PUF410", "same-view")
-def same_view(facts: Facts) -> Iterator[Finding]:
+def same_view(facts: Facts) -> Findings:
     """Two agents are always shown the same row, although it depends on which of them did what."""
     said = tested(facts)
     if said is None:

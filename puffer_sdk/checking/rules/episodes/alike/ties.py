@@ -1,19 +1,12 @@
 """PUF410: of two that do the same at the same moment, one is always paid more."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import TieFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, TieFact, detector
 from .not_alike import finding, tested
 
 TIES = 12           # envs in which one was paid more: all of them favour the same agent
 
 
 @detector("PUF410", "ties", unless=("rewards",))
-def ties(facts: Facts) -> Iterator[Finding]:
+def ties(facts: Facts) -> Findings:
     """Where two agents see the same and act alike, the same one of them is paid more."""
     said = tested(facts)
     if said is None:

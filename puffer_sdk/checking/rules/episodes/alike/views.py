@@ -1,16 +1,10 @@
 """PUF410: what an element of the observation holds depends on the row."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts, blocks
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, blocks, detector
 from .not_alike import finding, places, tested
 
 
 @detector("PUF410", "views")
-def views(facts: Facts) -> Iterator[Finding]:
+def views(facts: Facts) -> Findings:
     """An element of the observation has another mean in one agent's row than in the others."""
     said = tested(facts)
     found = [fact for fact in places(facts) if fact.what == "element"] if said else []

@@ -1,13 +1,6 @@
 """PUF408: openings that are over after one step, whatever is done."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....core.fact_kinds import OpeningsFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import NotTested, detector, needed
+from ....core.vocabulary import Facts, Finding, Findings, NotTested, detector, enough, needed
 from ..no_reset.known import is_not_reset
 from .over_at_once import have_one_step
 
@@ -15,7 +8,7 @@ SHARE = 0.1         # of openings that are drawn, and may be lost by bad luck
 
 
 @detector("PUF408", "lost-openings")
-def lost_openings(facts: Facts) -> Iterator[Finding]:
+def lost_openings(facts: Facts) -> Findings:
     """Some openings end after one step with the same rewards, whatever the action."""
     fact = needed(facts, "openings", OpeningsFact)
     if fact.lost == fact.tests or have_one_step(facts):

@@ -1,19 +1,12 @@
 """PUF408: episodes that all have one step."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source.beginnings import are_tested
-from ....core.facts import Facts
-from ....core.finding import BANDIT, Finding
-from ....core.often import enough
-from ....core.registry import NotTested, detector, need
+from ....core.vocabulary import BANDIT, Facts, Finding, Findings, NotTested, detector, enough, need
 from ..no_reset.known import is_not_reset
 from .over_at_once import episodes_seen, have_one_step
 
 
 @detector("PUF408", "one-step")
-def one_step(facts: Facts) -> Iterator[Finding]:
+def one_step(facts: Facts) -> Findings:
     """Every episode has one step, and a test decides about the terminal, or about c_reset."""
     need(facts, "run")
     lengths = episodes_seen(facts)

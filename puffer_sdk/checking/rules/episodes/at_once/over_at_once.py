@@ -1,10 +1,5 @@
 """The page of PUF408."""
-from __future__ import annotations
-
-from ....core.fact_kinds import SampleFact
-from ....core.facts import Facts
-from ....core.often import enough
-from ....core.registry import family
+from ....core.vocabulary import Facts, SampleFact, enough, family
 
 
 @family("PUF408", "over-at-once")

@@ -1,17 +1,10 @@
 """PUF409: another row answers to an agent's choice."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import AnswerFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import AnswerFact, Facts, Findings, detector
 from .rows_crossed import Edge, answers, circle, finding, is_own, other_row
 
 
 @detector("PUF409", "actions")
-def actions(facts: Facts) -> Iterator[Finding]:
+def actions(facts: Facts) -> Findings:
     """What an agent chooses shows in another agent's row, and not in its own."""
     found = answers(facts)
     crossed: dict[tuple[int, int], Edge] = {}

@@ -1,20 +1,12 @@
 """PUF409: a choice is paid to a row without an agent."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import CrossedFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import half
-from ....core.registry import detector
+from ....core.vocabulary import CrossedFact, Facts, Finding, Findings, detector, half
 from .rows_crossed import MOMENTS, answers
 
 SHARE = 0.1             # of all choices that change a reward
 
 
 @detector("PUF409", "nobody", unless=("actions", "rewards"))
-def nobody(facts: Facts) -> Iterator[Finding]:
+def nobody(facts: Facts) -> Findings:
     """What an agent chooses is paid to a row that has no agent, and to nobody else."""
     answers(facts)
     fact = facts.fact("crossed", CrossedFact)

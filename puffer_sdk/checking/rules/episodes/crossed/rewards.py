@@ -1,19 +1,12 @@
 """PUF409: another agent is paid for an agent's choice."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import ENOUGH
-from ....core.registry import detector
+from ....core.vocabulary import ENOUGH, Facts, Findings, detector
 from .rows_crossed import MOMENTS, answers, circle, finding, other_row, pooled
 
 SELDOM = 0.05           # of the other row's changes: a target may pay for a shot, and may duck
 
 
 @detector("PUF409", "rewards", unless=("actions",))
-def rewards(facts: Facts) -> Iterator[Finding]:
+def rewards(facts: Facts) -> Findings:
     """The rewards of one other row depend on what an agent chooses, and its own do not."""
     by_agent = pooled(answers(facts))
     found = [other_row(agent, rows, lambda row: row.paid, least=ENOUGH)

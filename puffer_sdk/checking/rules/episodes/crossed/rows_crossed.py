@@ -1,15 +1,9 @@
 """The page of PUF409, and what its detectors share."""
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
-from ....core.fact_kinds import AnswerFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import most
-from ....core.registry import NotTested, family, need
+from ....core.vocabulary import AnswerFact, Facts, Finding, NotTested, family, most, need
 
 MOMENTS = 12            # at which a row must have answered, or all crossed rows together
 

@@ -1,13 +1,5 @@
 """PUF409: the terminal of an agent stands in another row."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import LoneEndFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, LoneEndFact, detector, most
 from .rows_crossed import MOMENTS, Edge, answers, circle, finding
 
 JUMP = 3.0              # times the usual change of an observation: another episode
@@ -15,7 +7,7 @@ CALM = 1.5              # times the usual change: the same episode
 
 
 @detector("PUF409", "terminals")
-def terminals(facts: Facts) -> Iterator[Finding]:
+def terminals(facts: Facts) -> Findings:
     """The terminal of one agent stands in the row of another one, whose episode goes on."""
     tried = {agent for agent, _ in answers(facts)}
     by_agent: dict[int, list[LoneEndFact]] = {}

@@ -1,18 +1,10 @@
 """PUF409: an agent is shown what another one does."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import ViewFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, ViewFact, detector, enough, most
 from .rows_crossed import MOMENTS, Edge, answers, circle, finding, other_row
 
 
 @detector("PUF409", "views", unless=("actions",))
-def views(facts: Facts) -> Iterator[Finding]:
+def views(facts: Facts) -> Findings:
     """An agent is paid for its own choices, and its observation shows those of another one."""
     found, edges = answers(facts), []
     shown = {(fact.agent, fact.row): fact for fact in facts.all("crossed", ViewFact)}

@@ -1,17 +1,10 @@
 """PUF323: final observations that were not written."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough
 from .final_observation import truncations
 
 
 @detector("PUF323", "blank")
-def blank(facts: Facts) -> Iterator[Finding]:
+def blank(facts: Facts) -> Findings:
     """Truncations leave final_observations as it was."""
     fact = truncations(facts)
     if fact and enough(fact.blank):

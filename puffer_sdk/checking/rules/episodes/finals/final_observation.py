@@ -1,10 +1,5 @@
 """The page of PUF323, and what its detectors share."""
-from __future__ import annotations
-
-from ....core.fact_kinds import FinalsFact
-from ....core.facts import Facts
-from ....core.often import enough
-from ....core.registry import NotTested, family, need
+from ....core.vocabulary import Facts, FinalsFact, NotTested, enough, family, need
 
 
 @family("PUF323", "final-observation")

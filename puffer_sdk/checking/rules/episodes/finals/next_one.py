@@ -1,18 +1,11 @@
 """PUF323: final observations of the next episode."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough, most
 from ..no_reset.known import is_not_reset, is_reset_late
 from .final_observation import truncations
 
 
 @detector("PUF323", "next-one", unless=("blank",))
-def next_one(facts: Facts) -> Iterator[Finding]:
+def next_one(facts: Facts) -> Findings:
     """final_observations holds the first observation of the next episode."""
     fact = truncations(facts)
     if fact and enough(fact.next) and most(fact.next, fact.moved) and not (

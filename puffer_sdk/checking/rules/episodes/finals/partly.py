@@ -1,17 +1,10 @@
 """PUF323: final observations that were written in part."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts, elements
-from ....core.finding import Finding, span
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, elements, enough, span
 from .final_observation import truncations
 
 
 @detector("PUF323", "partly", unless=("blank",))
-def partly(facts: Facts) -> Iterator[Finding]:
+def partly(facts: Facts) -> Findings:
     """Truncations leave elements of final_observations as they were."""
     fact = truncations(facts)
     if fact and fact.left and enough(fact.cuts - fact.blank):

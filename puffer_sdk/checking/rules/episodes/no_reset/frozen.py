@@ -1,17 +1,10 @@
 """PUF401: envs in which nothing happens any more."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
-from ....core.repro_spec import Shows
+from ....core.vocabulary import Facts, Findings, Shows, detector
 from .no_reset import endings, finding
 
 
 @detector("PUF401", "frozen")
-def frozen(facts: Facts) -> Iterator[Finding]:
+def frozen(facts: Facts) -> Findings:
     """After the endings of all agents nothing changes any more."""
     fact = endings(facts)
     if fact.frozen:

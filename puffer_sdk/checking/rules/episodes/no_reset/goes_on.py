@@ -1,17 +1,10 @@
 """PUF401: episodes that go on after their ending."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, half
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, detector, enough, half
 from .no_reset import endings, finding
 
 
 @detector("PUF401", "goes-on", unless=("frozen", "late"))
-def goes_on(facts: Facts) -> Iterator[Finding]:
+def goes_on(facts: Facts) -> Findings:
     """After an ending the same episode goes on, or the next step is an ending as well."""
     fact = endings(facts)
     draws_tell = fact.draws in (0, fact.resets)   # c_reset draws always, or never

@@ -1,8 +1,5 @@
 """Whether PUF401 is found: it explains what other rules see after an ending."""
-from __future__ import annotations
-
-from ....core.facts import Facts
-from ....core.registry import finds
+from ....core.vocabulary import Facts, finds
 from .frozen import frozen
 from .goes_on import goes_on
 from .late_reset import late

@@ -1,17 +1,10 @@
 """PUF401: resets that come one step late."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, half, most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, detector, enough, half, most
 from .no_reset import endings, finding
 
 
 @detector("PUF401", "late", unless=("frozen",))
-def late(facts: Facts) -> Iterator[Finding]:
+def late(facts: Facts) -> Findings:
     """Every reset comes one step after the ending."""
     fact = endings(facts)
     if enough(fact.late) and most(fact.late, fact.endings):

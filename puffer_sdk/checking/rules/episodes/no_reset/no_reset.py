@@ -4,10 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....core.fact_kinds import EndingsFact, RunFact
-from ....core.facts import Facts
-from ....core.finding import Details, Finding
-from ....core.registry import NotTested, family, needed
-from ....core.repro_spec import Proof
+from ....core.vocabulary import Details, Facts, Finding, NotTested, Proof, family, needed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

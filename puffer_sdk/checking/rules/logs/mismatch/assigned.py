@@ -1,17 +1,10 @@
 """PUF422: values that replace those of earlier entries."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import ColumnFact
-from ....core.facts import Facts
-from ....core.finding import ASSIGNED, FileLine, Finding
-from ....core.registry import detector
+from ....core.vocabulary import ASSIGNED, ColumnFact, Facts, FileLine, Finding, Findings, detector
 from ..range.columns import elements
 
 
 @detector("PUF422", "assigned")
-def assigned(facts: Facts) -> Iterator[Finding]:
+def assigned(facts: Facts) -> Findings:
     """A value of Log replaces those of earlier entries, while n counts all of them."""
     names = replaced(facts)
     places: dict[str, FileLine] = {name: {"file": file, "line": line} for name, file, line in

@@ -1,16 +1,10 @@
 """PUF422: entries that go before the trainer has read them."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector
 from .assigned import replaced
 
 
 @detector("PUF422", "cleared")
-def cleared(facts: Facts) -> Iterator[Finding]:
+def cleared(facts: Facts) -> Findings:
     """A step sets the log back to 0: entries of other agents and episodes are lost.
 
     Not of a field that is assigned elsewhere: its 0 is one more value.

@@ -1,16 +1,10 @@
 """PUF422: a number that is logged and drawn, and counted over different ranges."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import sums
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector
 
 
 @detector("PUF422", "drawn-otherwise")
-def drawn_otherwise(facts: Facts) -> Iterator[Finding]:
+def drawn_otherwise(facts: Facts) -> Findings:
     """A sum for the log is over another range than where the same thing is drawn."""
     for mine, other in list(sums.unlike(facts.source))[:1]:
         yield Finding("PUF422", f"'{mine.name}' adds up {mine.text} for the log over another range "

@@ -1,15 +1,17 @@
 """PUF422: returns and lengths that are not those of the episodes."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import counters, logging
-from ....core.fact_kinds import EntriesFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import NotTested, detector, finds, present
-from ....core.repro_spec import Shows
+from ....core.vocabulary import (
+    EntriesFact,
+    Facts,
+    Finding,
+    Findings,
+    NotTested,
+    Shows,
+    detector,
+    enough,
+    finds,
+    present,
+)
 from ...episodes.crossed.nobody import nobody
 from ...episodes.crossed.rewards import rewards
 from ...episodes.no_reset.known import is_reset_late
@@ -19,7 +21,7 @@ RARE = 0.02         # of entries: what has a cause of its own
 
 
 @detector("PUF422", "sums", unless=("uncounted",))
-def sums(facts: Facts) -> Iterator[Finding]:
+def sums(facts: Facts) -> Findings:
     """Log.episode_return or episode_length are not what was paid, or how many steps were made."""
     entries(facts)
     judged = {fact.name: fact for fact in facts.all("run", EntriesFact)}

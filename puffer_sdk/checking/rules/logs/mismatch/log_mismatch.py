@@ -1,11 +1,6 @@
 """The page of PUF422, and what its detectors share."""
-from __future__ import annotations
-
 from ....core.fact_kinds import RewardNotFiniteFact, RunFact
-from ....core.facts import Facts
-from ....core.often import most
-from ....core.registry import NotTested, family, needed
-from ....core.repro_spec import Proof
+from ....core.vocabulary import Facts, NotTested, Proof, family, most, needed
 from ...episodes.no_reset.known import is_not_reset
 
 

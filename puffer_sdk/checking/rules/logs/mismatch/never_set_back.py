@@ -1,17 +1,9 @@
 """PUF422: sums that no reset sets back, in an env that sets no terminal."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import GrownFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, GrownFact, detector, enough, most
 
 
 @detector("PUF422", "never-set-back")
-def never_set_back(facts: Facts) -> Iterator[Finding]:
+def never_set_back(facts: Facts) -> Findings:
     """Each entry holds the last one's sum and the episode's own: no c_reset sets it back.
 
     No terminal says where episodes end: the calls of c_reset in c_step do."""

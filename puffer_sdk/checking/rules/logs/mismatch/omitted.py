@@ -1,20 +1,12 @@
 """PUF422: endings that n does not count, or that leave no entry."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import OmittedFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, OmittedFact, detector, enough, most
 from .log_mismatch import entries
 
 AGENTS = 12         # entries that are each of just those agents that ended on that step
 
 
 @detector("PUF422", "uncounted")
-def uncounted(facts: Facts) -> Iterator[Finding]:
+def uncounted(facts: Facts) -> Findings:
     """n does not count endings that other fields sum up."""
     entries(facts)
     fact = facts.fact("run", OmittedFact)
@@ -28,7 +20,7 @@ def uncounted(facts: Facts) -> Iterator[Finding]:
 
 
 @detector("PUF422", "left-out")
-def left_out(facts: Facts) -> Iterator[Finding]:
+def left_out(facts: Facts) -> Findings:
     """Some endings leave no entry, and the entries that follow tell of their own episode only."""
     entries(facts)
     fact = facts.fact("run", OmittedFact)

@@ -1,17 +1,9 @@
 """PUF422: several entries of one episode that hold its running sums."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import GoalsFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import detector, need
+from ....core.vocabulary import Facts, Finding, Findings, GoalsFact, detector, enough, most, need
 
 
 @detector("PUF422", "running-sums", unless=("never-set-back",))
-def running_sums(facts: Facts) -> Iterator[Finding]:
+def running_sums(facts: Facts) -> Findings:
     """An episode has several entries, and each holds the sums since its beginning."""
     need(facts, "run")
     fact = facts.fact("run", GoalsFact)

@@ -1,9 +1,5 @@
 """What detectors of PUF423 share: the values of each field of Log in a long run."""
-from __future__ import annotations
-
-from ....core.fact_kinds import LoggedFact
-from ....core.facts import Facts
-from ....core.registry import present
+from ....core.vocabulary import Facts, LoggedFact, present
 
 
 def elements(facts: Facts) -> list[tuple[str, int | None]]:

@@ -1,16 +1,9 @@
 """PUF423: a perf that was divided as integers."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector, need
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough, need
 
 
 @detector("PUF423", "divided-integers")
-def divided(facts: Facts) -> Iterator[Finding]:
+def divided(facts: Facts) -> Findings:
     """perf is 0 until all is reached: it was divided as integers."""
     need(facts, "run")
     for site, fact in facts.counted("quotient", "perf"):

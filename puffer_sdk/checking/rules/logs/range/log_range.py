@@ -1,7 +1,5 @@
 """The page of PUF423."""
-from __future__ import annotations
-
-from ....core.registry import family
+from ....core.vocabulary import family
 
 
 @family("PUF423", "log-range", "warning")

@@ -1,17 +1,11 @@
 """PUF423: a field of Log that adds what nothing counts."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import logging
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector, need
+from ....core.vocabulary import Facts, Finding, Findings, detector, need
 from .columns import logged
 
 
 @detector("PUF423", "never-counted")
-def never_counted(facts: Facts) -> Iterator[Finding]:
+def never_counted(facts: Facts) -> Findings:
     """A field of Log is 0 in every entry: no line of code changes what it adds."""
     need(facts, "run")
     idle, columns = logging.idle(facts.source), logged(facts)

@@ -1,18 +1,11 @@
 """PUF423: values of the log that are not finite."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import LogNotFiniteFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector, need
+from ....core.vocabulary import Facts, Finding, Findings, LogNotFiniteFact, detector, need
 from ...memory.origins import origin
 from .columns import elements
 
 
 @detector("PUF423", "not-finite")
-def not_finite(facts: Facts) -> Iterator[Finding]:
+def not_finite(facts: Facts) -> Findings:
     """A field of Log became NaN or infinite in an entry."""
     need(facts, "run")
     odd = facts.fact("run", LogNotFiniteFact)

@@ -1,19 +1,13 @@
 """PUF423: perf outside [0, 1]."""
-from __future__ import annotations
-
-from collections.abc import Iterator
 from math import isfinite
 
 from ....core.fact_kinds import LogRangeFact, RunFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import NotTested, detector, needed
+from ....core.vocabulary import Facts, Finding, Findings, NotTested, detector, enough, needed
 from .columns import elements
 
 
 @detector("PUF423", "beyond")
-def beyond(facts: Facts) -> Iterator[Finding]:
+def beyond(facts: Facts) -> Findings:
     """perf is below 0 or above 1 in an entry."""
     run = needed(facts, "run", RunFact)
     if ("perf", None) not in elements(facts):
@@ -33,7 +27,7 @@ def beyond(facts: Facts) -> Iterator[Finding]:
                       seen_in="run")
 
 
-def _of_one(facts: Facts) -> Iterator[Finding]:
+def _of_one(facts: Facts) -> Findings:
     """Where several agents have entries on one step, and only their mean is within."""
     for site, fact in facts.counted("share", "perf"):
         if enough(fact.outside):

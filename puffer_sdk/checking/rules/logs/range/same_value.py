@@ -1,20 +1,13 @@
 """PUF423: a perf or score that is the same for all episodes."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....core.fact_kinds import FinishesFact, RunFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import NotTested, detector, needed
+from ....core.vocabulary import Facts, Finding, Findings, NotTested, detector, enough, most, needed
 from .columns import logged
 
 JUDGES = ("perf", "score")      # what episodes are compared by
 
 
 @detector("PUF423", "same-value")
-def same_value(facts: Facts) -> Iterator[Finding]:
+def same_value(facts: Facts) -> Findings:
     """perf or score is the same in every entry, and not 0, although some episodes end well and
     others badly."""
     run, columns = needed(facts, "run", RunFact), logged(facts)

@@ -1,20 +1,13 @@
 """PUF423: a field of Log that adds what was just set to 0."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import logging
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector, need
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough, need
 from .columns import logged
 
 MEASURED = ("episode_return", "episode_length")     # PUF422 holds them against the play
 
 
 @detector("PUF423", "set-to-zero")
-def set_to_zero(facts: Facts) -> Iterator[Finding]:
+def set_to_zero(facts: Facts) -> Findings:
     """A field of Log is 0 in every entry, and what it adds was not 0 before the step."""
     need(facts, "run")
     added = logging.added(facts.source)

@@ -1,17 +1,11 @@
 """PUF423: fields of Log that no line of code stores to."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import logging
-from ....core.facts import Facts, as_one
-from ....core.finding import Finding
-from ....core.registry import detector, need, present
+from ....core.vocabulary import Facts, Finding, Findings, as_one, detector, need, present
 from .columns import logged
 
 
 @detector("PUF423", "unwritten-column")
-def unwritten_column(facts: Facts) -> Iterator[Finding]:
+def unwritten_column(facts: Facts) -> Findings:
     """No line of code stores to a field of Log, or to an element of it: it is 0 in every entry."""
     need(facts, "run")
     binding, columns = facts.source.binding_text, logged(facts)

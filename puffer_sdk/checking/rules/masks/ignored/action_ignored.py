@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....core.fact_kinds import EffectFact, ReachFact
-from ....core.facts import Facts
-from ....core.finding import Details, Finding
-from ....core.registry import NotTested, family, need
+from ....core.vocabulary import Details, Facts, Finding, NotTested, family, need
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,19 +1,12 @@
 """PUF411: a head that changes nothing for some agents."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import AnswerFact
-from ....core.facts import Facts, ranges
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import AnswerFact, Facts, Findings, detector, ranges
 from .action_ignored import ENOUGH, Head, finding, tried
 
 OFTEN = 0.5            # of moments, at which another agent's choice matters
 
 
 @detector("PUF411", "agents")
-def agents(facts: Facts) -> Iterator[Finding]:
+def agents(facts: Facts) -> Findings:
     """Whatever some agents choose for a head changes nothing, and other agents' choices do."""
     for one in tried(facts):
         best = max(r.moved / max(r.tested, 1) for r in one.reach)

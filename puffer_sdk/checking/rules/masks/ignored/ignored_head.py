@@ -1,16 +1,10 @@
 """PUF411: a head that changes nothing."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, detector
 from .action_ignored import finding, tried
 
 
 @detector("PUF411", "head")
-def head(facts: Facts) -> Iterator[Finding]:
+def head(facts: Facts) -> Findings:
     """Whatever is chosen for a head changes nothing."""
     for one in tried(facts):
         if not one.moved and not one.moved_late:

@@ -1,13 +1,6 @@
 """PUF411: values of a head that never lead to different futures."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import conditional
-from ....core.fact_kinds import EffectFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import NotTested, detector
+from ....core.vocabulary import EffectFact, Facts, Findings, NotTested, detector
 from .action_ignored import ENOUGH, finding, tried
 
 CHANCE = 0.01           # that different values looked alike at so many moments
@@ -15,7 +8,7 @@ SELDOM = 4              # a head that matters at fewer than one of so many momen
 
 
 @detector("PUF411", "values")
-def values(facts: Facts) -> Iterator[Finding]:
+def values(facts: Facts) -> Findings:
     """Two values of a head never lead to different observations, rewards or terminals."""
     unmet: set[tuple[int, int]] = set()
     for one in tried(facts):
@@ -28,7 +21,7 @@ def values(facts: Facts) -> Iterator[Finding]:
 
 
 def _same_values(facts: Facts, fact: EffectFact, which: str, unmet: set[tuple[int, int]]
-                 ) -> Iterator[Finding]:
+                 ) -> Findings:
     """Grouped by the first value; `unmet` gets values that the code handles under conditions."""
     asked = {id for id in conditional.ids(facts.source, facts.spec) if id[0] == fact.head}
     groups: dict[int, list[tuple[int, int]]] = {}

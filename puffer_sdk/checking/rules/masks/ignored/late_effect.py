@@ -1,16 +1,10 @@
 """PUF411: a head whose effect comes later than training looks ahead."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector, present
+from ....core.vocabulary import Facts, Findings, detector, present
 from .action_ignored import AHEAD, finding, tried
 
 
 @detector("PUF411", "late")
-def late(facts: Facts) -> Iterator[Finding]:
+def late(facts: Facts) -> Findings:
     """What a head changes comes later than a segment of the trainer reaches."""
     horizon = present(facts.config).train.horizon
     for one in tried(facts):

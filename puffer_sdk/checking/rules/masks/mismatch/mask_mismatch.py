@@ -4,9 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from ....core.fact_kinds import MaskByteFact, MaskingFact, MaskRowFact, MaskTruthFact
-from ....core.facts import Facts, K
-from ....core.finding import Details, Finding
-from ....core.registry import family, need
+from ....core.vocabulary import Details, Facts, Finding, K, family, need
 
 M = TypeVar("M", bound=MaskingFact)
 if TYPE_CHECKING:

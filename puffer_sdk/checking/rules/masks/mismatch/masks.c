@@ -129,12 +129,7 @@ static void report_action(int head, int value, int action, const Tally (*table)[
 static int64_t try_moments(Batch* b, int64_t t, bool starts, Tables* tables, int64_t most) {
     int64_t forks = 0;
     for (int sample = 0; forks + legality_forks(tables->legality) < most; sample++) {
-        int gap = starts ? 1 : 1 + (int)(mix((uint64_t)sample) % 16);
-        for (int k = 0; k < gap; k++) {
-            watch.step = ++t;
-            batch_act(b, -1, t);
-            batch_step(b, -1, 0);
-        }
+        batch_play(b, &t, starts ? 1 : 1 + (int64_t)(mix((uint64_t)sample) % 16));
         int env = sample % b->envs;
         int agent = (sample / b->envs) % b->count[env];
         if (starts) {

@@ -1,13 +1,7 @@
 """PUF413: bytes that know when another action acts."""
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
 
-from collections.abc import Iterator, Mapping, Sequence
-
-from ....core.fact_kinds import MaskingFact
-from ....core.facts import Facts, elements
-from ....core.finding import Finding, span
-from ....core.often import most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, MaskingFact, detector, elements, most, span
 from .mask_mismatch import MOMENTS, finding, forbidden, heads, legal
 from .one_legal import is_dead
 from .upside_down import is_upside_down
@@ -16,7 +10,7 @@ WRONG = 5           # one of so many moments at which a byte is wrong: it is no 
 
 
 @detector("PUF413", "misplaced")
-def misplaced(facts: Facts) -> Iterator[Finding]:
+def misplaced(facts: Facts) -> Findings:
     """A byte of the mask says when another action acts, and not when its own does."""
     found = heads(facts)
     for mine in found:
@@ -26,7 +20,7 @@ def misplaced(facts: Facts) -> Iterator[Finding]:
 
 
 def misplaced_of(facts: Facts, mine: Sequence[MaskingFact], actions: Mapping[int, MaskingFact],
-                 agent: int | None = None) -> Iterator[Finding]:
+                 agent: int | None = None) -> Findings:
     """The worst byte of a head; of one agent's mask, where that is given."""
     wrong = [(one, actions[one.twin]) for one in mine if one.twin in actions]
     wrong = [(one, owner) for one, owner in wrong if _tells(one) and _is_no_use(one)

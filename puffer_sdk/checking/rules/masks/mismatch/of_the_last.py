@@ -1,17 +1,10 @@
 """PUF413: a new episode with the mask of the old one."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, detector, enough
 from .mask_mismatch import MOMENTS, finding, rows
 
 
 @detector("PUF413", "of-the-last")
-def of_the_last(facts: Facts) -> Iterator[Finding]:
+def of_the_last(facts: Facts) -> Findings:
     """Every step writes the row of the mask, and the start of an episode does not."""
     for row in rows(facts):
         if MOMENTS <= row.written == row.steps and enough(row.ends) and not row.ends_written:

@@ -1,18 +1,12 @@
 """PUF413: a mask that c_reset alone writes, of a game that goes on."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, detector
 from .mask_mismatch import MOMENTS, finding, truths
 
 SELDOM = 20         # one byte of so many: others may have decided what it did
 
 
 @detector("PUF413", "of-the-start")
-def of_the_start(facts: Facts) -> Iterator[Finding]:
+def of_the_start(facts: Facts) -> Findings:
     """The mask is right where an episode begins, stays as it is, and is wrong later."""
     starts = truths(facts, start=True)
     for head, later in truths(facts).items():

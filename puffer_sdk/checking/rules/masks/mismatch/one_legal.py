@@ -1,18 +1,12 @@
 """PUF413: a head that leaves one value alone."""
-from __future__ import annotations
+from collections.abc import Sequence
 
-from collections.abc import Iterator, Sequence
-
-from ....core.fact_kinds import MaskingFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import half
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, MaskingFact, detector, half
 from .mask_mismatch import MOMENTS, finding, forbidden, heads, legal
 
 
 @detector("PUF413", "one-legal")
-def one_legal(facts: Facts) -> Iterator[Finding]:
+def one_legal(facts: Facts) -> Findings:
     """The mask never allows more than one value of a head, although others act."""
     for mine in heads(facts):
         if is_dead(mine):

@@ -1,27 +1,19 @@
 """PUF413: a legal action that is treated as a forbidden one."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import MaskByteFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, MaskByteFact, detector, most
 from .mask_mismatch import MOMENTS, finding, forbidden, heads
 from .one_legal import is_dead
 from .upside_down import is_upside_down
 
 
 @detector("PUF413", "refused")
-def refused(facts: Facts) -> Iterator[Finding]:
+def refused(facts: Facts) -> Findings:
     """Whenever the mask allows an action, it does what forbidden ones do."""
     for mine in heads(facts):
         if not is_dead(mine) and not is_upside_down(mine):
             yield from _of_head(facts, mine)
 
 
-def _of_head(facts: Facts, mine: list[MaskByteFact]) -> Iterator[Finding]:
+def _of_head(facts: Facts, mine: list[MaskByteFact]) -> Findings:
     """Of several, each may be what a phase of the game makes of the forbidden ones."""
     tried = [one for one in mine if one.beside >= MOMENTS and forbidden(one) >= MOMENTS // 2]
     same = [one for one in tried if one.like == one.beside]

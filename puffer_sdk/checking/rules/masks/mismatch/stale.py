@@ -1,20 +1,12 @@
 """PUF413: a mask of an earlier moment than that of the next action."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import MaskTruthFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, MaskTruthFact, detector, enough
 from .mask_mismatch import MOMENTS, finding, truths
 
 LATER = 4           # bytes that a step puts right, for one that it makes wrong
 
 
 @detector("PUF413", "stale", unless=("misplaced", "of-another-action", "upside-down"))
-def stale(facts: Facts) -> Iterator[Finding]:
+def stale(facts: Facts) -> Findings:
     """The mask of a head is wrong in both ways, and right one step later."""
     for head, found in truths(facts).items():
         late = sum(map(_late, found))

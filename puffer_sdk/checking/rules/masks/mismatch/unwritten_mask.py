@@ -1,16 +1,10 @@
 """PUF413: rows of the mask that nothing writes."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts, ranges
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, detector, ranges
 from .mask_mismatch import MOMENTS, finding, rows
 
 
 @detector("PUF413", "unwritten")
-def unwritten(facts: Facts) -> Iterator[Finding]:
+def unwritten(facts: Facts) -> Findings:
     """Rows of some agents keep what they held, while other agents' are written."""
     found = rows(facts)
     if not any(row.written >= MOMENTS for row in found):

@@ -1,19 +1,13 @@
 """PUF413: a mask the wrong way round."""
-from __future__ import annotations
+from collections.abc import Sequence
 
-from collections.abc import Iterator, Sequence
-
-from ....core.fact_kinds import MaskingFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import half, most
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, MaskingFact, detector, half, most
 from .mask_mismatch import MOMENTS, finding, forbidden, heads, legal
 from .one_legal import is_dead
 
 
 @detector("PUF413", "upside-down")
-def upside_down(facts: Facts) -> Iterator[Finding]:
+def upside_down(facts: Facts) -> Findings:
     """Actions of a head act where they are forbidden, and do nothing where they are legal."""
     for mine in heads(facts):
         if not is_dead(mine) and is_upside_down(mine):

@@ -1,18 +1,11 @@
 """PUF305: shares that were divided as integers."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from .....env import obs_spec
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough
 from .obs_constant import observed
 
 
 @detector("PUF305", "divided-integers", unless=("whole",))
-def divided(facts: Facts) -> Iterator[Finding]:
+def divided(facts: Facts) -> Findings:
     """A share is always 0, or 0 until it is 1: it was divided as integers."""
     found = divisions(facts)
     for element, file, line, text in found:
@@ -30,7 +23,7 @@ def divisions(facts: Facts) -> list[tuple[int, str, int, str]]:
             and stats.low[each[0]] == stats.high[each[0]] == 0]
 
 
-def _lost(facts: Facts, told: set[tuple[str, int]]) -> Iterator[Finding]:
+def _lost(facts: Facts, told: set[tuple[str, int]]) -> Findings:
     """Shares that are divided as whole numbers: 1 at the very end, and 0 all the way there."""
     for site, fact in facts.counted("quotient", "observations"):
         if fact.beyond or not enough(min(fact.ones, fact.inexact)) or \

@@ -1,11 +1,6 @@
 """The page of PUF305, and what its detectors share."""
-from __future__ import annotations
-
 from ....core.fact_kinds import LeftFact, RunFact
-from ....core.facts import Facts
-from ....core.finding import FileLine
-from ....core.registry import NotTested, family, needed
-from ....core.statistics import Statistics
+from ....core.vocabulary import Facts, FileLine, NotTested, Statistics, family, needed
 from ...episodes.at_once.over_at_once import episodes_seen
 
 STEPS = 10_000      # of the run, below which a constant means little

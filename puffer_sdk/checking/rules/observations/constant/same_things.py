@@ -1,15 +1,8 @@
 """PUF305: things of a list that are always the same."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 
 from .....env.obs_spec import ObsField
-from ....core.facts import Facts
-from ....core.finding import Finding, span
-from ....core.registry import detector
-from ....core.statistics import Statistics
+from ....core.vocabulary import Facts, Findings, Statistics, detector, span
 from .obs_constant import observed
 from .still import always
 
@@ -17,7 +10,7 @@ SEEN = 100          # rows of a sample in which a thing is there
 
 
 @detector("PUF305", "same-things", unless=("whole",))
-def same_things(facts: Facts) -> Iterator[Finding]:
+def same_things(facts: Facts) -> Findings:
     """An entry of a declared list is present and never changes, such as the agent itself."""
     stats = observed(facts)
     for part in facts.row.described:

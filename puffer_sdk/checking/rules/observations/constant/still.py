@@ -1,6 +1,4 @@
 """PUF305: elements that never change."""
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -10,10 +8,20 @@ from numpy.typing import NDArray
 from .....env import obs_spec
 from .....env.obs_spec import ObsField
 from ....core.fact_kinds import CellFact, RowFact, RunFact
-from ....core.facts import Facts, ranges, together
-from ....core.finding import CONSTANT, Elements, Finding, limits, span
-from ....core.registry import detector, needed
-from ....core.statistics import Statistics
+from ....core.vocabulary import (
+    CONSTANT,
+    Elements,
+    Facts,
+    Finding,
+    Findings,
+    Statistics,
+    detector,
+    limits,
+    needed,
+    ranges,
+    span,
+    together,
+)
 from ..stale.writes import SEEN, writes_whole
 from ..stores import Stores
 from .divided_share import divisions
@@ -25,7 +33,7 @@ ALIKE = 0.25        # of their range, by which the ranges of slots differ
 
 
 @detector("PUF305", "still", unless=("whole",))
-def still(facts: Facts) -> Iterator[Finding]:
+def still(facts: Facts) -> Findings:
     """An element never changes that declares bounds, or that is cleared and never set."""
     stats = observed(facts)
     told = {element for element, *_ in divisions(facts)}

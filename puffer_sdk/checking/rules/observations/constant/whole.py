@@ -1,18 +1,11 @@
 """PUF305: an observation that never changes."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....core.fact_kinds import RunFact
-from ....core.facts import Facts
-from ....core.finding import Finding, span
-from ....core.registry import detector, needed
-from ....core.statistics import Statistics
+from ....core.vocabulary import Facts, Finding, Findings, Statistics, detector, needed, span
 from .obs_constant import at_constant, ends_at_once, observed, untouched
 
 
 @detector("PUF305", "whole")
-def whole(facts: Facts) -> Iterator[Finding]:
+def whole(facts: Facts) -> Findings:
     """The whole observation never changes, although episodes have several steps."""
     stats = observed(facts)
     constant = stats.low == stats.high

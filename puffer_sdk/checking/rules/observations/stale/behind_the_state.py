@@ -2,23 +2,27 @@
 
 Facts -> Findings
 """
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import MirrorFact
-from ....core.facts import Facts, ranges
-from ....core.finding import Elements, Finding, span
-from ....core.often import enough, most
-from ....core.registry import detector, need
-from ....core.repro_spec import Shows
+from ....core.vocabulary import (
+    Elements,
+    Facts,
+    Finding,
+    Findings,
+    MirrorFact,
+    Shows,
+    detector,
+    enough,
+    most,
+    need,
+    ranges,
+    span,
+)
 
 STUCK = 4           # steps on end: three were seen of an index of -1 that changed a word
 FROZEN = 0.4        # of the steps, from which an element does not show that word at all
 
 
 @detector("PUF302", "behind-the-state")
-def behind_the_state(facts: Facts) -> Iterator[Finding]:
+def behind_the_state(facts: Facts) -> Findings:
     """Elements that usually show a word of the state do not on some steps, or after endings."""
     need(facts, "poison")
     mirrors = facts.all("mirror", MirrorFact)

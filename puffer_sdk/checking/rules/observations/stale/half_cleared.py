@@ -1,20 +1,13 @@
 """PUF302: a picture in which steps clear some rows, and never the others."""
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 
-from ....core.fact_kinds import CellFact
-from ....core.facts import Facts, ranges
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import CellFact, Facts, Findings, detector, enough, ranges
 from .writes import BEFORE, kept, stale
 
 
 @detector("PUF302", "half-cleared", unless=(*BEFORE, "silent-rows", "never-cleared",
                                             "sometimes-written"))
-def half_cleared(facts: Facts) -> Iterator[Finding]:
+def half_cleared(facts: Facts) -> Findings:
     """Each step clears some rows of a declared grid or image; the others show the same values, and
     are never 0 again."""
     cells, stats = kept(facts), facts.statistics

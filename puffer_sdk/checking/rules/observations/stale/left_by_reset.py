@@ -1,19 +1,11 @@
 """PUF302: elements that c_reset leaves as they were."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import LeftFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector, need
-from ....core.repro_spec import Shows
+from ....core.vocabulary import Facts, Finding, Findings, LeftFact, Shows, detector, need
 from ..groups import grouped, whole
 from ..unwritten import unwritten
 
 
 @detector("PUF302", "left-by-reset")
-def left_by_reset(facts: Facts) -> Iterator[Finding]:
+def left_by_reset(facts: Facts) -> Findings:
     """c_reset leaves elements as they were, which some step writes."""
     need(facts, "poison")
     _, left = unwritten(facts)

@@ -384,9 +384,7 @@ void experiment_mirror(void) {
     int64_t learning = options.steps / 4;
     int stride = 1 + (int)(learning * b->envs / MAX_LEARN);
     for (int64_t t = 1; t <= options.steps; t++) {
-        watch.step = t;
-        batch_act(b, -1, t);
-        batch_step(b, -1, 0);
+        batch_tick(b, t);
         for (int e = 0; e < b->envs; e++) {
             bool ended = env_ended(b, e), any = any_ended(b, e);
             state_read(&w.states[e], b, e, w.state + w.all * (size_t)e);

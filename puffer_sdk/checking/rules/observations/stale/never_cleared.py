@@ -1,12 +1,5 @@
 """PUF302: elements that are set and never cleared."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import CellFact, LeftFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import NotTested, detector
+from ....core.vocabulary import CellFact, Facts, Findings, LeftFact, NotTested, detector
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
 from .writes import BEFORE, follow_from_state, kept, stale
 
@@ -14,7 +7,7 @@ FEW = 32            # elements of an agent that are a one-hot rather than a boar
 
 
 @detector("PUF302", "never-cleared", unless=(*BEFORE, "silent-rows"))
-def never_cleared(facts: Facts) -> Iterator[Finding]:
+def never_cleared(facts: Facts) -> Findings:
     """Elements keep what was once set until the episode ends, as a one-hot that is not cleared."""
     cells = kept(facts)
     one_way = [c for c in cells.one_way if not _is_only_cleared(c)]

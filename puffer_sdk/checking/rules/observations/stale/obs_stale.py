@@ -1,11 +1,7 @@
 """The page of PUF302, and its fix."""
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
-from ....core.finding import Finding
-from ....core.registry import family
-from ....core.repro_spec import Proof
+from ....core.vocabulary import Finding, Proof, family
 from ....fix import remedies
 from ....fix.edits import Fix
 

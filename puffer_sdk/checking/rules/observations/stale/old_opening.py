@@ -1,20 +1,13 @@
 """PUF302: the observation after an ending shows the episode that is over."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....core.fact_kinds import OpeningFact, ReseededFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import detector, need
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough, most, need
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
 
 TELLS = 2           # elements that differ between an old and a new episode
 
 
 @detector("PUF302", "old-opening", unless=("behind-the-state",))
-def old_opening(facts: Facts) -> Iterator[Finding]:
+def old_opening(facts: Facts) -> Findings:
     """Observations after an ending are nothing like those after c_reset."""
     need(facts, "poison")
     opening = facts.fact("audit", OpeningFact)

@@ -1,16 +1,10 @@
 """PUF302: what only c_reset shows."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts, ranges
-from ....core.finding import Finding, span
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, ranges, span
 from .writes import BEFORE, kept
 
 
 @detector("PUF302", "only-by-reset", unless=(*BEFORE, "silent-rows"))
-def only_by_reset(facts: Facts) -> Iterator[Finding]:
+def only_by_reset(facts: Facts) -> Findings:
     """c_step changes what only c_reset writes into the observation."""
     cells = kept(facts)
     for file, line, index, name, fixed in facts.source.reset_only_stores() if cells.never else ():

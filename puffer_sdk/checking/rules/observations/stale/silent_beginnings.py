@@ -1,20 +1,11 @@
 """PUF302: steps that begin an episode, and write no observation."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import RowFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough, most
-from ....core.registry import detector
-from ....core.repro_spec import Shows
+from ....core.vocabulary import Facts, Finding, Findings, RowFact, Shows, detector, enough, most
 from ...episodes.no_reset.known import is_not_reset, is_reset_late
 from .writes import BEFORE, writes_whole, written
 
 
 @detector("PUF302", "silent-beginnings", unless=(*BEFORE, "silent-rows"))
-def silent_beginnings(facts: Facts) -> Iterator[Finding]:
+def silent_beginnings(facts: Facts) -> Findings:
     """A step writes whole rows, and nothing where an agent comes or ends its episode alone."""
     rows = written(facts, RowFact)
     for r in rows:
@@ -34,7 +25,7 @@ def silent_beginnings(facts: Facts) -> Iterator[Finding]:
 
 
 @detector("PUF302", "silent-endings", unless=(*BEFORE, "silent-rows"))
-def silent_endings(facts: Facts) -> Iterator[Finding]:
+def silent_endings(facts: Facts) -> Findings:
     """A step writes whole rows, and nothing where it resets the env."""
     rows = written(facts, RowFact)
     blank = [r for r in rows if writes_whole(r) and enough(r.ends) and r.blank_ends == r.ends]

@@ -1,13 +1,5 @@
 """PUF302: rows that no step writes."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import LeftFact, RowFact
-from ....core.facts import Facts, ranges
-from ....core.finding import Finding
-from ....core.often import half
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, LeftFact, RowFact, detector, half, ranges
 from .writes import BEFORE, written
 
 STEPS = 64          # of a row, that write it or not
@@ -16,7 +8,7 @@ SELDOM, OFTEN = 0.001, 0.3      # of these, that changed it
 
 
 @detector("PUF302", "silent-rows", unless=BEFORE)
-def silent_rows(facts: Facts) -> Iterator[Finding]:
+def silent_rows(facts: Facts) -> Findings:
     """No step writes the observation of some agents, or of any although the state changes."""
     rows = written(facts, RowFact)
     silent, loud = _silent_and_loud(facts, rows)
@@ -44,7 +36,7 @@ def _silent_and_loud(facts: Facts, rows: list[RowFact]) -> tuple[list[RowFact], 
             [r for r in calm if r.calm_changed > OFTEN * r.calm])
 
 
-def _some(facts: Facts, silent: list[RowFact]) -> Iterator[Finding]:
+def _some(facts: Facts, silent: list[RowFact]) -> Findings:
     for first, last in ranges(r.agent for r in silent):
         many = f"agents {first}-{last}" if last > first else f"agent {first}"
         yield Finding("PUF302", f"no step ever writes the observation of {many}",

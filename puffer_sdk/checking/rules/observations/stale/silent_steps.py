@@ -1,18 +1,10 @@
 """PUF302: steps that write no observation."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import RowFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
-from ....core.repro_spec import Shows
+from ....core.vocabulary import Facts, Finding, Findings, RowFact, Shows, detector
 from .writes import BEFORE, writes_whole, written
 
 
 @detector("PUF302", "silent-steps", unless=(*BEFORE, "silent-rows", "silent-beginnings"))
-def silent_steps(facts: Facts) -> Iterator[Finding]:
+def silent_steps(facts: Facts) -> Findings:
     """A step writes whole rows, and on some steps nothing although the game moves on.
 
     Where later observations do not show what moved, it was not part of them: a sum of rewards, say.

@@ -1,16 +1,10 @@
 """PUF302: elements that some steps leave."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Findings, detector
 from .writes import BEFORE, follow_from_state, kept, stale
 
 
 @detector("PUF302", "sometimes-written", unless=(*BEFORE, "silent-rows"))
-def sometimes_written(facts: Facts) -> Iterator[Finding]:
+def sometimes_written(facts: Facts) -> Findings:
     """A step writes whole rows, but for elements that some steps leave as they were."""
     cells = kept(facts)
     if cells.most_are_written:

@@ -1,15 +1,8 @@
 """What steps write, and what they leave, for detectors of PUF302."""
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....core.fact_kinds import CellFact, RowFact
-from ....core.facts import Facts, K
-from ....core.finding import Elements, Finding
-from ....core.often import half, most
-from ....core.registry import need
-from ....core.repro_spec import Shows
+from ....core.vocabulary import Elements, Facts, Finding, Findings, K, Shows, half, most, need
 from ..groups import grouped, whole
 
 SEEN = 32           # steps of an element, whether they wrote it or not
@@ -54,7 +47,7 @@ def follow_from_state(cells: list[CellFact]) -> bool:
 
 
 def stale(facts: Facts, cells: list[CellFact], text: str, severity: str, expect: str = "written"
-          ) -> Iterator[Finding]:
+          ) -> Findings:
     for group in grouped(facts, cells):
         yield Finding("PUF302", text.format(whole(facts, group.element) + group.who),
                       **facts.at("c_step"),

@@ -1,13 +1,9 @@
 """The page of PUF308, and what its detectors share."""
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .....env.obs_spec import ObsField
-from ....core.facts import Facts
-from ....core.registry import NotTested, family, need
-from ....core.statistics import Statistics
+from ....core.vocabulary import Facts, NotTested, Statistics, family, need
 
 ROWS = 500              # of a sample, that are enough
 VALUES = 8              # different ones of an element: fewer may agree by chance

@@ -1,21 +1,14 @@
 """PUF308: numbers that each agent sees twice, in places of its own."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough
 from .obs_duplicate import compared, named, pairs, sampled
 
 OF_AGENT = 300          # rows of one agent that are enough
 
 
 @detector("PUF308", "of-each-agent", unless=("same-number",))
-def of_each_agent(facts: Facts) -> Iterator[Finding]:
+def of_each_agent(facts: Facts) -> Findings:
     """Every agent sees numbers twice, in places that depend on the agent."""
     stats = sampled(facts)
     if stats is None:

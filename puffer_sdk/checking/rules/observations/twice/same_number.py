@@ -1,16 +1,12 @@
 """PUF308: elements that always hold the same number."""
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector
 from .obs_duplicate import compared, named, pairs, sampled
 
 
 @detector("PUF308", "same-number")
-def same_number(facts: Facts) -> Iterator[Finding]:
+def same_number(facts: Facts) -> Findings:
     """An element always holds the number of another one, or a fixed multiple."""
     stats = sampled(facts)
     if stats is None:

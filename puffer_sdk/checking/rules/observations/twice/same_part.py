@@ -1,19 +1,14 @@
 """PUF308: parts of the observation that always hold the same."""
-from __future__ import annotations
-
-from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import PREVIEW, NotTested, detector, need
+from ....core.vocabulary import PREVIEW, Facts, Finding, Findings, NotTested, detector, need
 from .obs_duplicate import ROWS, VALUES
 
 
 @detector("PUF308", "same-part", PREVIEW)
-def same_part(facts: Facts) -> Iterator[Finding]:
+def same_part(facts: Facts) -> Findings:
     """A named part of several elements, such as a one-hot, always holds what another one holds."""
     need(facts, "run")
     parts = [part for part in facts.row.parts if part.count > 1]

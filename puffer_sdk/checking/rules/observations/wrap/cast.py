@@ -1,17 +1,12 @@
 """PUF307: floats that do not fit into a byte."""
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from ....core.facts import Facts
-from ....core.finding import WRAPS, Finding
-from ....core.registry import NotTested, detector, need
+from ....core.vocabulary import WRAPS, Facts, Finding, Findings, NotTested, detector, need
 from ...memory.memory import CAST, undefined
 
 
 @detector("PUF307", "cast")
-def cast(facts: Facts) -> Iterator[Finding]:
+def cast(facts: Facts) -> Findings:
     """The sanitizer saw a float that does not fit into a byte."""
     if facts.shape.dtype != "u8":
         return

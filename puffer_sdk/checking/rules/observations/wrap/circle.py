@@ -1,20 +1,23 @@
 """PUF307: elements that go round, where no store was counted."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import sites
-from ....core.fact_kinds import CircleFact
-from ....core.facts import Facts, gathered
-from ....core.finding import WRAPS, Finding
-from ....core.often import enough, most
-from ....core.registry import detector, need
+from ....core.vocabulary import (
+    WRAPS,
+    CircleFact,
+    Facts,
+    Finding,
+    Findings,
+    detector,
+    enough,
+    gathered,
+    most,
+    need,
+)
 
 DISTINCT = 8        # values of an element that always makes the same step
 
 
 @detector("PUF307", "circle", unless=("cast", "stored"))
-def circle(facts: Facts) -> Iterator[Finding]:
+def circle(facts: Facts) -> Findings:
     """An element moves in small steps within episodes, through 255 and 0, again and again.
 
     Where every store of a whole number was counted, there is nothing left to ask.

@@ -1,15 +1,9 @@
 """PUF307: whole numbers that do not fit into a byte."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import WRAPS, Finding
-from ....core.registry import detector, need
+from ....core.vocabulary import WRAPS, Facts, Finding, Findings, detector, need
 
 
 @detector("PUF307", "stored", unless=("cast",))
-def stored(facts: Facts) -> Iterator[Finding]:
+def stored(facts: Facts) -> Findings:
     """A whole number did not fit, as counted where it is stored into the observation."""
     if facts.shape.dtype != "u8":
         return

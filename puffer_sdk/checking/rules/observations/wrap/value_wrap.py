@@ -1,7 +1,5 @@
 """The page of PUF307."""
-from __future__ import annotations
-
-from ....core.registry import family
+from ....core.vocabulary import family
 
 
 @family("PUF307", "value-wrap", "warning")

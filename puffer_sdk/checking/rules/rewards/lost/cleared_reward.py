@@ -1,16 +1,9 @@
 """PUF315: rewards that are set back to 0."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough
 
 
 @detector("PUF315", "cleared")
-def cleared(facts: Facts) -> Iterator[Finding]:
+def cleared(facts: Facts) -> Findings:
     """A reward is set to 0 after the step has paid one."""
     for site, fact in facts.counted("clear", "rewards"):
         if enough(fact.outside):

@@ -1,16 +1,9 @@
 """PUF315: rewards that were divided as integers."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough
 
 
 @detector("PUF315", "divided-integers")
-def divided(facts: Facts) -> Iterator[Finding]:
+def divided(facts: Facts) -> Findings:
     """A reward is 0 until it is 1: it was divided as integers."""
     for site, fact in facts.counted("quotient", "rewards"):
         if not fact.beyond and enough(fact.inexact) and fact.high > fact.low:

@@ -1,16 +1,9 @@
 """PUF315: rewards that another value replaces."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.often import enough
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector, enough
 
 
 @detector("PUF315", "replaced")
-def replaced(facts: Facts) -> Iterator[Finding]:
+def replaced(facts: Facts) -> Findings:
     """A reward is set to another value after the step has paid one."""
     for site, fact in facts.counted("replace", "rewards"):
         if enough(fact.outside):

@@ -1,7 +1,5 @@
 """The page of PUF315."""
-from __future__ import annotations
-
-from ....core.registry import family
+from ....core.vocabulary import family
 
 
 @family("PUF315", "reward-lost", "warning")

@@ -1,13 +1,8 @@
 """PUF113: fractions that my_init stores to fields of whole numbers."""
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
 from ....collect.c.source.model import INTEGER
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector, present
+from ....core.vocabulary import Facts, Findings, detector, present
 from .cut_short import whole
 
 # env->pay = dict_get(kwargs, "pay")->value; as it is, and not in a comment
@@ -16,7 +11,7 @@ _STORED = re.compile(r'^[^/\n]*(?:->|\.)\s*(\w+)\s*=\s*(?:\(\w+\)\s*)?'
 
 
 @detector("PUF113", "bound-to-integer")
-def bound_to_integer(facts: Facts) -> Iterator[Finding]:
+def bound_to_integer(facts: Facts) -> Findings:
     """The value in the ini has a fraction, and my_init stores it to a field of a whole number."""
     if not facts.handwritten:
         return

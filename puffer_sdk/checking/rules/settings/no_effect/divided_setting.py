@@ -1,16 +1,10 @@
 """PUF113: settings that an integer division loses."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ....collect.c.source import fractions
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import detector
+from ....core.vocabulary import Facts, Finding, Findings, detector
 
 
 @detector("PUF113", "divided-setting")
-def divided_setting(facts: Facts) -> Iterator[Finding]:
+def divided_setting(facts: Facts) -> Findings:
     """The value in the ini is divided as an integer, and becomes 0."""
     values = facts.config.env if facts.config else {}
     for key, divisor, file, line, text in fractions.divided(facts.source):

@@ -1,7 +1,5 @@
 """The page of PUF113."""
-from __future__ import annotations
-
-from ....core.registry import family
+from ....core.vocabulary import family
 
 
 @family("PUF113", "setting-no-effect", "warning")

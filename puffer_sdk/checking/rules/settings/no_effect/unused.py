@@ -1,12 +1,5 @@
 """PUF113: settings of which another value gives the same game."""
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from ....core.fact_kinds import RunFact
-from ....core.facts import Facts
-from ....core.finding import Finding
-from ....core.registry import NotTested, detector, explained_by
+from ....core.vocabulary import Facts, Finding, Findings, NotTested, RunFact, detector, explained_by
 from ...contract.contract_rules import ini_place
 from ...memory.memory import unsound
 from ..variants import played
@@ -14,7 +7,7 @@ from ..variants import played
 
 @detector("PUF113", "unused")
 @explained_by(unsound)
-def unused(facts: Facts) -> Iterator[Finding]:
+def unused(facts: Facts) -> Findings:
     """Another value gives the same game, although nothing reads the key's field in steps."""
     played(facts)
     run = facts.fact("run", RunFact)
