@@ -559,6 +559,7 @@ class AnswerFact(Fact):
     row: int
     tested: int
     any: int
+    seen: int
     paid: int
 
 class ViewFact(Fact):

@@ -36,9 +36,8 @@ from ...base import files
 from .. import rules
 from ..fix.edits import Fix
 from .fact_kinds import CrashFact
-from .facts import Facts
+from .facts import Facts, K
 from .finding import Finding
-from .kinds import Fact
 from .repro_spec import Proof
 
 FixFunction = Callable[[list[Finding], Mapping[str, str]], Iterator[Fix]]
@@ -50,7 +49,6 @@ _detectors: dict[str, dict[str, Detector]] = {}     # code -> by name
 PREVIEW = "--preview"       # the option, and the level of detectors that need it
 STABLE = "stable"
 Found = TypeVar("Found")
-K = TypeVar("K", bound=Fact)
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,13 @@ class Rate:
     found: int = 0              # of its kind
     missed: tuple[str, ...] = ()        # described
 
+    @property
+    def faults(self) -> int:
+        """All of its kind."""
+        return self.found + len(self.missed)
+
     def __str__(self) -> str:
-        faults = self.found + len(self.missed)
-        return f"{self.found} of {faults}" if faults else "unknown"
+        return f"{self.found} of {self.faults}" if self.faults else "unknown"
 
 
 @cache

@@ -16,7 +16,7 @@ enum { AHEAD = 8, ACTORS = 8, ROWS = 32, TELLS = 10, WIDE = 1 << 14 };
 enum { SEEN = 1, PAID = 2, ENDED = 4, HEARD = 8, NOBODY = 16 };    // what has differed
 
 typedef struct Answer {    // of one row to one head of one agent: moments
-    int64_t tested, any, paid;
+    int64_t tested, any, seen, paid;
 } Answer;
 
 typedef struct Played {    // one step of the unchanged play
@@ -310,6 +310,7 @@ void experiment_crossed(void) {    // steps: forks in all
                 int told = m.told[row];
                 one->tested++;
                 one->any += told != 0;
+                one->seen += (told & SEEN) != 0;
                 one->paid += (told & PAID) != 0;
             }
             int of_all = m.told[b.count[env]];
@@ -326,7 +327,7 @@ void experiment_crossed(void) {    // steps: forks in all
             const Answer* one = &answers[cell * rows + row];
             if (one->any > 0 || row == cell / heads) {
                 fact(answer, .agent = cell / heads, .head = cell % heads, .row = row,
-                     .tested = one->tested, .any = one->any, .paid = one->paid);
+                     .tested = one->tested, .any = one->any, .seen = one->seen, .paid = one->paid);
             }
         }
     }
