@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 9
+#define PUFFER_ABI_VERSION 10
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   128
 #define PUFFER_MAX_LOG     256    // values that my_log may report
