@@ -126,8 +126,10 @@ def keep(run: Run, made: Made) -> Code:
         content = paths.content(path, 1 << 30)
         if len(content) <= MOST:
             copy = run.folder / "code" / name
-            files.mkdir(copy.parent)
-            files.save(copy, content, what="a copy of the code")
+            with files.refused("cannot save a copy of the code", where=copy,
+                               hint=f"{files.SPARE}: --runs-dir"):
+                files.mkdir(copy.parent)
+                files.write(copy, content)
             code["files"][name]["copied"] = True
     code["mac"] = seal(run, code["files"])
     return code
