@@ -576,7 +576,7 @@ def test_metrics_add_up(finished):
 def test_the_run_folder_tells_the_whole_story(finished):
     assert {path.name for path in finished.iterdir()} == {
         "run.json", "config.ini", "spec.json", "metrics.jsonl", "checkpoints", "env.log",
-        "actions.journal", "best.safetensors"}
+        "actions.journal", "best.safetensors", "code"}
     info = json.loads((finished / "run.json").read_text())
     assert (info["status"], info["step"], info["total"]) == ("finished", 3072, 3072)
     assert json.loads((finished / "spec.json").read_text())["struct"] == "Faulty"
