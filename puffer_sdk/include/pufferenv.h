@@ -51,8 +51,9 @@ typedef struct Agent {             // pointers are bound behind puf_init
 #define puf_render c_render
 #define puf_close  c_close
 #define puf_log    my_log
-#else    // the author has a c_step as well, beside puf_step: it is puffer_own_c_step to us. The mark \
-         // of a call that was a puf_step is an empty first argument
+#else
+// The author has a c_step as well, beside puf_step: it is puffer_own_c_step to us. The mark of a
+// call that was a puf_step is an empty first argument
 #define puf_init(...)   my_init(, __VA_ARGS__)
 #define puf_reset(...)  c_reset(, __VA_ARGS__)
 #define puf_step(...)   c_step(, __VA_ARGS__)
