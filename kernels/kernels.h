@@ -23,6 +23,7 @@
 #pragma once
 #include <stdint.h>
 #include "kernels/common/truncation.h"
+#include "kernels/common/waiting.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -34,7 +34,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 8    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 9    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  24
 #define PUFFER_MAX_GPUS        16
@@ -92,6 +92,8 @@ typedef struct PufferTrainerConfig {
     int32_t num_atns;                       // K
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
     int32_t has_masks;                      // 1 if envs come with action masks of A bytes an agent
+    int32_t has_waits;                      // 1: a mask of zeros is that of an agent that waits for
+                                            // others; 0: it is an error
     int32_t has_final_obs;                  // 1 if they come with final observations
     int32_t has_alive;                      // 1: variable number of agents
     int32_t hidden_size;                    // H

@@ -18,10 +18,7 @@
  */
 #pragma once
 #include "kernels/common/truncation.h"
-
-#ifndef KERNEL_INLINE
-#define KERNEL_INLINE static inline __attribute__((always_inline, unused))
-#endif
+#include "kernels/common/waiting.h"
 
 #define ILLEGAL_LOGIT -1e30f    // of a masked action: its probability is exactly 0
 #define LOGSTD_MIN    -20.0f

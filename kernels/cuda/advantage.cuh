@@ -31,7 +31,10 @@ KERNEL_INLINE TickDelta tick_delta(const AdvantagesComputeArgs* a, int64_t segme
     int64_t at = segment * a->T + t;
     F zero = f_set(0.0f), limit = f_set(a->reward_clip > 0.0f ? a->reward_clip : 3.4e38f);
     F w = a->ratio[at], over = a->ended[at];
-    F next = t + 1 < a->T ? a->values[at + 1] : a->bootstrap[segment];
+    TickDelta nothing = {zero, zero};
+    if (a->live && a->live[at] == 0.0f) return nothing;
+    int last = t + 1 == a->T || (a->live && a->live[at + 1] == 0.0f);
+    F next = last ? a->bootstrap[segment] : a->values[at + 1];
     F reward = f_max(zero - limit, f_min(limit, a->rewards[at])) * f_set(a->schedule->reward_scale);
     TickDelta out;
     F final = a->final_values ? a->final_values[at] : a->values[at];

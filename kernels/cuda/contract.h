@@ -138,6 +138,8 @@ typedef struct FinalObsKeepArgs {
     const float* truncations;    // [rows] of tick t - 1, and so is the next
     const uint8_t* has_final;    // [rows] 1: that row of final_obs is one
     const float* live;           // (N, T) 0 where the row had no agent; NULL: all had one
+    const float* ended;          // (N, T), read where there are moves
+    const int32_t* moves;        // (N) rows that an agent has filled; NULL: those of t ticks
     const int32_t* counts;       // (N) slots in use until now: tick_begin adds this one
     const float* state;          // (N, L, H)
     void* kept_obs;              // (slots, N, D)
@@ -147,10 +149,11 @@ typedef struct FinalObsKeepArgs {
 
 // Files what the last tick caused, zeroes the state where it ended an episode, takes a snapshot of
 // the state at t = 0, and keeps and converts the observations. A row without an agent is given
-// nothing, sees zeros, and has come to an end: whatever the env left there
+// nothing, sees zeros, and has come to an end: whatever the env left there. An agent whose mask is all
+// zeros waits: it has no row, and what ticks bring until its next move is added to that of its last
 typedef struct TickBeginArgs {
     const CudaTick* tick;
-    int32_t rows, first, T, D, size;    // size: L H
+    int32_t rows, first, T, D, A, size;    // size: L H
     int32_t obs_dtype, reset_state;
     const void* obs;         // (rows, D)
     const float* rewards;    // [rows] of tick t - 1, and so are these
@@ -159,6 +162,9 @@ typedef struct TickBeginArgs {
     const uint8_t* has_final;    // NULL: there are no final observations
     const uint8_t* alive;        // [rows] 0: no agent at tick t. NULL: all have one, and so is
     const float* live;           // (N, T) whether they had one when they acted
+    const uint8_t* mask;         // (rows, A), or NULL, and so are the next two
+    const int32_t* moves;        // (N) rows that an agent has filled: heads_sample adds this one
+    uint8_t* waits;              // (N) 1: it cannot act at tick t
     int32_t slots;               // as final_obs_keep has them
     int32_t* counts;             // (N), or NULL
     float* state;                // (N, L, H)
@@ -178,10 +184,12 @@ typedef struct TickNextArgs {
     CudaTick* tick;
 } TickNextArgs;
 
-// Gates and highway of one tick and layer. state: of this layer, rows lds apart; moves on if t < T
+// Gates and highway of one tick and layer. state: of this layer, rows lds apart; moves on if t < T, but
+// for agents that wait
 typedef struct GatesStepArgs {
     const CudaTick* tick;
     int32_t rows, H, T, lds;
+    const uint8_t* waits;     // [rows], or NULL: none does
     const float* products;    // (rows, 3 H)
     const float* x;           // (rows, H)
     float* state;             // (rows, lds)
@@ -201,12 +209,14 @@ typedef struct HeadsSampleArgs {
     const float* logstd;      // [continuous]
     const uint8_t* mask;      // (rows, A) legal actions, or NULL
     const uint8_t* alive;     // [rows] 0: no agent. NULL: all have one
+    const uint8_t* waits;     // (N) 1: it cannot act. NULL: all can
+    int32_t* moves;           // (N) rows that an agent has filled, with `waits`
     float* actions;           // (rows, K) for the envs
     float* stored_actions;    // (N, T, K)
     float* logprobs;          // (N, T) joint over heads
     float* values;            // (N, T)
     uint8_t* stored_masks;    // (N, T, A), or NULL
-    float* live;              // (N, T) 1, or 0 without an agent; or NULL
+    float* live;              // (N, T) 1, or 0 where a row holds no move; or NULL
     float* bootstrap;         // (N)
     CudaFault* fault;
 } HeadsSampleArgs;
@@ -252,9 +262,10 @@ typedef struct AdvantagesComputeArgs {
     const float* values;        // as of now
     const float* ratio;
     const float* ended;
-    const float* truncated;                                    // 0, 1 or 2: as f_delta says
-    const float* final_values;                                 // (N, T), or NULL where no 2 is
-    const float* bootstrap;                                    // (N)
+    const float* truncated;       // 0, 1 or 2: as f_delta says
+    const float* final_values;    // (N, T), or NULL where no 2 is
+    const float* bootstrap;       // (N)
+    const float* live;            // (N, T) 0 where a row holds no move; NULL: all do
     float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
     double prio_alpha;                                         // 0: no weights
     float* advantages;                                         // (N, T)

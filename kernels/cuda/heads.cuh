@@ -80,17 +80,35 @@ KERNEL_INLINE HeadChoice choose_action(const HeadRow* row, PhiloxBlock luck, int
     return out;
 }
 
-// A row without an agent
-KERNEL_INLINE void rest_row(const HeadsSampleArgs* a, uint32_t row, int64_t at) {
+// A row that holds no move
+KERNEL_INLINE void clear_place(const HeadsSampleArgs* a, int64_t at) {
     int K = a->heads->count, A = a->heads->outputs;
-    if (a->tick->t == a->T) {
-        a->bootstrap[(int64_t)a->first + row] = 0.0f;
-        return;
-    }
-    for (int head = 0; head < K; head++)
-        a->actions[(int64_t)row * K + head] = a->stored_actions[at * K + head] = 0.0f;
+    for (int head = 0; head < K; head++) a->stored_actions[at * K + head] = 0.0f;
     a->logprobs[at] = a->values[at] = a->live[at] = 0.0f;
     for (int j = 0; a->mask && a->stored_masks && j < A; j++) a->stored_masks[at * A + j] = 1;
+}
+
+// After tick T: there are no ticks for the rows that are left. Where the agent waits, nobody knows
+// what its last move leads to: the value that it had itself stands in
+KERNEL_INLINE void close_rows(const HeadsSampleArgs* a, int64_t agent) {
+    int64_t at = agent * a->T + a->moves[agent];
+    if (a->waits[agent]) a->bootstrap[agent] = a->moves[agent] ? a->values[at - 1] : 0.0f;
+    for (; at < (agent + 1) * a->T; at++) clear_place(a, at);
+}
+
+// An agent that does not act: absent, or waiting
+KERNEL_INLINE void rest_row(const HeadsSampleArgs* a, uint32_t row, int64_t at, int waits) {
+    int K = a->heads->count;
+    int64_t agent = (int64_t)a->first + row;
+    if (a->tick->t == a->T) {
+        a->bootstrap[agent] = 0.0f;
+        if (a->moves) close_rows(a, agent);
+        return;
+    }
+    for (int head = 0; head < K; head++) a->actions[(int64_t)row * K + head] = 0.0f;
+    if (waits) return;
+    clear_place(a, at);
+    if (a->moves) a->moves[agent]++;
 }
 
 CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
@@ -99,17 +117,19 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
     CUDA_EACH(row, a.rows) {
         const float* out = a.out + (int64_t)row * a.ldo;
         const uint8_t* mask = a.mask ? a.mask + (int64_t)row * A : NULL;
-        int64_t agent = (int64_t)a.first + row, at = agent * a.T + t;
-        int kind = 0;
+        int64_t agent = (int64_t)a.first + row;
+        int64_t at = agent * a.T + (a.moves ? a.moves[agent] : t);
+        int kind = 0, waits = a.waits && a.waits[agent];
         F joint = f_set(0.0f);
-        if (a.alive && !a.alive[row]) {
-            rest_row(&a, row, at);
+        if (waits || (a.alive && !a.alive[row])) {
+            rest_row(&a, row, at, waits);
             continue;
         }
         for (int j = t < a.T ? 0 : A; j <= A; j++)
             if (is_bad(out[j])) kind = CUDA_BAD_OUTPUT;
         if (t == a.T) {
             a.bootstrap[agent] = out[A];
+            if (a.moves) close_rows(&a, agent);
             if (kind) note_fault(a.fault, t, (int)agent, kind);
             continue;
         }
@@ -132,6 +152,7 @@ CUDA_KERNEL(heads_sample, HeadsSampleArgs) {
         a.values[at] = out[A];
         if (a.live) a.live[at] = 1.0f;
         for (int j = 0; mask && a.stored_masks && j < A; j++) a.stored_masks[at * A + j] = mask[j];
+        if (a.moves) a.moves[agent]++;
     }
 }
 

@@ -53,6 +53,8 @@ ARRAYS_OF(final_obs_keep, FinalObsKeepArgs) {
     BYTES(kept_obs, 0);
     ONCE(kept_state, 0);
     ONCE(kept_ticks, 0);
+    ONCE(ended, 0);
+    ONCE(moves, 0);
 }
 
 ARRAYS_OF(tick_next, TickNextArgs) { TWICE(tick, 1); }
@@ -70,6 +72,9 @@ ARRAYS_OF(tick_begin, TickBeginArgs) {
     ONCE(truncated, rows);
     ONCE(alive, rows);
     ONCE(live, rows);
+    ONCE(mask, rows * a->A);
+    ONCE(moves, rows);
+    ONCE(waits, rows);
     ONCE(wide, rows * a->ldw);
     ONCE(narrow, rows * a->ldw);
     ONCE(state, 0);    // where an episode ended, and at t = 0
@@ -84,6 +89,7 @@ ARRAYS_OF(gates_step, GatesStepArgs) {
     ONCE(tick, 1);
     ONCE(products, 3.0 * units);
     ONCE(x, units);
+    ONCE(waits, a->rows);
     TWICE(state, units);
     ONCE(out, units);
     ONCE(narrow, units);
@@ -97,6 +103,8 @@ ARRAYS_OF(heads_sample, HeadsSampleArgs) {
     ONCE(logstd, 0);
     ONCE(mask, rows * A);
     ONCE(alive, rows);
+    ONCE(waits, rows);
+    TWICE(moves, rows);
     ONCE(live, rows);
     ONCE(actions, rows);
     ONCE(stored_actions, rows);
@@ -142,6 +150,7 @@ ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
     ONCE(truncated, ticks);
     ONCE(final_values, ticks);
     ONCE(bootstrap, segments);
+    ONCE(live, ticks);
     ONCE(advantages, ticks);
     ONCE(returns, ticks);
     ONCE(sums, segments * KERNEL_SUMS);

@@ -44,6 +44,7 @@ class StepChecks:
                 mask = vec.action_mask[:, first:first + width]
                 chosen = np.where(alive, actions, 0).astype(np.intp)
                 legal = mask[np.arange(len(mask)), chosen] != 0
+                legal |= ~vec.action_mask.any(1)            # it waits
                 self._refuse(actions, alive & ~legal, head, "is forbidden by action_mask",
                              "an action whose byte in action_mask is not 0")
             first += width

@@ -32,10 +32,24 @@ REPRO_FN void repro_look_values(ReproBatch* b) {
     }
 }
 
+REPRO_FN bool repro_acts(const ReproBatch* b, int agent) {
+    bool any = false;
+    for (int k = 0; k < repro_desc.mask_size; k++)
+        any |= b->rows[repro_it.env].action_mask[agent * repro_desc.mask_size + k] != 0;
+    return any && repro_has(b, repro_it.env, agent);
+}
+
+// Whether an agent waits for one that may act
+REPRO_FN bool repro_waits(const ReproBatch* b, int agent) {
+    bool any = false;
+    for (int other = 0; other < b->count[repro_it.env]; other++) any |= repro_acts(b, other);
+    return any && !repro_acts(b, agent);
+}
+
 REPRO_FN void repro_look_legal(ReproBatch* b) {
     ReproSpan s = repro_span(b);
     for (int agent = s.agent; agent < s.agents; agent++) {
-        bool legal = !repro_has(b, repro_it.env, agent);
+        bool legal = !repro_has(b, repro_it.env, agent) || repro_waits(b, agent);
         for (int k = s.first; k <= s.last; k++)
             legal |= repro_value(b, repro_it.env, s.array, s.each * (size_t)agent + (size_t)k) != 0;
         if (!legal)

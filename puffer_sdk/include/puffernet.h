@@ -39,7 +39,7 @@
  *                                       the seed, net->tick, the agent and the head alone
  *   net->tick = 0;                      acts so far; each act adds 1
  *   net->mask = env.action_mask;        (agents, A), 0 where an action is illegal; read in every
- *                                       act. NULL: all are legal
+ *                                       act. NULL: all are legal. Only zeros: the agent waits
  *   net->alive = env.alive;             (agents), 0 where a row has no agent: it acts with zeros
  *                                       and remembers nothing. Read in every act. NULL: all do
  *
@@ -596,9 +596,17 @@ static inline void puffernet_forget(PufferNet* net, int agent) {
                sizeof(float) * (size_t)net->hidden_size);
 }
 
+// Whether its mask allows nothing: it waits for its turn
+static inline int puffernet_waits(const PufferNet* net, int agent, const unsigned char* mask) {
+    if (!mask) return 0;
+    for (int i = 0; i < net->num_logits; i++)
+        if (mask[(size_t)agent * net->num_logits + i]) return 0;
+    return 1;
+}
+
 // Zeros for an agent that cannot act
-static inline void puffernet_rest(PufferNet* net, int agent, float* actions) {
-    puffernet_forget(net, agent);
+static inline void puffernet_rest(PufferNet* net, int agent, float* actions, int forget) {
+    if (forget) puffernet_forget(net, agent);
     memset(actions + (size_t)agent * net->num_actions, 0, sizeof(float) * (size_t)net->num_actions);
 }
 
@@ -622,10 +630,14 @@ static inline void puffernet_tick(PufferNet* net, const void* observations, int 
     for (int agent = 0; agent < net->num_agents; agent++) {
         size_t first = (size_t)agent * net->obs_size;
         if (net->alive && !net->alive[agent]) {
-            puffernet_rest(net, agent, actions);
+            puffernet_rest(net, agent, actions, 1);
             continue;
         }
         if (terminals && terminals[agent] != 0) puffernet_forget(net, agent);
+        if (puffernet_waits(net, agent, mask)) {
+            puffernet_rest(net, agent, actions, 0);
+            continue;
+        }
         for (int i = 0; i < net->obs_size; i++) {
             float value = puffernet_number(observations, kind, first + (size_t)i);
             net->input[i] = net->scale ? value / 255.0f : value;
@@ -640,7 +652,7 @@ static inline void puffernet_tick(PufferNet* net, const void* observations, int 
                     "puffernet: the policy of agent %d computed a number that is not "
                     "finite (is its observation finite?); it plays zeros\n",
                     agent);
-        puffernet_rest(net, agent, actions);
+        puffernet_rest(net, agent, actions, 1);
     }
     net->tick++;
 }

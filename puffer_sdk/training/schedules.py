@@ -153,11 +153,19 @@ def check_tensors(shapes: Mapping[str, Sequence[int]], tensors: Mapping[str, np.
                              hint="it belongs to another environment or other [policy] settings")
 
 
-def check_mask(mask: np.ndarray, act_sizes: Sequence[int], where: str) -> None:
-    """Raises RunError if a discrete head of an agent has no legal action. mask (n, A)."""
-    first = 0
+def may_wait(vec: Rows) -> bool:
+    """Whether a mask of zeros says that an agent waits: where an env has others to wait for."""
+    return vec.num_agents > int(getattr(vec, "num_envs", 1))
+
+
+def check_mask(mask: np.ndarray, act_sizes: Sequence[int], where: str, waits: bool) -> None:
+    """Raises RunError if a discrete head of an agent has no legal action. mask (n, A).
+
+    waits       whether a mask of zeros alone is fine
+    """
+    first, idle = 0, ~mask.any(axis=1) & waits
     for head, width in enumerate(act_sizes):
-        legal = mask[:, first:first + width].any(axis=1)
+        legal = mask[:, first:first + width].any(axis=1) | idle
         if width > 1 and not legal.all():
             raise RunError(f"agent {int(np.argmin(legal))} has no legal action in head {head}",
                            where=where, expected="a nonzero byte among this head's "

@@ -302,7 +302,7 @@ class _Worker:
             weights=self.trainer.parameters if self.group.size > 1 else {})
         self.restarts.note(epoch.log, self.trainer.horizon)
         if self.trainer.repeatable:
-            self.joint.record(self.journal, np.asarray(self.trainer.actions))
+            self.joint.record(self.journal, np.asarray(self.trainer.played))
         self.window.add(self.trainer.global_step, epoch.log)
         played = round(self.trainer.batch_size * losses.get("train/alive", 1))
         self.evaluations.note(epoch.log, played)

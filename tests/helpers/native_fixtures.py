@@ -82,7 +82,8 @@ class Reference(reference_ppo.TorchPPO):
         t, values, ratio = self.settings, self.values.clone(), torch.ones_like(self.values)
         advantages = formulas.advantages(
             self.learned_from, values, self.bootstrap, self.ended, self.truncated, ratio,
-            t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, self.final_values).clone()
+            t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, self.final_values,
+            self.live).clone()
         for (rows, _), (batch, (_, _, value, new_ratio)) in zip(self.picks, self.seen):
             once = np.unique(rows, return_index=True)[1]
             values[rows[once]], ratio[rows[once]] = value[once], new_ratio[once]

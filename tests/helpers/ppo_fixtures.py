@@ -47,7 +47,8 @@ class FakeVec:
 
     def __init__(self, act_sizes=(3,), num_agents=8, obs_size=4, dtype=np.float32, seed=0,
                  end_chance=0.15, truncate_chance=0.3, mask=False, density=1.0, finals=False,
-                 alive=False):
+                 alive=False, waits=0.0):
+        self.waits, self.rows = waits, []       # share of ticks on which an agent cannot act
         self.density = density                  # share of byte observations that may not be 0
         self.num_agents, self.obs_size, self.act_sizes = num_agents, obs_size, tuple(act_sizes)
         self.observations = np.zeros((num_agents, obs_size), dtype)
@@ -95,12 +96,16 @@ class FakeVec:
             for width in self.act_sizes:
                 self.action_mask[:, first + 1 if width > 1 else first] = 1
                 first += width
+            self.action_mask[self.random.random(self.num_agents) < self.waits] = 0
         if self.alive is not None:              # what stands in empty rows does not matter
             empty = self.alive == 0
             self.observations[empty] = 77 if self.observations.dtype.kind != "f" else np.nan
             self.rewards[empty & (self.random.random(self.num_agents) < 0.5)] += 50
             if self.action_mask is not None:
                 self.action_mask[empty] = 0
+        if self.waits:                          # whether a row holds this tick: (N,) each
+            self.rows.append(self.action_mask.any(1) | (self.alive == 0 if self.alive is not None
+                                                        else False))
 
 
 class Recall(FakeVec):

@@ -55,7 +55,8 @@ def begin(cuda, t, dtype, *, rows=7, first=3, N=13, T=4, D=9, size=10, ldw=16, r
         known["truncations"] = truncations
     got = cuda.tick_begin(
         **known, tick=tick(t), rows=rows, first=first, T=T, D=D, size=size,
-        obs_dtype=int(dtype != "u8"), reset_state=reset, ldw=ldw, slots=slots,
+        obs_dtype=int(dtype != "u8"), reset_state=reset, ldw=ldw, slots=slots, A=0, mask=None,
+        moves=None, waits=None,
         wide=blank(rows, ldw) if products != "narrow" else None,
         narrow=blank(rows, ldw, dtype=np.uint16) if products != "wide" else None, fault=NO_FAULT)
     return known, got
@@ -164,6 +165,7 @@ def test_final_observations_are_kept_with_their_state(cuda, dtype, t, gone):
     live = np.ones((N, 4), np.float32)
     live[list(gone), t - 1] = 0                         # it had no agent in that tick
     got = cuda.final_obs_keep(tick=tick(t), rows=7, first=3, N=N, T=4, D=9, size=10, slots=SLOTS,
+                           ended=None, moves=None,
                            live=live if gone else None, obs_dtype=int(dtype == np.float32),
                            final_obs=finals, truncations=TRUNCATIONS, has_final=HAS_FINAL,
                            counts=COUNTS, state=state, **kept)
@@ -216,13 +218,16 @@ def test_gates_of_a_tick(cuda, generic, rows, H):
     products = generic.product("nn", x, wide(W.T, generic.padded(3 * H), 0))[:, :3 * H].copy()
     out, new = generic.layer_step(x, W, state)
     args = {"rows": rows, "H": H, "T": 5, "lds": H + 3, "products": products, "x": x,
-            "state": wide(state, H + 3), "out": blank(rows, H),
+            "state": wide(state, H + 3), "out": blank(rows, H), "waits": None,
             "narrow": blank(rows, H, dtype=np.uint16)}
     got = cuda.gates_step(tick=tick(4), **args)
     assert agree(cuda, got.out, out) and agree(cuda, got.state, wide(new, H + 3))
     assert same(got.narrow, bf16_bits(got.out))
     last = cuda.gates_step(tick=tick(5), **args)            # only the value is wanted
     assert same(last.out, got.out) and same(last.state, args["state"])
+    waits = np.uint8(np.arange(rows) % 2)
+    some = cuda.gates_step(tick=tick(4), **{**args, "waits": waits})
+    assert same(some.state, np.where(waits[:, None], args["state"], got.state))
     exact = reference.layer_scan(x, reference.layer_products(x, W), dict(enumerate(state)),
                                  np.ones(rows))
     assert np.allclose(got.out, exact.out, rtol=3e-6, atol=3e-6)
@@ -285,7 +290,8 @@ def test_a_scan_repeats_the_ticks_bit_for_bit(cuda):
         at = np.arange(S) * T + t
         state = state * keep[at, None]
         step = cuda.gates_step(tick=tick(t), rows=S, H=H, T=T, lds=H, products=products[at],
-                               x=x[at], state=state, out=blank(S, H), narrow=None)
+                               x=x[at], state=state, out=blank(S, H), narrow=None,
+                               waits=None)
         state = step.state
         assert same(step.out, scan.out[at]) and same(state, scan.h[at])
 
@@ -304,7 +310,7 @@ def sample(cuda, out, sizes, *, logstd=(), mask=None, t=2, first=4, N=80, T=3, l
         stored_actions=blank(N, T, K), logprobs=blank(N, T), values=blank(N, T),
         stored_masks=blank(N, T, A, dtype=np.uint8) if mask is not None and store_masks else None,
         alive=alive, live=None if alive is None else blank(N, T), bootstrap=blank(N),
-        fault=NO_FAULT)
+        moves=None, waits=None, fault=NO_FAULT)
 
 
 @pytest.mark.parametrize("kind", HEADS)

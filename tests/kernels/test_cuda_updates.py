@@ -82,7 +82,7 @@ def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha
                 "reward_clip": clip}
     got = cuda.advantages_compute(
         **known, **settings, schedule=schedule(), count=N if which is None else len(which), T=T,
-        which=which, repeated=repeated, prio_alpha=alpha, results=results,
+        which=which, repeated=repeated, live=None, prio_alpha=alpha, results=results,
         advantages=blank(N, T), returns=blank(N, T), sums=blank(N, 5, dtype=np.float64),
         weights=blank(N, dtype=np.float64))
     return known, {**settings, "reward_scale": 0.5}, got

@@ -28,7 +28,8 @@ from puffer_sdk.training.pacing import SNAPSHOT, Pace
 
 CASES = {
     "mixed, masked bytes, drawn": dict(
-        sizes=(3, 1, 2, 1), vec=dict(mask=True, obs_size=9, dtype=np.uint8, num_agents=9),
+        sizes=(3, 1, 2, 1), vec=dict(mask=True, obs_size=9, dtype=np.uint8, num_agents=9,
+                                      waits=0.3),
         obs_scale="0.2 x 7, 1 x 2", num_layers=2, hidden_size=21, replay_ratio=2.0,
         max_grad_norm=0.1),
     "discrete, floats, dealt": dict(

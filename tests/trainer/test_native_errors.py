@@ -115,6 +115,7 @@ def test_an_agent_without_a_legal_action_is_named(path):
     with pytest.raises(RunError, match="agent 6 has no legal action in head 2") as caught:
         native.rollout()
     assert "this head's 3" in caught.value.expected and caught.value.where == "tick 0"
+    assert "do nothing" in caught.value.hint
     vec.observe = lambda: (vec.action_mask.fill(1), vec.action_mask[:, 0].fill(0))
     native.restart_envs(vec)
     native.rollout()                        # a continuous head needs no legal byte
@@ -125,8 +126,8 @@ def test_workers_that_find_different_faults_do_not_mix_them():
         def observe(self):
             super().observe()
             self.observations[::2] = np.nan
-            self.action_mask[1::2] = 0
-    native = make_native(vec=Broken((3,), 64, 5, mask=True), threads=4, block_agents=1)
+            self.action_mask[1::2, :3] = 0
+    native = make_native(vec=Broken((3, 2), 64, 5, mask=True), threads=4, block_agents=1)
     for _ in range(30):
         with pytest.raises(RunError, match=r"observations not finite: nan at .\d*[02468],|"
                                            r"agent \d*[13579] has no legal action in head 0"):

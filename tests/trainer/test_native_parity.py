@@ -58,6 +58,13 @@ CASES = {
     "ints, final observations, variable number of agents": dict(
         vec=dict(num_agents=17, dtype=np.int32, alive=True, truncate_chance=0.8, finals=True),
         num_layers=2, minibatch_size=7 * 6, total_timesteps=17 * 7 * 20, obs_scale="0.02"),
+    "waiting for turns": dict(
+        sizes=(3, 2), vec=dict(num_agents=13, mask=True, waits=0.6, truncate_chance=0.6,
+                               finals=True), horizon=11, minibatch_size=11 * 7, num_layers=2,
+        replay_ratio=2.0, total_timesteps=13 * 11 * 20),
+    "waiting for turns, variable number of agents": dict(
+        sizes=(4,), vec=dict(num_agents=13, mask=True, waits=0.4, alive=True), horizon=11,
+        minibatch_size=11 * 5, prio_alpha=0.0, total_timesteps=13 * 11 * 20),
     "rates and units that follow": dict(
         sizes=(3, 2), vec=dict(end_chance=0.3), norm_returns=1, target_kl=1e-4, reward_clip=1.5,
         replay_ratio=2.0, warm=3),
@@ -65,7 +72,7 @@ CASES = {
     "no carry, less than a minibatch": dict(replay_ratio=0.3, minibatch_carry=0, prio_alpha=0.0),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
 }
-SHORT = 1, 2, 3, 4, 6, 8, 11
+SHORT = 1, 2, 3, 4, 6, 8, 11, 13
 every_case = pytest.mark.parametrize("case", some_or_all(CASES.values(), *SHORT),
                                      ids=some_or_all(CASES, *SHORT))
 

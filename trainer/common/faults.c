@@ -95,13 +95,18 @@ static int64_t find_bad(const float* x, int64_t n) {
     return -1;
 }
 
-static int32_t fault_mask(const Heads* heads, const BadRow* bad, Error* error) {
+int32_t empty_head(const Heads* heads, const uint8_t* mask) {
     int head = 0;
     for (; head < heads->count; head++) {
         int any = heads->logstd_index[head] >= 0;
-        for (int j = 0; j < heads->width[head]; j++) any |= bad->mask[heads->column[head] + j];
+        for (int j = 0; j < heads->width[head]; j++) any |= mask[heads->column[head] + j];
         if (!any) break;
     }
+    return head;
+}
+
+static int32_t fault_mask(const Heads* heads, const BadRow* bad, Error* error) {
+    int head = empty_head(heads, bad->mask);
     fail_as(error, PUFFER_TRAINER_NO_LEGAL_ACTION,
             "agent %lld has no legal action in head %d"
             "\ttick %lld",

@@ -15,19 +15,23 @@
 #include "trainer/puffer_trainer.h"
 
 #define MAX_LAYERS  64
-#define MAX_TENSORS (3 * (MAX_LAYERS + 3) + 16)
+#define MAX_TENSORS (3 * (MAX_LAYERS + 3) + 17)
 
-typedef struct Rollout {    // (N, T, ...) a row holds what belongs to one agent and tick
-    void* obs;              // (N, T, D) u8, f32 or i32
-    float* actions;         // (N, T, K)
-    float* logprobs;        // (N, T)
-    float* values;          // (N, T) V when it was acted
-    float* rewards;         // (N, T) caused by the action, unclipped
-    float* ended;           // (N, T) 1 where that ended the episode
+// (N, T, ...) a row holds what belongs to one agent and move: to one tick, unless the agent waits.
+// The ticks of one that waits have no rows: what they bring belongs to its move before
+typedef struct Rollout {
+    void* obs;           // (N, T, D) u8, f32 or i32
+    float* actions;      // (N, T, K)
+    float* played;       // (N, T, K) what the envs were given on each tick; NULL: `actions`
+    float* logprobs;     // (N, T)
+    float* values;       // (N, T) V when it was acted
+    float* rewards;      // (N, T) caused by the action, unclipped
+    float* ended;        // (N, T) 1 where that ended the episode
     float* truncated;    // (N, T) 1 where a time limit did, 2 where its value is in `final_values`
     float*
         final_values;    // (N, T) V of the last observation of an episode; NULL without has_final_obs
-    float* live;         // (N, T) 0 where the row had no agent; NULL without has_alive
+    float* live;         // (N, T) 0 where the row holds no move: no agent, or beyond the last
+                         // move of one that waited; NULL without has_alive and has_waits
     float* bootstrap;     // (N) V after the last tick
     float* state0;        // (N, L, H_padded) before the first tick
     uint8_t* masks;       // (N, T, A) or NULL
@@ -65,6 +69,9 @@ void matrix_start(float* weight, const PufferTrainerConfig* config, int number, 
 
 static inline int32_t segments_per_minibatch(const PufferTrainerConfig* config) {    // S
     return config->horizon ? config->minibatch_size / config->horizon : 0;
+}
+static inline int has_live(const PufferTrainerConfig* config) {    // rows may hold no move
+    return config->has_alive || config->has_waits;
 }
 static inline int64_t agents_of_all(const PufferTrainerConfig* config) {    // ranks
     return (int64_t)config->agents * config->ranks;
@@ -125,6 +132,9 @@ typedef struct BadRow {    // where a rollout met the first bad number
     const float* state;    // [state_size]
     int64_t state_size;
 } BadRow;
+
+// The first head of which a mask allows nothing; heads->count: there is none
+int32_t empty_head(const Heads* heads, const uint8_t* mask);
 
 // Each fills in the error that names the first bad number, and returns -1. fault_weights: 0 where
 // the weights are finite

@@ -41,6 +41,7 @@ void tensors_rollout(Tensors* tensors, const PufferTrainerConfig* config, int A,
     add_tensor(tensors, "obs", PUFFER_ROLLOUT, config->obs_dtype, rollout->obs, 3, rows, NULL);
     rows[2] = config->num_atns;
     add_tensor(tensors, "actions", PUFFER_ROLLOUT, PUFFER_F32, rollout->actions, 3, rows, NULL);
+    add_tensor(tensors, "played", PUFFER_ROLLOUT, PUFFER_F32, rollout->played, 3, rows, NULL);
     rows[2] = A;
     add_tensor(tensors, "masks", PUFFER_ROLLOUT, PUFFER_U8, rollout->masks, 3, rows, NULL);
     struct {

@@ -168,6 +168,7 @@ struct PufferTrainer {
     int32_t segments, chunk_count, segments_per_block;
     double* partial;    // sums of squares, in fixed ranges
     float* state;       // (N, L, H_padded) carried
+    int32_t* moves;     // (N) rows of an agent that the rollout has filled; NULL: all ticks are
     int64_t tick;       // of the random numbers
     Block* blocks;
     int32_t block_count, block_rows, lockstep;

@@ -108,7 +108,9 @@ static void plan_rollout(PufferTrainer* trainer) {
     ARENA_ADD(buffers, out->state0, N * policy->L * policy->H_padded);
     if (config->has_masks) ARENA_ADD(buffers, out->masks, rows * policy->A);
     if (config->has_final_obs) ARENA_ADD(buffers, out->final_values, rows);
-    if (config->has_alive) ARENA_ADD(buffers, out->live, rows);
+    if (has_live(config)) ARENA_ADD(buffers, out->live, rows);
+    if (config->has_waits) ARENA_ADD(buffers, trainer->moves, N);
+    if (config->has_waits) ARENA_ADD(buffers, out->played, rows * policy->K);
 
     Picker* picker = &trainer->picker;
     Arena* plan = &trainer->plan;
@@ -158,7 +160,6 @@ static void plan_work(PufferTrainer* trainer) {
         ARENA_ADD(arena, work->mask, rows * policy->A);
         ARENA_ADD(arena, work->sampled, 2 * BLOCK_ROWS);
         ARENA_ADD(arena, work->fade, trainer->config.horizon + 1);
-        if (!trainer->config.has_final_obs && !trainer->config.has_alive) continue;
         arena_add(arena, (void**)&work->some_obs, BLOCK_ROWS * (size_t)obs_row_size(policy));
         ARENA_ADD(arena, work->some_state, BLOCK_ROWS * policy->L * policy->H_padded);
         ARENA_ADD(arena, work->some, BLOCK_ROWS);

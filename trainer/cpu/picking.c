@@ -45,8 +45,9 @@ void list_alive(PufferTrainer* trainer) {
 static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segment) {
     const PufferTrainerConfig* config = &trainer->config;
     Rollout* rollout = &trainer->rollout;
-    int64_t T = config->horizon, at = segment * T;
-    AdvantageArgs args = {.horizon = (int32_t)T,
+    int64_t T = config->horizon, at = segment * T, moves = T;
+    while (rollout->live && moves && rollout->live[at + moves - 1] == 0.0f) moves--;
+    AdvantageArgs args = {.horizon = (int32_t)moves,
                           .rewards = rollout->rewards + at,
                           .values = rollout->values_now + at,
                           .ratio = rollout->ratio_now + at,
@@ -62,6 +63,7 @@ static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segm
                           .reward_scale = reward_scale(&trainer->counters)};
     float *advantages = rollout->advantages + at, *returns = rollout->returns + at;
     trainer->policy.kernels->advantage(&args, fade, advantages);
+    memset(advantages + moves, 0, sizeof(float) * (size_t)(T - moves));
     trainer->policy.kernels->segment_sums((int)T, advantages, args.values, returns,
                                           trainer->picker.sums[segment]);
 }

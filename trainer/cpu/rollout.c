@@ -1,5 +1,9 @@
 /* rollout.c -- T ticks of all agents into the rollout buffers, then the value of what comes next.
  *
+ * An agent whose mask is all zeros waits: its state stays, it has no row of this tick, and what the
+ * tick brings is added to the row of its move before. So a row is a move, and a game of turns has
+ * the rows that it would have for one player whose steps hold the others' moves.
+ *
  * Agents are cut into blocks of whole envs. Free: a worker takes a block through all its ticks,
  * env code included, so no worker waits for another. Lockstep, where envs cannot be stepped one by
  * one or are too few: all workers infer, then all step, tick by tick. Rows are independent, so the
@@ -26,17 +30,6 @@ static void report(PufferTrainer* trainer, int kind, int64_t row, int64_t tick) 
     trainer->bad_row = (int32_t)row;
 }
 
-static int legal(const Heads* heads, const uint8_t* mask) {
-    for (int head = 0; head < heads->count; head++) {
-        if (heads->logstd_index[head] >= 0) continue;
-        const uint8_t* mine = mask + heads->column[head];
-        int any = 0;
-        for (int j = 0; j < heads->width[head]; j++) any |= mine[j];
-        if (!any) return 0;
-    }
-    return 1;
-}
-
 static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
                        const uint8_t* mask, int greedy, int64_t tick, float* actions) {
     const Policy* policy = &trainer->policy;
@@ -56,7 +49,7 @@ static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, i
                        .logprobs = work->sampled,
                        .values = work->sampled + BLOCK_ROWS};
     for (int r = 0; mask && r < rows; r++)
-        if (!legal(&policy->heads, mask + (int64_t)r * policy->A)) {
+        if (empty_head(&policy->heads, mask + (int64_t)r * policy->A) < policy->K) {
             report(trainer, BAD_MASK, first + r, tick);
             return -1;
         }
@@ -66,7 +59,22 @@ static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, i
 }
 
 static int is_alive(const PufferTrainer* trainer, int64_t row) {
-    return !trainer->rollout.live || trainer->envs.alive[row];
+    return !trainer->config.has_alive || trainer->envs.alive[row];
+}
+
+enum { ACTS, WAITS, ABSENT };    // what an agent does on a tick
+
+// Of these rows, and how many do not act. mask (rows, A), alive [rows]: or NULL
+static int find_idle(int rows, int A, const uint8_t* mask, const uint8_t* alive,
+                     uint8_t idle[BLOCK_ROWS]) {
+    int count = 0;
+    for (int r = 0; r < rows; r++) {
+        idle[r] = ACTS;
+        if (mask && mask_waits(mask + (int64_t)r * A, A)) idle[r] = WAITS;
+        if (alive && !alive[r]) idle[r] = ABSENT;
+        count += idle[r] != ACTS;
+    }
+    return count;
 }
 
 // Row of obs (N, D) and the state of its agent become number `place` of work->some
@@ -80,15 +88,14 @@ static void take_row(const PufferTrainer* trainer, Workspace* work, int place, i
            sizeof(float) * (size_t)size);
 }
 
-// policy_step of those rows that have an agent. work->out: as of all rows, zeros for the others
-static void step_alive(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
-                       int moves) {
+// policy_step of those rows that act, of obs (N, D). work->out: as of all rows, zeros for the others
+static void step_acting(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
+                        const uint8_t* obs, const uint8_t* idle, int moves) {
     const Policy* policy = &trainer->policy;
     int64_t size = (int64_t)policy->L * policy->H_padded;
     int count = 0;
-    for (int64_t row = first; row < first + rows; row++)
-        if (is_alive(trainer, row))
-            take_row(trainer, work, count++, row, trainer->envs.observations);
+    for (int r = 0; r < rows; r++)
+        if (idle[r] == ACTS) take_row(trainer, work, count++, first + r, obs);
     if (count)
         policy_step(policy, work, count, work->some_obs, work->some_state,
                     moves ? work->some_state : NULL);
@@ -107,14 +114,48 @@ static void step_alive(PufferTrainer* trainer, Workspace* work, int64_t first, i
     }
 }
 
-// The masks of these rows; without an agent all is legal
-static const uint8_t* masks_alive(const PufferTrainer* trainer, Workspace* work, int64_t first,
-                                  int rows) {
+// The masks of these rows; where nobody acts all is legal
+static const uint8_t* masks_acting(const PufferTrainer* trainer, Workspace* work, int rows,
+                                   const uint8_t* mask, const uint8_t* idle) {
     size_t A = (size_t)trainer->policy.A;
-    memcpy(work->mask, trainer->envs.action_mask + first * trainer->policy.A, (size_t)rows * A);
+    memcpy(work->mask, mask, (size_t)rows * A);
     for (int r = 0; r < rows; r++)
-        if (!is_alive(trainer, first + r)) memset(work->mask + (size_t)r * A, 1, A);
+        if (idle[r] != ACTS) memset(work->mask + (size_t)r * A, 1, A);
     return work->mask;
+}
+
+// The next row of an agent: its place among all
+static int64_t next_place(const PufferTrainer* trainer, int64_t row, int t) {
+    return row * trainer->config.horizon + (trainer->moves ? trainer->moves[row] : t);
+}
+
+// The row of its last move, after tick t; -1 where it has only waited since the rollout began
+static int64_t last_place(const PufferTrainer* trainer, int64_t row, int t) {
+    int64_t moves = trainer->moves ? trainer->moves[row] : t + 1;
+    return moves ? row * trainer->config.horizon + moves - 1 : -1;
+}
+
+// Whether there was an agent when tick t began: where the last row is its own, or it waited
+static int has_lived(const PufferTrainer* trainer, int64_t row, int t) {
+    int64_t last = last_place(trainer, row, t);
+    return last < 0 || !trainer->rollout.live || trainer->rollout.live[last] != 0.0f;
+}
+
+// After tick T: there are no ticks for the rows that are left. Where the agent waits, nobody knows
+// what its last move leads to: the value that it had itself stands in
+static void close_rows(PufferTrainer* trainer, int64_t row, int waits) {
+    Rollout* out = &trainer->rollout;
+    int64_t T = trainer->config.horizon, K = trainer->policy.K, A = trainer->policy.A;
+    int64_t at = next_place(trainer, row, 0), last = last_place(trainer, row, 0);
+    size_t left = (size_t)((row + 1) * T - at), size = (size_t)obs_row_size(&trainer->policy);
+    if (waits && last >= 0) out->bootstrap[row] = out->values[last];
+    memset((uint8_t*)out->obs + (size_t)at * size, 0, left * size);
+    memset(out->masks + at * A, 1, left * (size_t)A);
+    memset(out->actions + at * K, 0, sizeof(float) * left * (size_t)K);
+    float* zeros[] = {out->logprobs, out->values,    out->rewards,
+                      out->ended,    out->truncated, out->live};
+    for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++)
+        memset(zeros[i] + at, 0, sizeof(float) * left);
 }
 
 // Observe and act. At t = T only the value is wanted: no state moves, no number is drawn
@@ -125,20 +166,23 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
     int64_t row_size = obs_row_size(policy);
     float* state = trainer->state + first * policy->L * policy->H_padded;
     const uint8_t* obs = obs_row(trainer, first);
-    int empty = 0;    // rows without an agent: they act with zeros, and see zeros
-    for (int r = 0; r < rows; r++) empty += !is_alive(trainer, first + r);
+    uint8_t idle[BLOCK_ROWS];    // they act with zeros; rows without an agent see zeros
+    const uint8_t* mask = out->masks ? trainer->envs.action_mask + first * A : NULL;
+    int resting = find_idle(rows, A, trainer->moves ? mask : NULL,
+                            trainer->config.has_alive ? trainer->envs.alive + first : NULL, idle);
     for (int r = 0; t < T && r < rows; r++) {
-        uint8_t* to = (uint8_t*)out->obs + ((first + r) * T + t) * row_size;
-        if (is_alive(trainer, first + r)) memcpy(to, obs + r * row_size, (size_t)row_size);
-        else memset(to, 0, (size_t)row_size);
+        uint8_t* to = (uint8_t*)out->obs + next_place(trainer, first + r, t) * row_size;
+        if (idle[r] == ACTS) memcpy(to, obs + r * row_size, (size_t)row_size);
+        else if (idle[r] == ABSENT) memset(to, 0, (size_t)row_size);
     }
     mark(work, PHASE_COPY);
-    if (empty) step_alive(trainer, work, first, rows, t < T);
+    if (resting) step_acting(trainer, work, first, rows, trainer->envs.observations, idle, t < T);
     else policy_step(policy, work, rows, obs, state, t < T ? state : NULL);
     if (t == T) {
         for (int r = 0; r < rows; r++) {
             float value = work->out[(int64_t)r * policy->A_padded + A];
             out->bootstrap[first + r] = value;
+            if (trainer->moves) close_rows(trainer, first + r, idle[r] == WAITS);
             if (!(value - value == 0.0f)) {
                 report(trainer, BAD_OUTPUT, first + r, trainer->tick + t);
                 return -1;
@@ -146,16 +190,23 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
         }
         return 0;
     }
-    const uint8_t* mask = out->masks ? trainer->envs.action_mask + first * A : NULL;
-    if (mask && empty) mask = masks_alive(trainer, work, first, rows);
+    if (mask && resting) mask = masks_acting(trainer, work, rows, mask, idle);
     float* actions = trainer->envs.actions + first * K;
     if (sample_rows(trainer, work, first, rows, mask, 0, trainer->tick + t, actions)) return -1;
     for (int r = 0; r < rows; r++) {
-        int64_t place = (first + r) * T + t;
-        if (out->live) out->live[place] = (float)is_alive(trainer, first + r);
-        if (!is_alive(trainer, first + r)) {
+        int64_t place = next_place(trainer, first + r, t);
+        if (idle[r] != ACTS) {
             work->sampled[r] = 0.0f;
             memset(actions + (int64_t)r * K, 0, sizeof(float) * (size_t)K);
+        }
+        if (out->played)
+            memcpy(out->played + ((first + r) * T + t) * K, actions + (int64_t)r * K,
+                   sizeof(float) * (size_t)K);
+        if (idle[r] == WAITS) continue;
+        if (out->live) out->live[place] = (float)(idle[r] == ACTS);
+        if (trainer->moves) {    // what the ticks until the next move bring is added up
+            out->rewards[place] = out->ended[place] = out->truncated[place] = 0.0f;
+            trainer->moves[first + r]++;
         }
         out->logprobs[place] = work->sampled[r];
         out->values[place] = work->sampled[BLOCK_ROWS + r];
@@ -171,7 +222,7 @@ static int value_finals(PufferTrainer* trainer, Workspace* work, int count, int 
     const Policy* policy = &trainer->policy;
     policy_step(policy, work, count, work->some_obs, work->some_state, NULL);
     for (int i = 0; i < count; i++) {
-        int64_t row = work->some[i], place = row * trainer->config.horizon + t;
+        int64_t row = work->some[i], place = last_place(trainer, row, t);
         float value = work->out[(int64_t)i * policy->A_padded + policy->A];
         trainer->rollout.final_values[place] = value;
         trainer->rollout.truncated[place] = TRUNCATED_WITH_VALUE;
@@ -183,48 +234,50 @@ static int value_finals(PufferTrainer* trainer, Workspace* work, int count, int 
     return 0;
 }
 
-// Of these rows, the final observations that there are; their agents' state is still there
-static int store_finals(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
+// Whether tick t ended an episode. Who lives no more has come to an end
+static int is_over(const PufferTrainer* trainer, int64_t row, int t) {
     const PufferTrainerEnvs* envs = &trainer->envs;
-    int64_t T = trainer->config.horizon;
+    return envs->terminals[row] != 0.0f || envs->truncations[row] != 0.0f
+           || !has_lived(trainer, row, t) || !is_alive(trainer, row);
+}
+
+// The state of those whose episode tick t ended is zeroed, and the one that a first move begins from
+static void forget(PufferTrainer* trainer, int64_t first, int rows, int t) {
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.H_padded;
+    size_t bytes = sizeof(float) * (size_t)size;
+    for (int64_t row = first; row < first + rows; row++) {
+        if (!is_over(trainer, row, t)) continue;
+        memset(trainer->state + row * size, 0, bytes);
+        if (last_place(trainer, row, t) < 0) memset(trainer->rollout.state0 + row * size, 0, bytes);
+    }
+}
+
+// What tick t caused, and the values of the final observations that it brought. Who did not live has
+// got nothing; nor has a move whose episode was over, for what comes until the next one
+static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
+    const PufferTrainerEnvs* envs = &trainer->envs;
+    Rollout* out = &trainer->rollout;
     int count = 0;
     for (int64_t row = first; row < first + rows; row++) {
-        if (trainer->rollout.truncated[row * T + t] == NOT_TRUNCATED || !envs->has_final[row])
-            continue;
+        int64_t last = last_place(trainer, row, t);
+        int lived = has_lived(trainer, row, t), cut = lived && envs->truncations[row] != 0.0f;
+        float reward = lived ? envs->rewards[row] : 0.0f;
+        if (!(reward - reward == 0.0f)) {
+            report(trainer, BAD_REWARD, row, trainer->tick + t);
+            return -1;
+        }
+        if (trainer->moves && (last < 0 || out->ended[last] != 0.0f)) continue;
+        out->rewards[last] = trainer->moves ? out->rewards[last] + reward : reward;
+        out->ended[last] = (float)is_over(trainer, row, t);
+        out->truncated[last] = (float)cut;
+        if (!cut || !out->final_values || !envs->has_final[row]) continue;
         take_row(trainer, work, count++, row, envs->final_observations);
         if (count < BLOCK_ROWS) continue;
         if (value_finals(trainer, work, count, t)) return -1;
         count = 0;
     }
-    return count ? value_finals(trainer, work, count, t) : 0;
-}
-
-// What the action caused; the state of those whose episode ended is zeroed. Who did not live has
-// got nothing, and who lives no more has come to an end
-static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int rows, int t) {
-    const PufferTrainerEnvs* envs = &trainer->envs;
-    Rollout* out = &trainer->rollout;
-    int T = trainer->config.horizon;
-    int64_t size = (int64_t)trainer->policy.L * trainer->policy.H_padded;
-    for (int64_t row = first; row < first + rows; row++) {
-        int lived = !out->live || out->live[row * T + t] != 0.0f;
-        float reward = lived ? envs->rewards[row] : 0.0f;
-        int cut = lived && envs->truncations[row] != 0.0f;
-        int over = !lived || envs->terminals[row] != 0.0f || cut || !is_alive(trainer, row);
-        if (!(reward - reward == 0.0f)) {
-            report(trainer, BAD_REWARD, row, trainer->tick + t);
-            return -1;
-        }
-        out->rewards[row * T + t] = reward;
-        out->ended[row * T + t] = (float)over;
-        out->truncated[row * T + t] = (float)cut;
-        if (over && !out->final_values)
-            memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
-    }
-    if (out->final_values && store_finals(trainer, work, first, rows, t)) return -1;
-    for (int64_t row = first; out->final_values && row < first + rows; row++)
-        if (out->ended[row * T + t] != 0.0f)
-            memset(trainer->state + row * size, 0, sizeof(float) * (size_t)size);
+    if (count && value_finals(trainer, work, count, t)) return -1;
+    forget(trainer, first, rows, t);
     mark(work, PHASE_STORE);
     return 0;
 }
@@ -252,6 +305,8 @@ static void begin_block(PufferTrainer* trainer, const Block* block) {
     float* state = trainer->state + block->first_row * size;
     if (trainer->config.reset_state) memset(state, 0, bytes);
     memcpy(trainer->rollout.state0 + block->first_row * size, state, bytes);
+    if (trainer->moves)
+        memset(trainer->moves + block->first_row, 0, sizeof(int32_t) * (size_t)block->rows);
 }
 
 static int stopped(const PufferTrainer* trainer) {
@@ -420,11 +475,23 @@ static void act_item(void* about, int32_t item, int32_t worker) {
     int rows = left < BLOCK_ROWS ? (int)left : BLOCK_ROWS;
     float* state = trainer->state + first * policy->L * policy->H_padded;
     int64_t row_size = obs_row_size(policy);
+    const uint8_t* mask = act->mask ? act->mask + first * policy->A : NULL;
+    float* actions = act->actions + first * policy->K;
+    uint8_t idle[BLOCK_ROWS];
+    int resting = find_idle(rows, policy->A, trainer->config.has_waits ? mask : NULL, NULL, idle);
     work->since = clock_now();
-    policy_step(policy, work, rows, act->obs + first * row_size, state, state);
-    if (sample_rows(trainer, work, first, rows, act->mask ? act->mask + first * policy->A : NULL,
-                    act->greedy, trainer->tick, act->actions + first * policy->K))
-        return;
+    if (resting) {
+        step_acting(trainer, work, first, rows, act->obs, idle, 1);
+        mask = masks_acting(trainer, work, rows, mask, idle);
+    } else {
+        policy_step(policy, work, rows, act->obs + first * row_size, state, state);
+    }
+    if (sample_rows(trainer, work, first, rows, mask, act->greedy, trainer->tick, actions)) return;
+    for (int r = 0; resting && r < rows; r++) {
+        if (idle[r] == ACTS) continue;
+        work->sampled[r] = 0.0f;
+        memset(actions + (int64_t)r * policy->K, 0, sizeof(float) * (size_t)policy->K);
+    }
     size_t bytes = sizeof(float) * (size_t)rows;
     if (act->log_probs) memcpy(act->log_probs + first, work->sampled, bytes);
     if (act->values) memcpy(act->values + first, work->sampled + BLOCK_ROWS, bytes);

@@ -150,7 +150,7 @@ typedef struct Picker {
     double* cdf;             // (N)
     int32_t* orders;         // (passes, N); NULL where segments are drawn
     int32_t passes;
-    int32_t* ticks;          // (N) with an agent; NULL, like the next three, without has_alive
+    int32_t* ticks;          // (N) with an agent; NULL, like the next three, without live
     int32_t* ticks_here;     // (N) pinned
     int32_t* living;         // [living_count] segments in which somebody lives, ascending
     int32_t* living_here;    // (N) pinned
@@ -193,6 +193,8 @@ typedef struct Rank {
     CudaChunk* chunk_table;                          // [chunk_count]
     Heads* heads_there;
     float* state;           // (N, L, H) carried
+    int32_t* moves;         // (N) rows that the rollout has filled; NULL, like the next, without
+    uint8_t* waits;         // (N) has_waits. 1: the agent cannot act on this tick
     Rollout rollouts[2];    // the second only with `async`; the last four are shared
     KeptFinalObs kept_final_obs;
     Picker picker;

@@ -114,7 +114,7 @@ static void plan_rollout(const PufferTrainer* trainer, int64_t N, Arena* arena, 
     ARENA_ADD(arena, out->state0, N * trainer->L * trainer->H);
     if (trainer->config.has_masks) ARENA_ADD(arena, out->masks, rows * trainer->A);
     if (trainer->config.has_final_obs) ARENA_ADD(arena, out->final_values, rows);
-    if (trainer->config.has_alive) ARENA_ADD(arena, out->live, rows);
+    if (has_live(&trainer->config)) ARENA_ADD(arena, out->live, rows);
 }
 
 static void plan_finals(Rank* rank) {
@@ -206,11 +206,15 @@ static void plan_batch(Rank* rank) {
 
     Picker* picker = &rank->picker;
     int64_t N = trainer->N;
+    if (trainer->config.has_waits) {
+        ARENA_ADD(memory, rank->moves, N);
+        ARENA_ADD(memory, rank->waits, N);
+    }
     ARENA_ADD(memory, picker->sums, N * KERNEL_SUMS);
     ARENA_ADD(memory, picker->weights, N);
     ARENA_ADD(memory, picker->cdf, N);
     picker->passes = (int32_t)((int64_t)trainer->minibatches * trainer->S / N + 1);
-    if (trainer->config.has_alive) {
+    if (has_live(&trainer->config)) {
         picker->passes++;    // passes of fewer segments end elsewhere
         ARENA_ADD(memory, picker->ticks, N);
         ARENA_ADD(memory, picker->living, N);

@@ -13,7 +13,7 @@ static void compute_advantages(Rank* rank, Stream* stream, const Rollout* rollou
            .repeated = which ? rank->batch.repeated : NULL, .rewards = rollout->rewards,
            .values = rollout->values_now, .ratio = rollout->ratio_now, .ended = rollout->ended,
            .truncated = rollout->truncated, .final_values = rollout->final_values,
-           .bootstrap = rollout->bootstrap, .gamma = (float)config->gamma,
+           .bootstrap = rollout->bootstrap, .live = rollout->live, .gamma = (float)config->gamma,
            .gae_lambda = (float)config->gae_lambda, .rho_clip = (float)config->vtrace_rho_clip,
            .c_clip = (float)config->vtrace_c_clip, .reward_clip = (float)config->reward_clip,
            .prio_alpha = config->prio_alpha, .advantages = rollout->advantages,
@@ -38,7 +38,7 @@ int32_t list_living(PufferTrainer* trainer, int turn, Living* out, Error* error)
     int64_t agents = trainer->config.agents, T = trainer->config.horizon;
     size_t bytes = sizeof(int32_t) * (size_t)trainer->N;
     *out = (Living){agents, agents * T};
-    if (!trainer->config.has_alive) return 0;
+    if (!has_live(&trainer->config)) return 0;
     EACH_RANK(trainer, rank) {
         EACH(rank->stream, live_count, trainer->N, LiveCountArgs, .N = trainer->N,
              .T = trainer->config.horizon, .live = rank->rollouts[turn].live,

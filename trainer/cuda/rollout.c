@@ -21,6 +21,7 @@ static void network_calls(Stream* stream, Slice* slice, float* state) {
     const Rank* rank = slice->rank;
     const PufferTrainer* trainer = rank->trainer;
     int R = trainer->R, H = trainer->H, L = trainer->L;
+    const uint8_t* waits = rank->waits ? rank->waits + (slice->first_row - rank->first_row) : NULL;
     stream_multiply(stream, rank->tick.encode, 1.0f, operand(slice->wide, slice->narrow),
                     layer_weights(rank, 0, 1), 0.0f, NULL, slice->x);
     if (trainer->narrow)
@@ -32,7 +33,7 @@ static void network_calls(Stream* stream, Slice* slice, float* state) {
         EACH(stream, gates_step, (int64_t)R * H, GatesStepArgs, .tick = slice->there.tick,
              .rows = R, .H = H, .T = trainer->config.horizon, .lds = L * H,
              .products = slice->products, .x = slice->x, .state = state + (int64_t)l * H,
-             .out = slice->x, .narrow = slice->x_narrow);
+             .waits = waits, .out = slice->x, .narrow = slice->x_narrow);
     }
     stream_multiply(stream, rank->tick.decode, 1.0f, operand(slice->x, slice->x_narrow),
                     layer_weights(rank, 1 + L, 1), 0.0f, NULL, slice->out);
@@ -53,8 +54,8 @@ static void act_calls(Rank* rank, Stream* stream, void* about) {
              .rows = R, .first = first, .N = trainer->N, .T = T, .D = trainer->D, .size = L * H,
              .slots = trainer->final_slots, .obs_dtype = config->obs_dtype,
              .final_obs = slice->final_obs, .truncations = slice->there.truncations,
-             .has_final = slice->there.has_final, .live = out->live,
-             .counts = kept_final_obs->counts, .state = rank->state,
+             .has_final = slice->there.has_final, .live = out->live, .ended = out->ended,
+             .moves = rank->moves, .counts = kept_final_obs->counts, .state = rank->state,
              .kept_obs = kept_final_obs->obs, .kept_state = kept_final_obs->state,
              .kept_ticks = kept_final_obs->ticks);
     EACH(stream, tick_begin, R * widest, TickBeginArgs, .tick = slice->there.tick, .rows = R,
@@ -62,6 +63,7 @@ static void act_calls(Rank* rank, Stream* stream, void* about) {
          .reset_state = config->reset_state, .obs = slice->obs, .rewards = slice->there.rewards,
          .terminals = slice->there.terminals, .truncations = slice->there.truncations,
          .has_final = slice->there.has_final, .alive = slice->there.alive, .live = out->live,
+         .A = trainer->A, .mask = slice->there.mask, .moves = rank->moves, .waits = rank->waits,
          .slots = trainer->final_slots, .counts = kept_final_obs->counts, .state = rank->state,
          .state0 = out->state0, .stored_obs = out->obs, .stored_rewards = out->rewards,
          .ended = out->ended, .truncated = out->truncated, .ldw = trainer->ldw, .wide = slice->wide,
@@ -70,6 +72,7 @@ static void act_calls(Rank* rank, Stream* stream, void* about) {
     EACH(stream, heads_sample, R, HeadsSampleArgs, .tick = slice->there.tick,
          .heads = rank->heads_there, .rows = R, .first = first, .T = T, .ldo = trainer->ldo,
          .out = slice->out, .mask = slice->there.mask, .alive = slice->there.alive,
+         .waits = rank->waits, .moves = rank->moves,
          .first_agent = (uint32_t)(config->first_agent + slice->first_row),
          .logstd = rank->acting + trainer->vectors, .actions = slice->actions,
          .stored_actions = out->actions, .logprobs = out->logprobs, .values = out->values,
@@ -215,10 +218,10 @@ static void clear_slice(Slice* slice) {
     const Rank* rank = slice->rank;
     stream_after(slice->stream, rank->weights_ready);
     stream_fill(slice->stream, slice->fault, 0xff, sizeof *slice->fault);
-    if (slice->final_obs)
-        stream_fill(slice->stream,
-                    rank->kept_final_obs.counts + (slice->first_row - rank->first_row), 0,
-                    sizeof(int32_t) * (size_t)rank->trainer->R);
+    size_t first = (size_t)(slice->first_row - rank->first_row),
+           bytes = sizeof(int32_t) * (size_t)rank->trainer->R;
+    if (slice->final_obs) stream_fill(slice->stream, rank->kept_final_obs.counts + first, 0, bytes);
+    if (rank->moves) stream_fill(slice->stream, rank->moves + first, 0, bytes);
 }
 
 // After its last tick: what the host reads of it
@@ -349,12 +352,27 @@ static const uint8_t* final_obs(PufferTrainer* trainer, int64_t row, int t) {
     return stream_wait(slice->stream) ? NULL : slice->obs_copy;
 }
 
+// The row that tick t of an agent filled, which is none of the first t where it waited: the first
+// that is bad in this way
+static int64_t bad_place(const PufferTrainer* trainer, int64_t row, int t, int32_t kind) {
+    const Rollout* here = &trainer->rollout_here;
+    int64_t T = trainer->config.horizon, at = row * T;
+    for (; here->masks && t < T && at < row * T + t; at++)
+        if (kind == CUDA_BAD_MASK
+                ? empty_head(&trainer->heads, here->masks + at * trainer->A) < trainer->K
+            : kind == CUDA_BAD_REWARD ? here->rewards[at] - here->rewards[at] != 0.0f
+                                      : here->values[at] - here->values[at] != 0.0f)
+            return at;
+    return row * T + t;
+}
+
 static int32_t explain(PufferTrainer* trainer, CudaFault fault, Error* error) {
     int T = trainer->config.horizon, t = (int)(fault >> 40), A = trainer->A;
-    int64_t row = (int64_t)(fault >> 8 & 0xffffffffu), at = row * T + t;
+    int64_t row = (int64_t)(fault >> 8 & 0xffffffffu);
     int64_t size = (int64_t)trainer->L * trainer->H;
     if (everything_fetch(trainer, trainer->turn, error)) return -1;
     const Rollout* here = &trainer->rollout_here;
+    int64_t at = bad_place(trainer, row, t, (int32_t)(fault & 0xff));
     const uint8_t* stored = (const uint8_t*)here->obs + obs_bytes(trainer, at);
     int32_t kind = (int32_t)(fault & 0xff), final = kind == CUDA_BAD_FINAL;
     BadRow bad = {.kind = final ? BAD_OUTPUT : kind,

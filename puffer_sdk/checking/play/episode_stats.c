@@ -145,9 +145,32 @@ static void check_flags(Ledger* l, const PufferBuffers* rows, int e, int agent) 
     }
 }
 
+static bool may_act(const PufferBuffers* rows, int agent) {
+    const unsigned char* mask = rows->action_mask + (size_t)agent * (size_t)desc.mask_size;
+    for (int k = 0; k < desc.mask_size; k++) {
+        if (mask[k]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether an agent waits for one that may act
+static bool waits(const Ledger* l, const PufferBuffers* rows, int e, int agent) {
+    for (int other = 0; !may_act(rows, agent) && other < l->b->count[e]; other++) {
+        if (has_agent(l->b, e, other) && may_act(rows, other)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // A head of which every action is forbidden
 static void check_mask(Ledger* l, const PufferBuffers* rows, int e, int agent) {
     const unsigned char* mask = rows->action_mask + (size_t)agent * (size_t)desc.mask_size;
+    if (waits(l, rows, e, agent)) {
+        return;
+    }
     for (int h = 0; h < desc.num_atns; mask += desc.act_sizes[h++]) {
         int legal = desc.act_sizes[h] == 1;
         for (int k = 0; k < desc.act_sizes[h] && !legal; k++) {

@@ -28,6 +28,7 @@ from . import displays
 from .importing import find_callable as find_callable
 from .importing import import_here, need
 from .interfaces import AnyEnv, ManyEnvs, ParallelEnv
+from .turns import Turns
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
 VECTOR, ENVPOOL = "gymnasium.vector", "envpool"
@@ -324,14 +325,18 @@ def _pettingzoo(target: str, keywords: dict[str, Any]) -> ParallelEnv:
 
 
 def in_parallel(env: Any) -> ParallelEnv:
-    """An AEC environment as a parallel one. UsageError where agents must take turns."""
+    """An AEC environment as a parallel one, in which agents take turns unless its metadata say
+    is_parallelizable. UsageError where they do, and have actions that no mask can forbid."""
     from pettingzoo.utils.conversions import aec_to_parallel
 
-    if not env.metadata.get("is_parallelizable", False):
-        raise UsageError("the agents of this environment take turns",
-                         actual=env.metadata.get("name", type(env).__name__),
-                         expected="an environment in which all agents act simultaneously",
-                         hint="turns are not supported yet; its metadata says is_parallelizable "
-                              "= False")
-    parallel: ParallelEnv = aec_to_parallel(env)
-    return parallel
+    if env.metadata.get("is_parallelizable", False):
+        parallel: ParallelEnv = aec_to_parallel(env)
+        return parallel
+    turns = Turns(env)
+    if not all(turns.sizes.values()):
+        raise UsageError("agents that take turns need discrete actions",
+                         actual=str(env.action_space(turns.possible_agents[0])),
+                         expected="a Discrete, MultiDiscrete or MultiBinary action space",
+                         hint="an agent that waits has an action mask of zeros, and continuous "
+                              "actions have no mask")
+    return turns

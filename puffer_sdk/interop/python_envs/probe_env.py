@@ -218,7 +218,11 @@ def is_parallel(env: object) -> bool:
 
 
 def as_parallel(env: Any) -> ParallelEnv:
-    """A PettingZoo environment in which all agents act at once."""
+    """A PettingZoo environment as a parallel one."""
+    conversions = sys.modules.get("pettingzoo.utils.conversions")
+    wrapper: Any = getattr(conversions, "turn_based_aec_to_parallel_wrapper", ())
+    if isinstance(env, wrapper):
+        env = env.aec_env               # the wrapper does not say who waits
     parallel: ParallelEnv = in_parallel(env) if hasattr(env, "agent_iter") else env
     return parallel
 

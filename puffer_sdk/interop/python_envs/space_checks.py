@@ -175,8 +175,8 @@ def info(value: Value) -> Iterator[Oddity]:
         yield Oddity("info-type", expected="dict", actual=type(value).__name__)
 
 
-def mask(value: Value, sizes: tuple[int, ...]) -> Iterator[Oddity]:
-    """An action mask against the heads."""
+def mask(value: Value, sizes: tuple[int, ...], others_act: bool = False) -> Iterator[Oddity]:
+    """An action mask against the heads. others_act: whether an agent may wait for them."""
     try:
         found = flat_mask(value, sum(sizes))
         numbers = np.concatenate([np.ravel(each) for each in value]) \
@@ -191,7 +191,7 @@ def mask(value: Value, sizes: tuple[int, ...]) -> Iterator[Oddity]:
                                                                 [0]))
     first = 0
     for head, width in enumerate(sizes):
-        if not found[first:first + width].any():
+        if not found[first:first + width].any() and (found.any() or not others_act):
             yield Oddity("mask-empty", what=f"head {head}", element=head,
                          expected=f"a 1 among {width} entries", actual="zeros only")
         first += width

@@ -21,18 +21,20 @@ class NativeActor:
 
     tensors     weights by name: NativePPO.parameters, or a checkpoint's (extra names are ignored)
     config      the settings that the policy was trained with
+    waits       whether a mask of zeros says that an agent waits; otherwise it is an error
     The numbers depend only on (seed, global agent, tick). `greedy` takes the likeliest action.
     """
 
     def __init__(self, tensors: Mapping[str, np.ndarray], config: Config, obs_dtype: DTypeLike,
                  obs_size: int, act_sizes: Sequence[int], seed: int, n: int, *,
                  greedy: bool = False, first_agent: int = 0, threads: int | None = None,
-                 path: str = "auto"):
+                 path: str = "auto", waits: bool = True):
         self.n, self.obs_size, self.greedy = n, obs_size, greedy
         self.obs_dtype, self.act_sizes = np.dtype(obs_dtype), tuple(act_sizes)
         fields = network_fields(config, obs_dtype, obs_size, act_sizes, n)
         self._handle = Handle({**fields, "seed": seed, "first_agent": first_agent, "horizon": 0,
-                               "total_epochs": 1, "has_masks": 1, "path": choose_path(path),
+                               "total_epochs": 1, "has_masks": 1, "has_waits": int(waits),
+                               "path": choose_path(path),
                                "threads": choose_threads(config, threads)})
         self.load_weights(tensors)
         self._tick = 0

@@ -27,6 +27,7 @@ from ..schedules import (
     check_same_envs,
     check_sizes,
     check_tensors,
+    may_wait,
     obs_factors,
 )
 from ..seams import Rollout, check_given, require_own_advantages
@@ -101,6 +102,7 @@ class NativePPO(Schedules):
         self.program = find_program(vec, device, program) if plays or program else None
         self.gpus = gpu_readings.choose_gpus(device, train.gpus) if gpus is None else list(gpus)
         factors = obs_factors(train, vec.obs_size)
+        self._waits = vec.action_mask is not None and may_wait(vec)
         most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
         if not 1 <= len(self.gpus) <= most:
             raise UsageError("too many GPUs for one run", expected=f"1 to {most}",
@@ -115,6 +117,7 @@ class NativePPO(Schedules):
             **{name: int(getattr(vec, array, None) is not None) for name, array in (
                 ("has_masks", "action_mask"), ("has_final_obs", "has_final"),
                 ("has_alive", "alive"))},
+            "has_waits": int(self._waits),
             "block_agents": block_agents or getattr(vec, "block_agents", 0),
             "path": choose_path(path), "reset_state": int(config.base.reset_state),
             **{name: int(getattr(train, name)) for name in SWITCHES}, **self._exchange.fields,
@@ -178,9 +181,9 @@ class NativePPO(Schedules):
         return self.device == "cpu" and not self.settings.async_
 
     @property
-    def actions(self) -> np.ndarray:
-        """(N, T, K) the last rollout's, without a copy; where `repeatable`."""
-        return self._open.arrays("ROLLOUT")["actions"]
+    def played(self) -> np.ndarray:
+        """(N, T, K) the last rollout's actions, by tick; no copy; where `repeatable`."""
+        return (found := self._open.arrays("ROLLOUT")).get("played", found["actions"])
 
     @property
     def endings(self) -> np.ndarray | None:
@@ -253,7 +256,7 @@ class NativePPO(Schedules):
         metrics = {"train/learning_rate": losses.learning_rate,
                    "train/ent_coef": losses.ent_coef,
                    "train/reward_clipped": int(losses.reward_clipped)}
-        if getattr(self.vec, "alive", None) is not None:
+        if getattr(self.vec, "alive", None) is not None or self._waits:
             metrics["train/alive"] = losses.alive / self.batch_size
         if losses.minibatches:
             metrics |= {f"loss/{name}": getattr(losses, name)

@@ -99,14 +99,14 @@ class Actor:
         actor.ended(vec.terminals)
 
     The random numbers depend only on (seed, global agent, tick). `greedy`: take the likeliest
-    action.
+    action. `waits`: a mask of zeros says that an agent waits; otherwise it is an error.
     """
 
     NOISE_TICKS = 64        # ticks whose random numbers are drawn at once
 
     def __init__(self, policy: Network, act_sizes: Sequence[int], seed: int, n: int, *,
-                 greedy: bool = False, first_agent: int = 0):
-        self.policy, self.seed, self.greedy = policy, seed, greedy
+                 greedy: bool = False, first_agent: int = 0, waits: bool = True):
+        self.policy, self.seed, self.greedy, self.waits = policy, seed, greedy, waits
         self.heads = ActionHeads(act_sizes)
         self.device = next(policy.parameters()).device
         self.agents = np.arange(first_agent, first_agent + n)
@@ -128,9 +128,14 @@ class Actor:
 
     @torch.no_grad()
     def forward(self, obs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """obs (n, D) -> actions (n, K), log-probabilities (n,), values (n,)."""
-        before = self.state
+        """obs (n, D) -> actions (n, K), log-probabilities (n,), values (n,): 0, and the state as
+        it was, for agents whose mask is all False: they wait."""
+        before, waits = self.state, None if mask is None else ~mask.any(1)
         logits, values, self.state = call(self.policy, "step", obs, before)
+        if waits is not None and mask is not None:
+            self.state = torch.where(waits.reshape(-1, *[1] * (before.dim() - 1)), before,
+                                     self.state)
+            mask = mask | waits.unsqueeze(1)
         if not math.isfinite(float(logits.sum() + values.sum())):
             named = [("observations", obs), ("recurrent state", before), *weights_of(self.policy),
                      ("logits", logits), ("values", values)]
@@ -139,7 +144,11 @@ class Actor:
         logstd = getattr(self.policy, "logstd", None)
         actions = self.heads.sample(logits, logstd, None if self.greedy else self._next_noise())
         self.tick += 1
-        return actions, self.heads.log_prob(logits, logstd, actions), values
+        log_probs = self.heads.log_prob(logits, logstd, actions)
+        if waits is not None:
+            for rows in (actions, log_probs, values := values.clone()):
+                rows[waits] = 0
+        return actions, log_probs, values
 
     @torch.no_grad()
     def value(self, obs: Tensor, rows: Tensor | None = None) -> Tensor:
@@ -161,12 +170,14 @@ class Actor:
         self.state = torch.zeros_like(self.state)
 
     def to_mask(self, mask: np.ndarray) -> Tensor:
-        """A checked mask on the device, with continuous heads always legal."""
-        check_mask(mask, self.heads.sizes, where=f"tick {self.tick}")
+        """A checked mask on the device, with continuous heads always legal; but all False for
+        agents that wait."""
+        check_mask(mask, self.heads.sizes, f"tick {self.tick}", self.waits)
         legal = torch.tensor(mask, device=self.device) != 0
+        acts = legal.any(1, keepdim=True)
         for columns, dim in zip(self.heads.columns, self.heads.dims):
             if dim is not None:
-                legal[:, columns] = True
+                legal[:, columns] = acts
         return legal
 
     def _next_noise(self) -> Tensor:

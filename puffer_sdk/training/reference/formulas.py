@@ -18,18 +18,23 @@ from .means import Means
 
 def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor, truncated: Tensor,
                ratio: Tensor, gamma: float, gae_lambda: float, rho_clip: float, c_clip: float,
-               finals: Tensor | None = None) -> Tensor:
+               finals: Tensor | None = None, live: Tensor | None = None) -> Tensor:
     """GAE with V-trace clipping, for every horizon. bootstrap is (N,), all other tensors (N, T).
 
     The value after a tick is that of the next tick, or `bootstrap` after the last one. Where the
     episode ended, it is 0. Where a time limit truncated it, it is that of the final observation, in
-    `finals`; where there is none (NaN, or no `finals`) the value before the tick stands in.
+    `finals`; where there is none (NaN, or no `finals`) the value before the tick stands in. Rows
+    that are not `live` have the advantage 0; after the last one that is comes `bootstrap`.
     """
     following = torch.cat([values[:, 1:], bootstrap.unsqueeze(1)], 1)
+    if live is not None:
+        following[:, :-1] = torch.where(live[:, 1:], following[:, :-1], bootstrap.unsqueeze(1))
     last = values if finals is None else torch.where(finals.isnan(), values, finals)
     following = torch.where(ended, torch.where(truncated, last, 0), following)
     delta = ratio.clamp(max=rho_clip) * (rewards + gamma * following - values)
     decay = gamma * gae_lambda * ratio.clamp(max=c_clip) * ~ended
+    if live is not None:
+        delta = delta * live
     delta, decay = delta.T.contiguous(), decay.T.contiguous()       # (T, N): a tick is one row
     for t in range(len(delta) - 2, -1, -1):
         delta[t].addcmul_(decay[t], delta[t + 1])

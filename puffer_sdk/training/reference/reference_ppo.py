@@ -30,6 +30,7 @@ from ..schedules import (
     check_same_envs,
     check_sizes,
     check_tensors,
+    may_wait,
     obs_factors,
 )
 from ..seams import check_given, require_own_advantages
@@ -75,7 +76,8 @@ class TorchPPO(Schedules, Buffers):
         self.device = next(self.policy.parameters()).device
         t = self.settings
         self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents,
-                           first_agent=first_agent + self.group.rank * self.agents)
+                           first_agent=first_agent + self.group.rank * self.agents,
+                           waits=may_wait(vec))
         self.heads = self.actor.heads
         factors = None if config.policy.torch_class else obs_factors(t, vec.obs_size)
         self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm,
@@ -112,19 +114,17 @@ class TorchPPO(Schedules, Buffers):
         if self.config.base.reset_state:
             actor.reset()
         actor.tick = self.global_step // (self.agents * self.ranks)
-        self.state0.copy_(actor.state)
+        self._begin_rows()
         for t in range(self.horizon):
             obs, empty = self._read_obs(), self._empty()
             mask = None if vec.action_mask is None else actor.to_mask(
                 vec.action_mask if empty is None else vec.action_mask | empty[:, None])
-            actions, self.log_probs[:, t], self.values[:, t] = actor.forward(obs, mask)
-            if empty is not None and self.live is not None:     # it acts with zeros, then forgets
-                self.live[:, t] = torch.from_numpy(~empty)
-                for rows in (actions, self.log_probs[:, t], self.values[:, t]):
+            actions, log_probs, values = actor.forward(obs, mask)
+            if empty is not None:                               # it acts with zeros, then forgets
+                for rows in (actions, log_probs, values):
                     rows[torch.from_numpy(empty)] = 0
-            self.obs[:, t], self.actions[:, t] = obs, actions
-            if mask is not None and self.masks is not None:
-                self.masks[:, t] = mask
+            self.played[:, t] = actions
+            self._add_moves(t, obs, actions, log_probs, values, mask, empty)
             self._env["actions"].copy_(actions)
             self._timed(vec.step)
             rewards, cut = vec.rewards, vec.truncations != 0
@@ -133,15 +133,14 @@ class TorchPPO(Schedules, Buffers):
                 rewards, cut = np.where(empty, np.float32(0), rewards), cut & ~empty
                 ended |= empty | (self._read("alive") == 0)
             self._check_input("rewards", rewards)
-            self.rewards[:, t] = torch.from_numpy(rewards)
-            self.ended[:, t] = torch.from_numpy(ended)
-            self.truncated[:, t] = torch.from_numpy(cut)
-            if self.final_values is not None:
-                self.final_values[:, t] = self._value_finals(cut)
+            finals = None if self.final_values is None else self._value_finals(cut)
+            self._add_results(t, rewards, ended, cut, finals)
             actor.ended(ended)
         self.bootstrap.copy_(actor.value(self._read_obs()))
-        if self.live is not None:
-            self.bootstrap[torch.from_numpy(self._read("alive") == 0)] = 0
+        if (empty := self._empty()) is not None:
+            self.bootstrap[torch.from_numpy(empty)] = 0
+        if self.moves is not None:
+            self._close_rows(self._waits(), self.moves)
         raise_if_bad([("values", self.bootstrap)], where=f"tick {actor.tick}")
         self.global_step += self.batch_size
         elapsed = time.perf_counter() - started
@@ -149,7 +148,12 @@ class TorchPPO(Schedules, Buffers):
 
     def _empty(self) -> np.ndarray | None:
         """(N,) rows that have no agent now; None where all always have one."""
-        return None if self.live is None else self._read("alive") == 0
+        return None if getattr(self.vec, "alive", None) is None else self._read("alive") == 0
+
+    def _waits(self) -> np.ndarray:
+        """(N,) agents whose mask allows nothing now."""
+        waits, empty = ~self._read("action_mask").any(1), self._empty()
+        return np.asarray(waits if empty is None else waits & ~empty)
 
     def _read(self, name: str) -> np.ndarray:
         """An array that not every vec has."""
@@ -226,7 +230,7 @@ class TorchPPO(Schedules, Buffers):
             else:
                 advantage = advantages(rewards, values, self.bootstrap, ended, truncated, ratio,
                                        t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip,
-                                       self.final_values)
+                                       self.final_values, self.live)
                 target = advantage + values
             if number == 0:
                 explained = explained_variance(self._of_live(self.values),

@@ -265,16 +265,18 @@ class Player:
         self.infos, self.masks = infos, {}
         if self.desk.shape is None or not self.desk.shape.masked or over:
             return
+        sizes, every = self.desk.shape.sizes, {}
         for agent in self.living:
             given = self.mask_of(agent)
             if given is None:
                 continue
-            sizes = self.desk.shape.sizes
-            if self.checked:
-                for oddity in space_checks.mask(given, sizes):
-                    self.odd(oddity, when, agent)
+            every[agent] = given
             with suppress(ValueError, TypeError):
                 self.masks[agent] = flat_mask(given, sum(sizes))
+        acting = len(every) < len(self.living) or any(mask.any() for mask in self.masks.values())
+        for agent, given in every.items() if self.checked else ():
+            for oddity in space_checks.mask(given, sizes, acting):
+                self.odd(oddity, when, agent)
 
     def step(self, actions: ByAgent) -> Turn:
         """One step of all that live."""

@@ -22,7 +22,8 @@ def mask_forbids_all(facts: Facts) -> Findings:
         env->action_mask[ACT_DOWN] = env->rung > 0 && env->oiled;
 
     Fix: leave one action legal, such as one that does nothing; or end the episode where an agent
-    cannot move.
+    cannot move. In a game of turns, a mask of zeros says that an agent waits for another one: then
+    somebody must be able to act.
     """
     need(facts, "run")
     fact = facts.fact("run", MaskEmptyFact)
