@@ -112,11 +112,13 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
         raise UsageError("--as-trained plays the copies of code in a run's folder",
                          where="command line", expected="a run, or a checkpoint in its folder",
                          actual=found or "no policy", hint="puffer-sdk runs lists all runs")
+    if past and not as_trained:         # first: what it names may be somebody else's
+        backends.require_actor(past.config, past.path, verbose=verbose)
     prepared = repeating.prepare_as_trained(run, source, settings, verbose=verbose) \
         if run and as_trained else source.prepare(settings, verbose=verbose)
     own_class = prepared.config.policy.torch_class if as_trained else ""
-    past = past.with_class(own_class) if past else None
-    if past:
+    if past and as_trained:
+        past = past.with_class(own_class)
         backends.require_actor(past.config, past.path, verbose=verbose)
     asked = output is not None
     if output is None and found and not seconds:
