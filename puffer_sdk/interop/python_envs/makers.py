@@ -28,7 +28,6 @@ from . import displays
 from .importing import find_callable as find_callable
 from .importing import import_here, need
 from .interfaces import AnyEnv, ManyEnvs, ParallelEnv
-from .turns import Turns
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
 VECTOR, ENVPOOL = "gymnasium.vector", "envpool"
@@ -329,10 +328,12 @@ def in_parallel(env: Any) -> ParallelEnv:
     is_parallelizable. UsageError where they do, and have actions that no mask can forbid."""
     from pettingzoo.utils.conversions import aec_to_parallel
 
+    from .turns import TurnsEnv  # loads numpy
+
     if env.metadata.get("is_parallelizable", False):
         parallel: ParallelEnv = aec_to_parallel(env)
         return parallel
-    turns = Turns(env)
+    turns = TurnsEnv(env)
     if not all(turns.sizes.values()):
         raise UsageError("agents that take turns need discrete actions",
                          actual=str(env.action_space(turns.possible_agents[0])),

@@ -16,7 +16,7 @@ from .interfaces import Value
 from .masks import MASK
 
 
-class Turns:
+class TurnsEnv:
     """A pettingzoo.ParallelEnv. agents: those that are not out."""
 
     def __init__(self, aec: Any):
