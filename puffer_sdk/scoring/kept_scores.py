@@ -28,6 +28,22 @@ class KeptScore(_KeptScore, total=False):
     span: int
 
 
+class FarNumbers(TypedDict):
+    """Numbers of an observation whose size, times train.obs_scale, is far from 1."""
+
+    count: Count
+    of: Count
+    size: float             # of the one that is farthest
+    factors: str            # an obs_scale that brings them near; "" where it is long
+
+
+class Shown(TypedDict, total=False):
+    """What the play of a claim showed."""
+
+    held: list[float]       # the action that is taken on nearly every tick
+    far: FarNumbers
+
+
 class _Claim(TypedDict):
     step: Count
     metric: str
@@ -41,5 +57,6 @@ class Claim(_Claim, total=False):
     least: bool             # whether less is better
     rated: bool             # whether episodes do not all end
     unmoved: list[str]      # measures that come before `metric` and never moved
+    shown: Shown            # by the play of these weights
     last: KeptScore         # of the last weights, where they are worse than these by more than
     last_step: Count        # chance; and their step

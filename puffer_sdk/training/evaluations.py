@@ -53,6 +53,8 @@ from . import backends
 from .log_window import Window
 from .looks import Look, State, is_less, kept_of, length_of, of_envs, without_episodes
 from .run_records import Facts, KeptState, Reached
+from .schedules import obs_factors
+from .watched import Watched
 
 SHARE = 20              # evaluations take at most one of so many steps ...
 SHORT_SHARE = 5         # ... or of so many, until they have paid for ...
@@ -107,8 +109,7 @@ class Evaluations:
         self.choosing = replace(self.plan, envs=min(most, CHOOSING), quota=1)
 
     def add_facts(self, facts: Facts) -> None:
-        """Add, to those of a checkpoint, the state, when the goal was confirmed, and the claim, if
-        it is about these weights."""
+        """Add the state, when the goal was confirmed, and the claim, if it is of these weights."""
         claim = self.state.claim
         facts["evaluations"] = self.state.kept()
         if self.met:
@@ -182,8 +183,7 @@ class Evaluations:
 
     @property
     def tail(self) -> float:
-        """How long all envs play over how long an episode takes: as long as the longest one, where
-        none can wait for the others."""
+        """How long all envs play over an episode's length: the longest one's, if none can wait."""
         return 1.0 if self.may_wait else self.state.tail
 
     def price(self, games: int, step: int, window: Window) -> float:
@@ -222,8 +222,7 @@ class Evaluations:
     def after_epoch(self, step: int, seconds: float, window: Window,
                     tensors: Callable[[], Weights], best: Callable[[], Weights | None]
                     ) -> dict[str, float] | None:
-        """Evaluate, if it is time. Returns what to log, or None; "best" in it: these weights are
-        the best now.
+        """Evaluate, if it is time. Returns what to log, or None; "best": these weights are it now.
 
         tensors     returns the weights, by name
         best        returns the best weights that were kept, or None where there are none
@@ -236,8 +235,7 @@ class Evaluations:
     def finish(self, step: int, seconds: float, window: Window, tensors: Callable[[], Weights],
                best: Callable[[], Weights | None], peak: Callable[[], Weights | None] = lambda: None
                ) -> dict[str, float]:
-        """The claim. Returns what to log; "best" or "peak" in it: these weights, or those of the
-        peak, are the best."""
+        """The claim. Returns what to log; "best" or "peak": the last weights are, or the peak's."""
         return self._together(lambda: self._finish(step, seconds, window, tensors(), best(),
                                                    peak()))
 
@@ -287,13 +285,14 @@ class Evaluations:
         if endless:
             share = min(max(share, self.agents * self.plan.span), left / 2)
         claim = self._look(1, chosen, rivals[chosen], left - share, window)
+        shown = self.watched.shown()
         endless = endless or not claim.score.settled
         random = self._look(1, 0, None, allowed - state.spent, window, endless, claim.score.span)
         if not self.met and self.goal and self.meets(claim.score) \
                 and (last is None or chosen != step or self.meets(last.score)):
             state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
         state.claim = {
-            "step": claim.step, "metric": self.metric, "least": self.sign < 0,
+            "step": claim.step, "metric": self.metric, "least": self.sign < 0, "shown": shown,
             "unmoved": self.state.compared(self.names)[1], "rated": endless,
             "trained": without_episodes(claim.score), "random": without_episodes(random.score)}
         if last and chosen != step:
@@ -341,7 +340,8 @@ class Evaluations:
                 player = random_player(vec, config, seed) if tensors is None else actor_player(
                     backends.make_actor(vec, config, tensors, seed, threads=max(1, min(
                         config.vec.num_threads, vec.num_agents // ROWS))))
-                play = Play(vec, player, chosen, "trained" if tensors else "random")
+                self.watched = Watched(player, obs_factors(config.train, vec.obs_size))
+                play = Play(vec, self.watched, chosen, "trained" if tensors else "random")
                 entries = play.run()
             finally:
                 if vec is not None:

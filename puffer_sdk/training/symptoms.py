@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..scoring.kept_scores import Claim
+from ..scoring.kept_scores import Claim, Shown
 from ..scoring.words import fell, headline
 from ..settings.goal import parse_goal
 from .runs import Row, Run
@@ -60,6 +60,11 @@ class Measured:
         """The median of a metric in the second half of the run."""
         values = self.each(key)
         return statistics.median(values[len(values) // 2:]) if values else None
+
+    @property
+    def shown(self) -> Shown:
+        """What the play of the best weights showed."""
+        return self.claim.get("shown", {}) if self.claim else {}
 
     @property
     def is_random(self) -> bool:
@@ -194,6 +199,19 @@ def _steep(m: Measured) -> str:
         if limit and norms and steep >= NEARLY * len(norms) else ""
 
 
+def _far(m: Measured) -> str:
+    own = m.settings.get("policy.torch_class")      # which may scale them
+    far = None if own else m.shown.get("far")
+    return f"{far['count']:,} of {far['of']:,} numbers of an observation far from 1, such as one " \
+        f"of {far['size']:.2g} after train.obs_scale" if far else ""
+
+
+def _held(m: Measured) -> str:
+    held = m.shown.get("held")
+    return f"the policy takes the action {', '.join(f'{part:g}' for part in held)} whatever it " \
+        "sees" if held else ""
+
+
 def _lost(m: Measured) -> str:
     return fell(m.claim) if m.claim else ""
 
@@ -213,6 +231,12 @@ def _softer(m: Measured) -> str:
     return f"{m.option('train.ent_coef', 3 * m.number('train.ent_coef') or 0.01)}, or {m.slower}"
 
 
+def _scaled(m: Measured) -> str:
+    found = m.shown.get("far")
+    return f"--train.obs-scale '{found['factors']}'" if found and found["factors"] else \
+        "divide them by their size in the environment, or train.obs_scale with a factor for each"
+
+
 SYMPTOMS = [
     Symptom("No agent ever lives", _nobody, lambda m: "puffer-sdk check; the environment sets "
             "alive", always=True),
@@ -228,5 +252,8 @@ SYMPTOMS = [
             "so that a good episode returns a few points"),
     Symptom("An update moves the policy too far", _jumps, lambda m: m.slower),
     Symptom("Every gradient is clipped", _steep, lambda m: f"{m.slower}, or divide the rewards"),
+    Symptom("Observations are far from unit scale", _far, _scaled),
+    Symptom("One action held does as well", _held, lambda m: f"{_softer(m)}; do observations show "
+            "what actions change? puffer-sdk check"),
     Symptom("It was reached and lost again", _lost, lambda m: m.slower),
 ]
