@@ -37,6 +37,8 @@ AIM = 2.0               # root mean square of large numbers after that, but for 
 LONGEST = 128.0         # ... and of a row's length: a step of the optimiser moves by its multiple
 LARGE = 2.0             # times that: numbers from there on are large
 LEAST = -30             # the smallest factor, as a power of two
+HIDDEN = 2.0**-10       # what a common factor may leave of a number that was SEEN without it. Bytes
+SEEN = 2.0**-3          # differ by less, so those of a picture share a factor
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def choose_obs_scale(squares: NDArray[np.float64], read_row: Callable[[], ObsSpe
                      ) -> tuple[str, str]:
     """The value of [train] obs_scale, and the reason. A factor for each part of the row that is
     described, and one for all the rest, since a number that never changed in random play may
-    belong to a picture.
+    belong to a picture; but one for each large number where a common one would hide others.
 
     squares     (D,) as Played has them
     read_row    the row's description; it is read only if numbers are large
@@ -96,8 +98,15 @@ def choose_obs_scale(squares: NDArray[np.float64], read_row: Callable[[], ObsSpe
         rest[numbers] = False
     for name, numbers in (*parts, ("numbers", np.flatnonzero(rest))):
         rms = math.sqrt(squares[numbers].mean()) if len(numbers) else 0.0
-        if LARGE * aim <= rms < math.inf:
-            power = min(-LEAST, round(math.log2(rms / aim)))
+        if not LARGE * aim <= rms < math.inf:
+            continue
+        sizes, power = np.sqrt(squares[numbers]), _power(rms / aim)
+        if ((sizes >= SEEN) & (sizes * 2.0**-power < HIDDEN)).any():
+            large = sizes >= LARGE * aim
+            chosen[numbers[large]] = [2.0**-_power(size / aim) for size in sizes[large]]
+            found.append((rms, f"{large.sum()} of {len(numbers)} {name} of up to about "
+                               f"{sizes.max():.3g} (each times its own factor)"))
+        else:
             chosen[numbers] = 2.0**-power
             found.append((rms, f"{name} of about {rms:.3g} (times 1/{2**power})"))
     shown = [text for _, text in sorted(found, reverse=True)]
@@ -107,6 +116,11 @@ def choose_obs_scale(squares: NDArray[np.float64], read_row: Callable[[], ObsSpe
 
 
 # ---- compiled environments: in a copy of the process, which env code cannot disturb ------------
+
+
+def _power(times: float) -> int:
+    """How often a number is halved that is so many times too large."""
+    return min(-LEAST, round(math.log2(times)))
 
 
 def measure_obs_scale(job: EnvJob, library: EnvLibrary, link: Link) -> tuple[str, str]:
