@@ -12,7 +12,7 @@ from puffer_sdk.env.gpu import programs
 PAGE = ROOT / "docs" / "trainer" / "gpu.md"
 BYTES = 8               # moves of one byte that a kernel of floats may have: flags, not rows
 # Kernels that read masks and observations of bytes, element by element
-OF_BYTES = {"heads_loss": 64, "heads_sample": 160, "tick_begin": 16, "final_obs_keep": 16}
+OF_BYTES = {"heads_loss": 64, "heads_sample": 160, "tick_begin": 24, "final_obs_keep": 16}
 STEP = 32               # of an environment's step, which the compiler unrolls
 RESIDENT = 2            # blocks of 256 threads on a multiprocessor
 

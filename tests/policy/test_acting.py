@@ -114,7 +114,8 @@ def test_training_starts_from_given_weights(run, tmp_path):
     result = puffer_sdk.train(INNINGS, frozen, model=run, runs_dir=tmp_path)
     old, new = (puffer_sdk.Policy.load(place)._past.tensors for place in (run, result.folder))
     assert all(np.array_equal(old[name], new[name]) for name in ("encoder", "decoder"))
-    assert runs.Run(result.folder).info["model"] == str(runs.Run(run).best_path)
+    kept = result.folder / runs.Run(result.folder).info["model"]
+    assert kept.resolve() == runs.Run(run).best_path.resolve()
     assert puffer_sdk.Policy.load(result.folder).step == 4096
 
 

@@ -236,12 +236,20 @@ def test_illegal_ids_are_never_drawn(play, tmp_path):
     assert chi_square(counts[legal], (p / p.sum())[legal]) < 40
 
 
-def test_where_nothing_is_legal_all_is(play, tmp_path):
-    made, script = many(tmp_path, act_sizes=(4,), masked=True)
-    script.masks[:] = 0
-    actions, logits, _ = play(made, script)
-    p = torch.softmax(torch.from_numpy(logits[0, 0].astype(float)), 0).numpy()
-    assert chi_square(np.bincount(actions[0, :, 0].astype(int), minlength=4), p) < 30
+def test_where_nothing_is_legal_an_agent_waits_and_remembers(play, tmp_path):
+    """The tick on which it waits is as if it had not been."""
+    made = make_policy(tmp_path, agents=3, act_sizes=(4,), masked=True)
+    script = made.script(ticks=3)
+    script.ended[:], script.masks[:] = 0, 1
+    script.masks[1, 0] = 0
+    actions, logits, values = play(made, script)
+    assert not actions[1, 0].any()
+    script.observations[:] = script.observations[[1, 0, 2]]
+    script.masks[:] = script.masks[[1, 0, 2]]               # it waits first, then acts twice
+    _, again, valued = play(made, script)
+    np.testing.assert_array_equal(logits[[0, 2], 0], again[[1, 2], 0])
+    np.testing.assert_array_equal(values[[0, 2], 0], valued[[1, 2], 0])
+    assert np.abs(logits[2, 1] - again[2, 1]).max() > 0     # who did not wait saw something else
 
 
 def test_continuous_actions_are_normal_and_not_clipped(play, tmp_path):

@@ -22,10 +22,9 @@ from puffer_sdk.distributed import cores
 from puffer_sdk.env import blocks, child_process
 from puffer_sdk.interop.python_envs import cpu_usage, shared_rows
 from puffer_sdk.projects import probes
-from puffer_sdk.reporting import machine
 from puffer_sdk.settings import automatic
 from puffer_sdk.toolchain import compilers, gpu_kept
-from puffer_sdk.training import alive
+from puffer_sdk.training import alive, this_machine
 
 MACH_64 = "cffaedfe"
 ENVS = ("breakout", "pendulum", "crowd")
@@ -90,7 +89,7 @@ def test_what_stands_in_for_linux_only_calls(without_proc, monkeypatch):
     assert cpu_usage.seconds_of(os.getpid()) == 0.0 and cpu_usage.children(os.getpid()) == []
     assert blocks.available_memory() == 1 << 62
     assert gpu_kept.this_boot() == ""
-    assert machine._cpu() and compilers.cpu_features_key.__wrapped__()
+    assert this_machine._cpu() and compilers.cpu_features_key.__wrapped__()
     monkeypatch.setattr(alive.Path, "exists", lambda self: False)
     assert alive.is_alive(os.getpid(), None) and not alive.is_alive(2 ** 22 + 1, None)
     for make in (child_process._unlinked_file, shared_rows._anonymous_file):

@@ -193,7 +193,7 @@ def test_a_python_environment_as_trained(tmp_path, monkeypatch):
         run.save()
     assert {Path(name).name for name in Run(run.folder).info["code"]["files"]} >= {
         "walk.py", "rules.py"}
-    (tmp_path / "rules.py").write_text("PAY = 2.0\n")
+    (tmp_path / "rules.py").write_text("PAY = 1.0 + 1.0\n")      # of another size: Python looks
     few = {**SHORT, "eval.episodes": 4, "train.horizon": 8}
     then, today = (puffer_sdk.evaluate("walk.py:Walk", few, model="1", as_trained=each)
                    for each in (True, False))
