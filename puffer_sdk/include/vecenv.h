@@ -941,24 +941,6 @@ static inline void puffer_read_mask(PufferVec* vec, int32_t e) {
 #endif
 }
 
-// Of PufferLib 5.0's games in turns: whose mask is all 0 waits for another agent of its env. It
-// does action 0, which nothing reads
-static inline void puffer_let_wait(Env* env) {
-    (void)env;
-#if defined(PUFFER_AGENTS) && defined(MY_ACTION_MASK)
-    int acting = 0;
-    if (!env->agents[0].action_mask) return;
-    for (int i = 0; i < env->num_agents; i++)
-        acting += memchr(env->agents[i].action_mask, 1, puffer_mask_size) != NULL;
-    if (acting == 0 || acting == env->num_agents) return;
-    for (int i = 0; i < env->num_agents; i++) {
-        unsigned char* mask = env->agents[i].action_mask;
-        if (memchr(mask, 1, puffer_mask_size)) continue;
-        for (int k = 0; k < puffer_num_atns; mask += puffer_act_sizes[k++]) mask[0] = 1;
-    }
-#endif
-}
-
 static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWatch* watch) {
     PufferWatch spare = {0, 0, 0, 0, 0};
     watch = puffer_enter(watch, &spare, PUFFER_RESET, vec->seed);
@@ -966,7 +948,6 @@ static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWat
         puffer_at(vec, e, watch);
         puffer_take_rows(vec, e);
         c_reset(&vec->envs[e]);
-        puffer_let_wait(&vec->envs[e]);
         puffer_give_rows(vec, e);
         puffer_read_mask(vec, e);
         puffer_note_alive(vec, e);
@@ -1011,7 +992,6 @@ static void puffer_step_range(PufferVec* vec, int32_t first, int32_t count, int3
 #else
         c_step(&envs[e]);
 #endif
-        puffer_let_wait(&envs[e]);
         puffer_give_rows(vec, e);
         puffer_read_mask(vec, e);
         puffer_note_alive(vec, e);

@@ -285,14 +285,13 @@ class Evaluations:
         if endless:
             share = min(max(share, self.agents * self.plan.span), left / 2)
         claim = self._look(1, chosen, rivals[chosen], left - share, window)
-        shown = self.watched.shown()
         endless = endless or not claim.score.settled
         random = self._look(1, 0, None, allowed - state.spent, window, endless, claim.score.span)
         if not self.met and self.goal and self.meets(claim.score) \
                 and (last is None or chosen != step or self.meets(last.score)):
             state.goal = {"goal": str(self.goal), "step": claim.step, "seconds": seconds}
         state.claim = {
-            "step": claim.step, "metric": self.metric, "least": self.sign < 0, "shown": shown,
+            "step": claim.step, "metric": self.metric, "least": self.sign < 0, "shown": claim.shown,
             "unmoved": self.state.compared(self.names)[1], "rated": endless,
             "trained": without_episodes(claim.score), "random": without_episodes(random.score)}
         if last and chosen != step:
@@ -340,8 +339,8 @@ class Evaluations:
                 player = random_player(vec, config, seed) if tensors is None else actor_player(
                     backends.make_actor(vec, config, tensors, seed, threads=max(1, min(
                         config.vec.num_threads, vec.num_agents // ROWS))))
-                self.watched = Watched(player, obs_factors(config.train, vec.obs_size))
-                play = Play(vec, self.watched, chosen, "trained" if tensors else "random")
+                watched = Watched(player, obs_factors(config.train, vec.obs_size))
+                play = Play(vec, watched, chosen, "trained" if tensors else "random")
                 entries = play.run()
             finally:
                 if vec is not None:
@@ -363,7 +362,7 @@ class Evaluations:
         found[PLAYED_RATE] = rates_of(entries)[RETURN_RATE].tolist()
         if score.span == whole.span:
             found[RETURN_RATE] = found[PLAYED_RATE]
-        return Look(step, score, found)
+        return Look(step, score, found, watched.shown())
 
     # -- what follows
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..scoring.entries import Entries
 from ..scoring.intervals import clustered_mean
-from ..scoring.kept_scores import Claim, KeptScore
+from ..scoring.kept_scores import Claim, KeptScore, Shown
 from ..scoring.score import Score
 from ..scoring.words import FAR
 from .run_records import KeptLook, KeptPeak, KeptState, Reached
@@ -32,6 +32,7 @@ class Look:
     step: int
     score: Score
     of_envs: dict[str, list[float | None]]
+    shown: Shown = field(default_factory=Shown)     # by the play, for a claim
 
 
 @dataclass

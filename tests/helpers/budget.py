@@ -8,7 +8,6 @@ parameters and what it set up together.
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -50,7 +49,7 @@ def pytest_collection(session):
     worker = getattr(session.config, "workerinput", None)
     if worker is None:
         return (yield)
-    done = Path(tempfile.gettempdir()) / f"puffer-collected-{worker['testrunuid']}"
+    done = Path(session.config.getoption("basetemp")).parent / "collected"
     until = time.monotonic() + PATIENCE
     while worker["workerid"] != FIRST and not done.exists() and time.monotonic() < until:
         time.sleep(0.1)
@@ -59,13 +58,6 @@ def pytest_collection(session):
     finally:
         if worker["workerid"] == FIRST:
             done.touch()
-
-
-def pytest_sessionfinish(session):
-    worker = getattr(session.config, "workerinput", {})
-    if worker.get("workerid") == FIRST:
-        (Path(tempfile.gettempdir()) / f"puffer-collected-{worker['testrunuid']}").unlink(
-            missing_ok=True)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -219,7 +219,9 @@ def test_the_peak_the_best_and_the_last_weights_play_the_same_in_the_end(
 
     def play(kind, step, *more) -> Look:
         played.append((kind, step))
-        return look([known[step], known[step] + 0.01] * 4, step=step)
+        found = look([known[step], known[step] + 0.01] * 4, step=step)
+        found.shown = {"held": [float(step)]}
+        return found
 
     monkeypatch.setattr(judge, "_look", play)
     if peak is not None:
@@ -234,6 +236,7 @@ def test_the_peak_the_best_and_the_last_weights_play_the_same_in_the_end(
     steps = [step for step in (3, 5, 9) if known[step] is not None]
     assert played == [*((0, step) for step in steps), (1, chosen), (1, 0)]
     assert ("last" in judge.state.claim) == (chosen != 9)
+    assert judge.state.claim["shown"] == {"held": [chosen]}
 
 
 def test_training_s_means_tell_what_an_evaluation_is_too_short_to_prove(library):
