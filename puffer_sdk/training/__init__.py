@@ -32,6 +32,7 @@ In reading order:
     pacing        how often to save
     evaluations   plays the weights in fresh envs: best weights, goal, final claim
     looks         one evaluation, and the state of all
+    watched       what the play of a claim shows: a held action, numbers far from unit scale
     find_model    which checkpoint --load-model-path names
     metrics       where metrics go: metrics.jsonl, Weights & Biases, TensorBoard
     dashboard     what the terminal shows during training

@@ -15,7 +15,7 @@ from ..base.errors import PufferError
 from ..distributed.group import Alone
 from ..settings import torch_class
 from ..settings.values import Config
-from .schedules import may_wait
+from .schedules import has_turns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -236,7 +236,7 @@ def make_actor(vec: Rows, trained: Config, tensors: Mapping[str, np.ndarray], se
         exact = replace(trained, train=replace(trained.train, precision="fp32"))
         return NativeActor(tensors, exact, vec.observations.dtype, vec.obs_size, vec.act_sizes,
                            seed, vec.num_agents, greedy=greedy, threads=threads,
-                           waits=may_wait(vec))
+                           waits=has_turns(vec))
     from .reference.action_heads import Actor
     from .reference.policy import build_policy, load_weights
 
@@ -245,4 +245,4 @@ def make_actor(vec: Rows, trained: Config, tensors: Mapping[str, np.ndarray], se
                           obs_dtype=vec.observations.dtype,
                           layout=getattr(vec, "layout", None))
     load_weights(policy, tensors)
-    return Actor(policy, vec.act_sizes, seed, vec.num_agents, greedy=greedy, waits=may_wait(vec))
+    return Actor(policy, vec.act_sizes, seed, vec.num_agents, greedy=greedy, waits=has_turns(vec))

@@ -339,7 +339,8 @@ class Evaluations:
                 player = random_player(vec, config, seed) if tensors is None else actor_player(
                     backends.make_actor(vec, config, tensors, seed, threads=max(1, min(
                         config.vec.num_threads, vec.num_agents // ROWS))))
-                watched = Watched(player, obs_factors(config.train, vec.obs_size))
+                claims = kind == 1 and tensors is not None
+                watched = Watched(player, obs_factors(config.train, vec.obs_size), claims)
                 play = Play(vec, watched, chosen, "trained" if tensors else "random")
                 entries = play.run()
             finally:

@@ -153,7 +153,7 @@ def check_tensors(shapes: Mapping[str, Sequence[int]], tensors: Mapping[str, np.
                              hint="it belongs to another environment or other [policy] settings")
 
 
-def may_wait(vec: Rows) -> bool:
+def has_turns(vec: Rows) -> bool:
     """Whether a mask of zeros says that an agent waits: where an env has others to wait for."""
     return vec.num_agents > int(getattr(vec, "num_envs", 1))
 

@@ -5,7 +5,7 @@ Sizes: N agents, T horizon, D observation, K heads, A sum of head widths.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..base.errors import RunError, UsageError, did_you_mean
 from ..base.sealed import Fixed
 from ..settings.values import Config
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Floats = NDArray[np.float32]
 
@@ -70,7 +67,6 @@ class Rollout:
 
 
 Advantage = Callable[[Rollout], "tuple[ArrayLike, ArrayLike]"]
-Loss = Callable[["dict[str, Tensor]", "dict[str, Tensor]"], "tuple[Tensor, dict[str, float]]"]
 
 
 def require_own_advantages(config: Config, ranks: int) -> None:

@@ -13,28 +13,31 @@ from ..settings import factors
 
 TICKS = 128             # that are watched
 HELD = 0.99             # of all actions are one: the policy takes it whatever it sees ...
-STILL = 0.05            # ... or the deviation of a continuous one, which is of the order of 1
-FAR = 64.0              # the largest size of a number, or 1 over it, that networks learn from
+STILL = 0.05            # ... or the standard deviation of a continuous one, of about 1 at first
+FAR = 64.0              # numbers above it, or below 1 over it, are far from unit scale
 SHORT = 60              # characters of factors that a line can show
 
 
 class Watched:
     """A player whose first TICKS are watched.
 
-    factors     (D,) train.obs_scale of each number, or None: 1
+    scale       (D,) train.obs_scale of each number, or None: 1
+    watches     whether they are: where nobody asks, nothing is kept
     """
 
-    def __init__(self, player: Player, scale: np.ndarray | None):
-        self.player, self.scale, self.ticks = player, scale, 0
+    def __init__(self, player: Player, scale: np.ndarray | None, watches: bool = True):
+        self.player, self.scale, self.left = player, scale, TICKS if watches else 0
         self.seen: list[np.ndarray] = []        # (D,) the largest size of each number, a tick
         self.taken: list[np.ndarray] = []       # (n, K) actions of those who can act, a tick
         self.widths: tuple[int, ...] = ()
 
     def __call__(self, vec: VecEnv) -> None:
         self.player(vec)
-        self.ticks += 1
+        if self.left == 0:
+            return
+        self.left -= 1
         rows = living(vec)
-        if self.ticks > TICKS or not rows.any():
+        if not rows.any():
             return
         self.widths = vec.act_sizes
         seen = vec.observations[rows]
@@ -65,7 +68,7 @@ class Watched:
                 action, is_held = ids[counts.argmax()], counts.max() >= HELD * len(column)
             if not is_held:
                 return []
-            held.append(round(float(action), 2))
+            held.append(round(float(action), 2) + 0.0)      # -0.0 becomes 0.0
         return held
 
     def _far(self) -> FarNumbers | None:

@@ -8,12 +8,14 @@ from puffer_sdk.settings import factors
 from puffer_sdk.training.watched import FAR, TICKS, Watched
 
 
-def watched(observe, act, *, widths=(4,), alive=None, mask=None, scale=None, ticks=50):
+def watched(observe, act, *, widths=(4,), alive=None, mask=None, scale=None, ticks=50,
+            watches=True):
     """Eight agents; observe(tick) and act(tick) -> rows."""
     vec = SimpleNamespace(num_agents=8, act_sizes=widths, alive=alive, action_mask=mask,
                           observations=np.zeros((8, 3), np.float32),
                           actions=np.zeros((8, len(widths)), np.float32))
-    found = Watched(lambda vec: vec.actions.__setitem__(slice(None), act(tick)), scale)
+    found = Watched(lambda vec: vec.actions.__setitem__(slice(None), act(tick)), scale,
+                    watches)
     for tick in range(ticks):
         vec.observations[:] = observe(tick)
         found(vec)
@@ -37,6 +39,10 @@ def both(tick):
 ])
 def test_an_action_is_held_where_nearly_all_are_one(act, widths, held):
     assert watched(ones, act, widths=widths).get("held") == held
+
+
+def test_a_negative_zero_is_shown_as_zero():
+    assert str(watched(ones, lambda tick: -0.001, widths=(1,))["held"]) == "[0.0]"
 
 
 def test_who_is_absent_or_cannot_act_holds_nothing():
@@ -65,3 +71,7 @@ def test_the_first_ticks_alone_are_watched_and_long_factors_are_left_out():
     assert "far" not in late
     far = watched(lambda tick: [1.7e5, 3.1e-4, 4.3e7], both)["far"]
     assert far["count"] == 3 and len(far["factors"]) <= 60
+
+
+def test_where_nobody_asks_nothing_is_kept():
+    assert watched(lambda tick: 1e9, lambda tick: 2.0, watches=False) == {}

@@ -27,7 +27,7 @@ from ..schedules import (
     check_same_envs,
     check_sizes,
     check_tensors,
-    may_wait,
+    has_turns,
     obs_factors,
 )
 from ..seams import Rollout, check_given, require_own_advantages
@@ -102,7 +102,7 @@ class NativePPO(Schedules):
         self.program = find_program(vec, device, program) if plays or program else None
         self.gpus = gpu_readings.choose_gpus(device, train.gpus) if gpus is None else list(gpus)
         factors = obs_factors(train, vec.obs_size)
-        self._waits = vec.action_mask is not None and may_wait(vec)
+        self._waits = vec.action_mask is not None and has_turns(vec)
         most = int(abi.constants(abi.trainer_header())["PUFFER_MAX_GPUS"])
         if not 1 <= len(self.gpus) <= most:
             raise UsageError("too many GPUs for one run", expected=f"1 to {most}",

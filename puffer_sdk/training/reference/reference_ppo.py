@@ -30,7 +30,7 @@ from ..schedules import (
     check_same_envs,
     check_sizes,
     check_tensors,
-    may_wait,
+    has_turns,
     obs_factors,
 )
 from ..seams import check_given, require_own_advantages
@@ -77,7 +77,7 @@ class TorchPPO(Schedules, Buffers):
         t = self.settings
         self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents,
                            first_agent=first_agent + self.group.rank * self.agents,
-                           waits=may_wait(vec))
+                           waits=has_turns(vec))
         self.heads = self.actor.heads
         factors = None if config.policy.torch_class else obs_factors(t, vec.obs_size)
         self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...settings.table import Train
-from ..schedules import Envs, may_wait
+from ..schedules import Envs, has_turns
 from ..seams import Rollout
 from .action_heads import Actor
 from .formulas import reward_scale
@@ -46,7 +46,7 @@ class Buffers:
         self.final_values = buffer(n, t) if getattr(vec, "has_final", None) is not None else None
         self.moves: np.ndarray | None = None    # (N,) rows filled so far; None: all ticks are
         self.played = self.actions              # (N, T, K) what the envs were given on each tick
-        if vec.action_mask is not None and may_wait(vec):
+        if vec.action_mask is not None and has_turns(vec):
             self.moves, self.played = np.zeros(n, int), torch.zeros_like(self.actions)
         self.live = buffer(n, t, dtype=torch.bool) if (         # (N, T) rows that hold a move
             self.moves is not None or getattr(vec, "alive", None) is not None) else None
