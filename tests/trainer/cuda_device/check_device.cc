@@ -245,6 +245,16 @@ static void products() {
     stream_multiply(stream, product, 1, place[0], place[1], 0.5f, (float*)place[2],
                     (float*)place[3]);
     CHECK(stream_wait(stream) == 0);
+    for (int silent : {3, 4})       // where C may be matters only to a product beside it
+        for (int beside : {0, 1}) {
+            const ProductShape small = {"small", 4, 4, 4, 0, 0, 4, 4, 4, 1, 0, 0, 0, 0, beside};
+            number("fake_silent") = silent;
+            stream_multiply(stream, product_open(open.device, &small), 1, place[0], place[1], 0,
+                            NULL, (float*)place[3]);
+            CHECK(stream_wait(stream) == 0);
+            CHECK(number("fake_last") == (!beside ? 3 : silent == 4 ? 5 : 4));
+        }
+    number("fake_silent") = 0;
     number("fake_only_inplace") = 1;
     CHECK(!product_open(open.device, &odd) && has(open.failure(), "odd rows (5 x 7 x 6, fp32)"));
     CHECK(has(open.failure(), "same bits each time") && has(open.failure(), "\tFake GPU"));

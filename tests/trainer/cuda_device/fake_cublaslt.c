@@ -10,6 +10,7 @@ enum { INPLACE = 1, HUNGRY, FIXED, FAST, SLOW };    // algorithms; the last two 
 
 int fake_refusal;                                   // of Create
 int fake_living, fake_heuristics, fake_products, fake_last, fake_only_inplace;
+int fake_silent;                                    // the algorithm that does not say where C may be
 
 typedef struct { int compute, scale; int32_t trans[2]; } Desc;
 typedef struct { int type; uint64_t rows, cols; int64_t ld; int32_t batch; int64_t stride; } Layout;
@@ -97,7 +98,7 @@ int cublasLtMatmulAlgoConfigGetAttribute(const Algorithm* algorithm, int what, u
 }
 int cublasLtMatmulAlgoCapGetAttribute(const Algorithm* algorithm, int what, int32_t* value,
                                       size_t size, size_t* written) {
-    if (what != 4 || size != 4) return INVALID;
+    if (what != 4 || size != 4 || algorithm->id == (uint64_t)fake_silent) return INVALID;
     *value = algorithm->id != FIXED;
     *written = 4;
     return OK;

@@ -91,9 +91,10 @@ static bool choose(Device* device, const Product* product, Plan* plan, void* pre
             || lt->MatmulAlgoConfigGetAttribute(&found[i].algorithm, LT_CONFIG_REDUCTION,
                                                 &reduction, sizeof reduction, &written)
             || reduction == LT_REDUCTION_INPLACE
-            || lt->MatmulAlgoCapGetAttribute(&found[i].algorithm, LT_CAP_OUT_OF_PLACE, &any_c,
-                                             sizeof any_c, &written)
-            || (product->shape.beside && !any_c))
+            || (product->shape.beside
+                && (lt->MatmulAlgoCapGetAttribute(&found[i].algorithm, LT_CAP_OUT_OF_PLACE, &any_c,
+                                                  sizeof any_c, &written)
+                    || !any_c)))
             continue;
         plan->algorithm = found[i].algorithm;
         plan->usable = 1;
