@@ -3,12 +3,13 @@
 Where the CPU trainer adds in another order the sums agree to the last bits of a double.
 """
 import re
+import subprocess
 
 import numpy as np
 import pytest
 from helpers import kernel_reference as reference
 from helpers import reference_ppo as ppo
-from helpers.cuda_calls import bf16_bits, blank, same
+from helpers.cuda_calls import Cuda, bf16_bits, blank, find_cpp, same
 from helpers.kernel_library import KERNELS, wide
 from helpers.kernel_reference import normal
 
@@ -17,6 +18,9 @@ from puffer_sdk.base import philox
 pytest_plugins = ["helpers.cuda_fixtures"]
 
 NOWHERE = np.uint64([2 ** 64 - 1])
+BUCKET, BIN = (int(re.search(rf"#define {name} +(\d+)",
+                             (KERNELS / "cuda" / "contract.h").read_text())[1])
+               for name in ("CUDA_BUCKET", "CUDA_BIN"))
 
 
 def schedule(**known):
@@ -190,14 +194,41 @@ def test_where_nobody_lives_some_segment_is_taken_all_the_same(cuda, drawn):
 
 def test_large_buckets_are_put_in_order_a_part_at_a_time(cuda):
     """Of 3,000 keys, one bucket at least is larger than what a block looks at together."""
-    N, text = 3000, (KERNELS / "cuda" / "contract.h").read_text()
-    bucket, room = (int(re.search(rf"#define {name} +(\d+)", text)[1])
-                    for name in ("CUDA_BUCKET", "CUDA_BIN"))
+    N = 3000
     keys = philox.words((5 << 32 | 7, philox.Purpose.SHUFFLE), np.arange(N), 3 << 32 | 2)[0]
-    assert np.bincount(keys.astype(np.uint64) * -(-N // bucket) >> 32).max() > room
+    assert np.bincount(keys.astype(np.uint64) * -(-N // BUCKET) >> 32).max() > BIN
     got = cuda.segments_shuffle(schedule=schedule(), N=N, passes=1, first=0, living=None,
                                 orders=blank(1, N, dtype=np.int32))
     assert got.orders[0].tolist() == philox.permutation(5 << 32 | 7, N, 3 << 32 | 2).tolist()
+
+
+CROWDED = """
+#include "kernels/common/philox.h"
+static PhiloxBlock crowded(uint64_t, uint32_t, uint32_t index, uint64_t, uint32_t epoch_pass) {
+    return {{((index + 977 * epoch_pass) * 2654435761u >> 24) << 22, 0, 0, 0}};
+}
+#define philox_block crowded
+#include "kernels/cuda/kernels.cu"
+"""
+
+
+def test_keys_that_crowd_into_one_bucket_are_put_in_order(tmp_path):
+    """Random ones never do: it takes chosen keys to need a third part, which replaces the second.
+
+    All are below 2^30 of 2^32, so that the first of five buckets holds four fifths, and many of
+    them are equal: by number, as a stable sort has them.
+    """
+    N, (source, made) = 600, (tmp_path / name for name in ("crowded.cc", "crowded.so"))
+    source.write_text(CROWDED)
+    subprocess.run([find_cpp(), "-std=c++17", "-fPIC", "-shared", "-w", f"-I{KERNELS.parent}",
+                    source, "-o", made], check=True, timeout=60)
+    got = Cuda(made).segments_shuffle(schedule=schedule(), N=N, passes=3, first=0, living=None,
+                                      orders=blank(3, N, dtype=np.int32))
+    for each in range(3):
+        keys = (np.arange(N, dtype=np.uint32) + np.uint32(977 * each)) * np.uint32(2654435761) >> 24
+        buckets = (keys << 22).astype(np.uint64) * -(-N // BUCKET) >> 32
+        assert np.bincount(buckets).max() > 3 * BIN
+        assert same(got.orders[each], np.argsort(keys, kind="stable").astype(np.int32))
 
 
 def test_ranks_shuffle_and_draw_by_numbers_of_their_own(cuda):
