@@ -11,6 +11,7 @@ import sys
 from functools import cache
 from types import SimpleNamespace
 
+import cffi
 import numpy as np
 import pytest
 from helpers.cuda_calls import HAS_DRIVER, ROUNDS
@@ -23,6 +24,7 @@ from helpers.short_or_long import long_only
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.env import library, open_env, vec
 from puffer_sdk.settings import config
+from puffer_sdk.toolchain import compilers
 from puffer_sdk.training import checkpoint, train_worker
 from puffer_sdk.training.pacing import SNAPSHOT, Pace
 
@@ -83,6 +85,44 @@ def test_a_rollout_has_the_bits_of_the_cpus_and_an_update_its_numbers(case, mode
             assert distance(gpu.state_tensors()[name], value) < 5e-5, name
         assert gpu.counters == pytest.approx(cpu.counters, rel=1e-5)
         gpu.load_state_tensors(cpu.state_tensors())
+
+
+@pytest.mark.parametrize("segments, weights, parts", [
+    (512, 5_000, 64), (48, 5_000, 48), (96, 5_000, 48), (67, 5_000, 1),     # whole segments
+    (512, 2 ** 20, 64), (512, 2 ** 20 + 16, 32), (510, 2 ** 20 + 16, 51),
+    (512, 25_000_000, 2), (512, 40_000_000, 1), (512, 2 ** 31 - 1, 1)])
+def test_a_gradient_of_many_weights_is_made_in_few_parts(parts_of, segments, weights, parts):
+    assert parts_of(segments, weights) == parts
+    assert parts == 1 or 4 * parts * weights <= 256 << 20
+
+
+@pytest.fixture(scope="module")
+def parts_of(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    (folder / "parts.c").write_text("""
+#include "trainer/cuda/internal.h"
+int32_t parts_of(int32_t segments, int64_t weights) { return gradient_parts(segments, weights); }
+""")
+    compilers.compile_to(folder / "parts.so", [
+        *compilers.find_compiler().command, "-shared", "-fPIC", f"-I{ROOT}",
+        f"-I{ROOT / 'puffer_sdk' / 'include'}", folder / "parts.c"],
+        source=folder / "parts.c", what="a number of parts")
+    ffi = cffi.FFI()
+    ffi.cdef("int32_t parts_of(int32_t segments, int64_t weights);")
+    return ffi.dlopen(str(folder / "parts.so")).parts_of
+
+
+def test_a_large_network_learns_what_the_cpus_does():
+    """64 segments, a million weights: 32 parts of two segments each, not 64 of one."""
+    large = dict(sizes=(3,), vec=dict(num_agents=64, obs_size=33_000), hidden_size=32, horizon=2,
+                 minibatch_size=128, total_timesteps=128 * 20)
+    cpu, gpu = make_native(**large, path="generic"), make_native(**large, path="cuda", timed=True)
+    for native in (cpu, gpu):
+        run(native, 1)
+    numbers = 33_000 * 32 + 3 * 32 * 32 + (3 + 1) * 32
+    assert gpu.kernels()["parts_add"]["bytes"] == 4 * (32 + 1) * numbers
+    for name, value in cpu.state_tensors().items():         # of momentum: the gradient
+        assert distance(gpu.state_tensors()[name], value) < 5e-5, name
 
 
 def test_learning_during_a_rollout_has_one_update_of_staleness(mode):

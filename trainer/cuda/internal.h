@@ -26,9 +26,11 @@
 #include "trainer/common/shared.h"
 
 #define MAX_SLICES  64
-#define SPREAD      128               // blocks that a small launch is cut into, if it can be
-#define ENVS_PREFIX "puffer_envs_"    // of a program's kernels
-#define MUON_GROUPS 3                 // matrices of one shape: encoder, layers, decoder
+#define SPREAD      128                     // blocks that a small launch is cut into, if it can be
+#define MOST_PARTS  64                      // of a gradient
+#define PARTS_BYTES ((int64_t)256 << 20)    // that they take, where there is more than one
+#define ENVS_PREFIX "puffer_envs_"          // of a program's kernels
+#define MUON_GROUPS 3                       // matrices of one shape: encoder, layers, decoder
 
 enum {    // what the host's time is spent on
     PHASE_ENV,
@@ -286,6 +288,16 @@ static inline const void* layer_weights(const Rank* rank, int matrix, int acting
     if (rank->trainer->narrow)
         return (acting ? rank->acting_narrow : rank->weights_narrow) + offset;
     return (acting ? rank->acting : rank->weights) + offset;
+}
+
+// Parts that a gradient is made in, each of whole segments. Products over few rows fill no GPU, so
+// there are few; those of a large network fill one even so, and its parts would fill the memory
+static inline int32_t gradient_parts(int32_t segments, int64_t weights) {
+    int64_t parts = PARTS_BYTES / ((int64_t)sizeof(float) * weights);
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    if (parts > segments) parts = segments;
+    while (parts > 1 && segments % parts) parts--;
+    return parts > 1 ? (int32_t)parts : 1;
 }
 
 // A kernel's threads are spread over elements, or its blocks over parts. Few elements make small

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS 64    // of a gradient, at most: products over few rows fill no GPU
-
 // Final observations that an agent's rollout has room for: one in 8 ticks, all if it is short. Each
 // costs an observation and a state; episodes that a time limit ends sooner than that, again and
 // again, are rare. Of those the later ones count as truncated = 1. The CPU trainer has no such
@@ -349,8 +347,6 @@ static void plan_sizes(PufferTrainer* trainer) {
     trainer->ldo = (int32_t)round_up(trainer->A + 1, 8);
     trainer->narrow = config->precision == PUFFER_BF16;
     trainer->minibatches = (int32_t)minibatches_per_epoch(config) + 1;
-    for (trainer->parts = trainer->S < PARTS ? trainer->S : PARTS; trainer->S % trainer->parts;
-         trainer->parts--);    // whole segments in each
 }
 
 static void plan_exchange(Rank* rank, Exchange* exchange, size_t bytes) {
@@ -408,6 +404,7 @@ static int32_t take_rank(Rank* rank, Error* error) {
 int32_t memory_take(PufferTrainer* trainer, Error* error) {
     plan_sizes(trainer);
     size_network(trainer);
+    trainer->parts = gradient_parts(trainer->S, trainer->weight_count);
     if (check_sizes(trainer, error)) return -1;
     plan_host(trainer);
     if (arena_commit(&trainer->host))
