@@ -224,6 +224,7 @@ typedef struct PufferTrainerDevice {    // of the CUDA trainer
     int32_t gpus;                       // like this one, the first of them
     int32_t envs_on_gpu;                // 1: the envs run there too
     int64_t memory, used;               // bytes of the GPU, and that this trainer took of them
+    int64_t stack;                      // bytes of a thread's, if the envs there recurse, or 0
     char unpinned[64];                  // CUDA's reason for copying the envs' rows twice, or ""
 } PufferTrainerDevice;
 

@@ -116,6 +116,9 @@ def print_kernels(found: Profile, gpu: Mapping[str, Any]) -> None:
     if gpu["unpinned"]:
         ui.out(f"memory    the environments' memory cannot be pinned ({gpu['unpinned']}): "
                "rows are copied once more")
+    if gpu["stack"]:
+        ui.out(f"stack     the environment's functions call themselves: {gpu['stack'] >> 10} KiB "
+               "for each thread")
     first = "of the first: " if gpu["gpus"] > 1 else ""
     ui.out(f"GPU       {first}kernels, one after another, take {found.busy:.0%} of an epoch's "
            f"time; a copy reads and writes {(found.copy_rate or 0) / 1e9:,.0f} GB/s\n")

@@ -15,9 +15,10 @@ from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 import puffer_sdk
 from puffer_sdk import cli
+from puffer_sdk.base import paths
 from puffer_sdk.base.errors import BuildError, RunError, UsageError
 from puffer_sdk.env import header
-from puffer_sdk.env.gpu import programs
+from puffer_sdk.env.gpu import programs, translate
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import nvrtc
 
@@ -407,6 +408,43 @@ void c_reset(Probe* env) {"""), ("    env->tick++;", "    env->tick++;\n"
         program.library.fflush(None)
     assert capfd.readouterr().out == \
         "fopen cannot be used on a GPU: there are no files on a GPU\n"
+
+
+# What stands before c_reset, and what c_step does
+STACKS = {
+    "no call": (0, "", ""),
+    "a call": (0, "static int f(int n) { return n + 1; }", "f(1);"),
+    "itself": (1, "static int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }", "f(9);"),
+    "by another": (1, "static int g(int n);\nstatic int f(int n) { return n ? g(n - 1) : 0; }\n"
+                      "static int g(int n) { return f(n) + 1; }", "f(9);"),
+    "by a table": (1, "static int f(int n);\nstatic int (*const all[])(int) = {f};\n"
+                      "static int f(int n) { return n ? all[0](n - 1) + 1 : 0; }", "f(9);"),
+    "by a field": (1, "typedef struct Node { int (*run)(struct Node*); int n; } Node;\n"
+                      "static int f(Node* a) { return a->n-- ? a->run(a) + 1 : 0; }",
+                   "Node a = {f, 9}; a.run(&a);"),
+    "by *pointer": (1, "static int f(int n) { int (*g)(int) = &f; return n ? (*g)(n - 1) : 0; }",
+                    "f(9);"),
+    "a table": (0, "static int f(int n) { return n + 1; }\n"
+                   "static int (*const all[])(int) = {f};", "all[0](1);"),
+    "the next one": (0, "typedef struct Node { void (*run)(struct Node*); } Node;\n"
+                        "static void f(Node* a) { a->run = f; }", "Node a = {f}; a.run(&a);"),
+    "sorted": (0, "static int f(const void* a, const void* b) { return *(int*)a - *(int*)b; }",
+               "int a[] = {2, 1}; qsort(a, 2, sizeof *a, f);"),
+    "data": (0, "typedef struct Node { struct Node* next; } Node;\nstatic Node all = {&all};",
+             "all.next->next = 0;"),
+    "not played": (0, "static int f(int n) { return n ? f(n - 1) + 1 : 0; }", "")}
+
+
+@pytest.mark.parametrize("case", STACKS)
+def test_who_calls_himself_needs_a_stack_of_unknown_size(probe, case):
+    recurses, above, inside = STACKS[case]
+    env = probe(("#include <stdbool.h>", "#include <stdlib.h>"),
+                ("void c_reset(Probe* env) {", f"{above}\nvoid c_reset(Probe* env) {{"),
+                ("    env->tick++;", f"    env->tick++;\n    {inside}"))
+    spec = header.read(env)
+    text = programs.preprocess(spec, paths.writable(paths.build_dir(env), purpose="a test"))
+    assert translate.answer({"text": text.decode("latin-1")}).endswith(
+        f"\n#define PUFFER_RECURSES {recurses}\n")
 
 
 def test_a_function_of_any_number_of_arguments_is_refused(probe):

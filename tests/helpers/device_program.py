@@ -20,7 +20,7 @@ class Facts(ctypes.Structure):
                 ("num_atns", ctypes.c_int32), ("mask_size", ctypes.c_int32),
                 ("has_truncations", ctypes.c_int32), ("has_final_obs", ctypes.c_int32),
                 ("has_alive", ctypes.c_int32), ("log_fields", ctypes.c_int32),
-                ("spare_bytes", ctypes.c_int64)]
+                ("recurses", ctypes.c_int32), ("spare_bytes", ctypes.c_int64)]
 
 
 class Args(ctypes.Structure):

@@ -269,12 +269,20 @@ FAULTS = """
     case 6: *(int*)(long)env->fault = 1; break;
     case 7: if (env->tick == 4) for (;;); break;
     case 8: env->memory = malloc(8 << 20); break;
+    case 9: broken = deep(env, 3) < 0; break;
     }
 """
 START = """
     if (env->fault == 11) env->num_agents = 2;
     if (env->fault == 12) env->memory = malloc((size_t)5 << 30);
     if (env->fault == 13) for (;;);
+"""
+DEEP = """
+#ifdef PUFFER_DEVICE
+static int deep(Probe* env, int more) {
+    return more ? deep(env, more - 1) + env->tick : env->tick;
+}
+#endif
 """
 HORIZON = 6
 
@@ -287,7 +295,7 @@ def faulty(tmp_path_factory):
             ('#include "raylib.h"\n', "#include <assert.h>\n#include <math.h>\n"
                                       "#include <stdlib.h>\n"),
             ("    int tick;\n} Probe;\n",
-             "    int tick;\n    int fault;\n    void* memory;\n} Probe;\n\n"
+             f"    int tick;\n    int fault;\n    void* memory;\n}} Probe;\n{DEEP}\n"
              f"void init(Probe* env) {{\n    (void)env;\n#ifdef PUFFER_DEVICE{START}#endif\n}}\n"),
             ("    env->tick++;\n", f"    int broken = 0;\n#ifdef PUFFER_DEVICE{FAULTS}#endif\n"
                                    "    env->tick++;\n"),
@@ -376,6 +384,24 @@ def test_what_stops_a_gpu_has_a_hint(fail):
         assert handle.envs_on_gpu
         assert "--vec.device cpu" in failure(handle.error, handle.act_sizes, envs_on_gpu=True).hint
         assert failure(handle.error, handle.act_sizes, envs_on_gpu=False).hint is None
+
+
+def test_an_env_that_recurses_gets_a_stack_of_what_memory_is_left(fail, make, monkeypatch):
+    with make("target") as trainer:
+        run(trainer, 1)
+        assert trainer.gpu()["stack"] == 0 == trainer._handle.stack()
+    with fail(9) as trainer:
+        run(trainer, 1)
+        handle, stack = trainer._handle, trainer.gpu()["stack"]
+        assert stack == handle.stack() == 64 << 10 or HAS_DRIVER and stack > 1024
+        handle.error.kind = handle.lib.PUFFER_TRAINER_GPU_STOPPED
+        assert failure(handle.error, handle.act_sizes, envs_on_gpu=True, stack=stack
+                       ).hint.startswith(f"a recursion deeper than its {stack >> 10} KiB of stack")
+    if not HAS_DRIVER:
+        monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(160 << 20))
+        with fail(9) as trainer:
+            run(trainer, 1)
+            assert trainer.gpu()["stack"] == 3 << 10    # 120 MiB without a heap, 4,096 threads
 
 
 def test_a_program_of_another_environment_is_refused(make, folders):

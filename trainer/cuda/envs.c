@@ -11,6 +11,7 @@
 
 #define ENV_THREADS 32    // of a block: envs diverge, small blocks spread over the GPU
 #define NO_FAULT    (~(EnvFault)0)
+#define MOST_STACK  ((size_t)64 << 10)    // bytes of a thread that recurses
 
 static const char* const kernel_names[ENVS_KERNELS] = {ENVS_PREFIX "facts", ENVS_PREFIX "start",
                                                        ENVS_PREFIX "step", ENVS_PREFIX "log",
@@ -126,6 +127,18 @@ static int32_t take_room(PufferTrainer* trainer, Error* error) {
         }
     }
     return 0;
+}
+
+// Of an eighth of the memory that is left
+static void take_stack(PufferTrainer* trainer) {
+    trainer->stack = 0;
+    if (!trainer->env_facts.recurses) return;
+    EACH_RANK(trainer, rank) {
+        DeviceFacts facts;
+        device_facts(rank->device, &facts);
+        int64_t stack = device_stack(rank->device, MOST_STACK, (size_t)facts.unused / 8);
+        if (rank == trainer->ranks || stack < trainer->stack) trainer->stack = stack;
+    }
 }
 
 // ---- calls -------------------------------------------------------------------------------------
@@ -305,6 +318,7 @@ int32_t envs_start(PufferTrainer* trainer, Error* error) {
         || check_facts(trainer, error) || take_room(trainer, error)
         || upload_settings(trainer, error))
         return -1;
+    take_stack(trainer);
     int32_t failed = 0;
     envs_watch(trainer, PUFFER_RESET);
     for (int i = 0; i < trainer->config.num_buffers && !failed; i++)

@@ -267,6 +267,7 @@ struct PufferTrainer {
     EnvFacts env_facts;
     double* log_sums;    // [log_fields]
     int64_t heap;        // bytes that malloc of envs may give
+    int64_t stack;       // bytes of a thread of envs that recurse, or 0
     int64_t allocations, bytes;
     double rollout_seconds, update_seconds;
 };

@@ -178,6 +178,7 @@ int32_t puffer_trainer_device(PufferTrainer* trainer, PufferTrainerDevice* out) 
     out->used = (int64_t)(trainer->ranks->memory.bytes + trainer->ranks->env_memory.bytes);
     out->gpus = trainer->config.gpus;
     out->envs_on_gpu = trainer->playing;
+    out->stack = trainer->stack;
     memcpy(out->unpinned, facts.unpinned, sizeof out->unpinned);
     return 1;
 }

@@ -111,6 +111,11 @@ void stream_call(Stream* stream, Program* program, int32_t kernel, const void* a
 // set it, or memory is short; 0 where CUDA does not say. Call it before anything runs there
 int64_t device_heap(Device* device, size_t bytes);
 
+// Raises the stack of each thread of a program that recurses, to `each` bytes, or as many as are
+// `all` together for as many threads as can be on the GPU at a time. Returns what it is now, 0 where
+// CUDA does not say. Others need no call: their compiler knows what they take
+int64_t device_stack(Device* device, size_t each, size_t all);
+
 // ---- products: D = alpha op(A) op(B) + beta C, row-major ---------------------------------------
 
 typedef struct ProductShape {

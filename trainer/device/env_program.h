@@ -32,6 +32,7 @@ typedef struct EnvFacts {
     int32_t obs_bytes;    // of one element
     int32_t num_atns, mask_size, has_truncations, has_final_obs, has_alive;
     int32_t log_fields;     // floats in a Log, n the last
+    int32_t recurses;       // 1: functions call themselves, so a thread's stack has no known size
     int64_t spare_bytes;    // of each of EnvsArgs' spares; 0: none is needed
 } EnvFacts;
 

@@ -41,6 +41,7 @@ class Piece:
     end: int
     names: list[tuple[str, int, bool]] = field(default_factory=list)    # it needs: name, where,
                                                                         # whether it is called
+    by_pointer: bool = False        # it calls what a pointer points to
 
 
 class Rewriter:
@@ -101,6 +102,9 @@ class Rewriter:
                 self.edits.around(start, end, self.spell(words[0]), words[1])
         elif kind == "DECL_REF_EXPR":
             self.take_name(piece, cursor, parent, start, end)
+        elif kind == "CALL_EXPR":
+            called = cursor.referenced
+            piece.by_pointer |= called is None or called.kind.name != "FUNCTION_DECL"
         elif kind == "TYPE_REF":
             self.qualify(cursor, start, end)
         elif kind == "BINARY_OPERATOR" and cursor.type.spelling.endswith("void *"):

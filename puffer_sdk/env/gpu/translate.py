@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from ...base import limited, paths
@@ -78,6 +79,7 @@ class _Translator:
                     parts.append(f"{self.text[at:to]}\n")
             file, line = self.origin(start)
             parts.append(f'#line {line} "{file}"\n{self.edits.render(start, end)}\n')
+        parts.append(f"#define PUFFER_RECURSES {int(self.recurses())}\n")
         return "".join(parts)
 
     # -- reading -------------------------------------------------------------------
@@ -152,6 +154,22 @@ class _Translator:
                 for needed in reversed(piece.names):
                     (waiting if needed[2] and called else later).append(needed)
         return kept
+
+    def recurses(self) -> bool:
+        """Whether what is kept may call itself, perhaps by way of others: then no compiler knows
+        how much stack a thread needs. A pointer may lead to any function that is named uncalled.
+        """
+        pieces = [*self.functions.values(), *self.types,
+                  *(piece for group in self.variables.values() for piece in group)]
+        pointed = {name for piece in pieces for name, _, called in piece.names if not called}
+        calls = {function: {name for name, _, called in piece.names if called}
+                 | (pointed if piece.by_pointer else set())
+                 for function, piece in self.functions.items()}
+        try:
+            TopologicalSorter(calls).prepare()
+        except CycleError:
+            return True
+        return False
 
     def outside(self, name: str, offset: int, called: bool) -> list[Piece]:
         """For a function that the author did not write: what stands in for it, if it is not there.

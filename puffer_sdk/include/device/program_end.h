@@ -1,5 +1,5 @@
 // program_end.h -- what stands behind an environment that is compiled for a GPU: the kernels.
-// In: puffer_thread_*(args, env) of device/vecenv.h. Out: the functions that env_program.h names.
+// In: puffer_thread_*(args, env) of device/vecenv.h, and PUFFER_RECURSES of translate.py. Out: the functions that env_program.h names.
 }    // namespace env
 }    // namespace puffer_c
 
@@ -25,7 +25,9 @@ static_assert(puffer_c::env::ENV_MEMORY == 4 && puffer_c::env::ENV_ABORT == 5,
     }
 
 extern "C" __global__ void puffer_envs_facts(const __grid_constant__ puffer_c::env::EnvsArgs args) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) puffer_c::env::puffer_thread_facts(args.facts);
+    if (blockIdx.x || threadIdx.x) return;
+    puffer_c::env::puffer_thread_facts(args.facts);
+    args.facts->recurses = PUFFER_RECURSES;
 }
 #else
 #define PUFFER_EXPORTED extern "C" __attribute__((visibility("default")))
@@ -69,6 +71,7 @@ static void puffer_launch(const puffer_c::env::EnvsArgs* args, int blocks, int t
 
 PUFFER_EXPORTED void puffer_envs_facts(const puffer_c::env::EnvsArgs* args, int, int) {
     puffer_c::env::puffer_thread_facts(args->facts);
+    args->facts->recurses = PUFFER_RECURSES;
 }
 
 PUFFER_EXPORTED void puffer_envs_heap(unsigned long bytes) { puffer_c::puffer_heap_size = bytes; }

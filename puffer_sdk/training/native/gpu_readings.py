@@ -18,6 +18,7 @@ class Gpu(TypedDict):
     envs_on_gpu: bool
     memory: int
     used: int
+    stack: int              # of a thread whose environment recurses; 0: none does
     unpinned: str           # CUDA's reason for copying the envs' rows twice, or ""
 
 
@@ -40,7 +41,7 @@ def first_gpu(handle: Handle) -> Gpu | None:
             "driver": _version(out.driver), "runtime": _version(out.runtime),
             "emulated": bool(out.emulated), "gpus": int(out.gpus),
             "envs_on_gpu": bool(out.envs_on_gpu), "memory": int(out.memory),
-            "used": int(out.used), "unpinned": handle.text(out.unpinned)}
+            "used": int(out.used), "stack": int(out.stack), "unpinned": handle.text(out.unpinned)}
 
 
 def kernels(handle: Handle) -> dict[str, dict[str, float]]:

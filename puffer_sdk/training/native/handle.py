@@ -58,7 +58,12 @@ class Handle:
         """One of the calls that return 0, or -1 with an error. Raises RunError."""
         if getattr(self.lib, f"puffer_trainer_{name}")(self.trainer, *args, self.error):
             raise failure(self.error, self.act_sizes, envs_on_gpu=self.envs_on_gpu,
-                          on_gpu=self.on_gpu)
+                          on_gpu=self.on_gpu, stack=self.stack())
+
+    def stack(self) -> int:
+        """Bytes that a thread has whose environment recurses on the GPU, or 0."""
+        out: Any = self.ffi.new("PufferTrainerDevice*")
+        return int(out.stack) if self.envs_on_gpu and self.invoke("device", out) else 0
 
     def invoke(self, name: str, *args: object) -> Any:
         """One of the calls that cannot fail."""

@@ -55,16 +55,20 @@ def refusal(error: Any, *, on_gpu: bool = False) -> PufferError:
     return _blamed(made(what, where=where, hint=HINTS[kind]), kind, on_gpu)
 
 
-def failure(error: Any, act_sizes: Sequence[int], *, envs_on_gpu: bool, on_gpu: bool = False
-            ) -> RunError:
+def failure(error: Any, act_sizes: Sequence[int], *, envs_on_gpu: bool, on_gpu: bool = False,
+            stack: int = 0) -> RunError:
     """Why a call failed, with the hints that the PyTorch trainer gives.
 
     envs_on_gpu    whether the envs run on the GPU
     on_gpu   whether it is the trainer for GPUs
+    stack    bytes of a thread's, if the envs recurse there
     """
     kind = kinds()[error.kind]
     what, where = _texts(error)
-    parts = {"hint": PLAY_HINT if kind == "GPU_STOPPED" and envs_on_gpu else HINTS[kind]}
+    parts = {"hint": HINTS[kind]}
+    if kind == "GPU_STOPPED" and envs_on_gpu:
+        parts["hint"] = PLAY_HINT if not stack else \
+            f"a recursion deeper than its {stack >> 10} KiB of stack ends so; {PLAY_HINT}"
     if kind == "NO_LEGAL_ACTION":
         parts |= {"expected": f"a nonzero byte among this head's {act_sizes[error.head]} in "
                               "action_mask", "actual": "zeros only"}

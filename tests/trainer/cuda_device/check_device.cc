@@ -523,6 +523,14 @@ static void programs() {
     CHECK(program && !open.failure());
     CHECK(device_heap(open.device, 99) == 123456 && fake::heap == 123456 && !open.failure());
     CHECK(cudaGetLastError() == cudaSuccess);
+    const size_t threads = 3 * 2048, kib = 1024;    // of three multiprocessors
+    CHECK(device_stack(open.device, 64 * kib, threads * 900) == 1024 && fake::stack == 1024);
+    CHECK(device_stack(open.device, 64 * kib, threads * (5 * kib - 1)) == 4 * kib);
+    CHECK(device_stack(open.device, 64 * kib, threads * 3 * kib) == 4 * kib);    // never less
+    fake::refuse["cudaDeviceSetLimit"] = cudaErrorMemoryAllocation;
+    CHECK(device_stack(open.device, 64 * kib, threads * 100 * kib) == 4 * kib && !open.failure());
+    CHECK(device_stack(open.device, 64 * kib, threads * 100 * kib) == 64 * kib);
+    CHECK(fake::stack == 64 * kib && cudaGetLastError() == cudaSuccess);
     CHECK(program_kernel(program, "first") == 0 && program_kernel(program, "second") == 1);
     CHECK(program_kernel(program, "first") == 0 && fake::calls["cuModuleGetFunction"] == 2);
     CHECK(program_kernel(program, "third") == -1 && !open.failure());
@@ -591,7 +599,8 @@ static void programs_that_are_none() {
                 want = "opened within a graph"; break;
         }
         CHECK(has(open.failure(), want) && stream_wait(stream) == -1);
-        CHECK(device_heap(open.device, 1) == 0 && program_kernel(program, "first") == -1);
+        CHECK(device_heap(open.device, 1) == 0 && device_stack(open.device, 1, 1) == 0);
+        CHECK( program_kernel(program, "first") == -1);
     }
     {
         Open open;

@@ -31,7 +31,7 @@ std::vector<std::string> launched;
 int driver = 13000, devices = 1;
 bool peers;
 std::set<std::pair<int, int>> ways;
-size_t memory = (size_t)1 << 40, heap = 8 << 20;
+size_t memory = (size_t)1 << 40, heap = 8 << 20, stack = 1024;
 std::map<std::string, CUresult> refuse_driver;
 std::map<std::string, int> missing;
 
@@ -310,12 +310,14 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     ENTER();
+    if (limit == cudaLimitStackSize) return stack = value, cudaSuccess;
     if (limit != cudaLimitMallocHeapSize || modules) return say(cudaErrorInvalidValue);
     return heap = value, cudaSuccess;
 }
 cudaError_t cudaDeviceGetLimit(size_t* out, enum cudaLimit limit) {
     ENTER();
-    return limit == cudaLimitMallocHeapSize ? (*out = heap, cudaSuccess)
+    return limit == cudaLimitStackSize      ? (*out = stack, cudaSuccess)
+         : limit == cudaLimitMallocHeapSize ? (*out = heap, cudaSuccess)
                                             : say(cudaErrorInvalidValue);
 }
 }

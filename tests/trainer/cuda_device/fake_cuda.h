@@ -25,7 +25,7 @@ extern int driver, devices;
 extern bool peers;                                  // GPUs reach each other's memory
 extern std::set<std::pair<int, int>> ways;          // that were opened, from device to device
 extern size_t memory;                               // that is left
-extern size_t heap;                                 // of kernels' malloc
+extern size_t heap, stack;                          // of kernels' malloc; of a thread
 extern std::map<std::string, CUresult> refuse_driver;       // as refuse, without the "cu"
 extern std::map<std::string, int> missing;          // calls that this driver does not have
 int living();                                       // what was made and not destroyed

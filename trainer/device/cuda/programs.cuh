@@ -9,7 +9,8 @@
 #include "state.cuh"
 #include "timing.cuh"
 
-#define SINCE 12000    // the driver's calls as they were in this CUDA
+#define SINCE    12000    // the driver's calls as they were in this CUDA
+#define RESIDENT 2048     // threads of a multiprocessor at a time, at most
 
 // The name of each call after "cu", and what it takes. Status 0 is success
 #define DRIVER_CALLS(X)                                                                            \
@@ -177,5 +178,18 @@ int64_t device_heap(Device* device, size_t bytes) {
     if (!ready(device)) return 0;
     if (cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes) != cudaSuccess) cudaGetLastError();
     if (cudaDeviceGetLimit(&now, cudaLimitMallocHeapSize) != cudaSuccess) cudaGetLastError();
+    return (int64_t)now;
+}
+
+// The driver keeps a stack for every thread that can be on the GPU, so this costs memory at once
+int64_t device_stack(Device* device, size_t each, size_t all) {
+    size_t now = 0;
+    if (!ready(device)) return 0;
+    const size_t share = all / ((size_t)device->facts.multiprocessors * RESIDENT);
+    if (share < each) each = share & ~(size_t)1023;
+    if (cudaDeviceGetLimit(&now, cudaLimitStackSize) != cudaSuccess) cudaGetLastError();
+    if (each > now && cudaDeviceSetLimit(cudaLimitStackSize, each) != cudaSuccess)
+        cudaGetLastError();
+    if (cudaDeviceGetLimit(&now, cudaLimitStackSize) != cudaSuccess) cudaGetLastError();
     return (int64_t)now;
 }

@@ -25,6 +25,8 @@
 #include "queues.h"
 #include "puffer_abi.h"
 
+#define PROCESSORS 2    // multiprocessors
+
 extern "C" {
 
 // ---- the device ---------------------------------------------------------------------------------
@@ -77,7 +79,7 @@ void device_meet(Device* device, Device* other) {
 void device_facts(Device* device, DeviceFacts* out) {
     memset(out, 0, sizeof *out);
     strcpy(out->name, "emulated on the CPU");
-    out->multiprocessors = 2;
+    out->multiprocessors = PROCESSORS;
     out->emulated = 1;
     out->memory = (int64_t)device->limit;
     out->unused = (int64_t)(device->limit - device->used);
@@ -340,6 +342,18 @@ int64_t device_heap(Device* device, size_t bytes) {
         device->heap = bytes;
     }
     return (int64_t)device->heap;
+}
+
+// What it would take on a GPU; here threads have the host's
+int64_t device_stack(Device* device, size_t each, size_t all) {
+    const size_t threads = PROCESSORS * 2048;
+    if (all / threads < each) each = all / threads & ~(size_t)1023;
+    if (!failed(device) && each > device->stack
+        && (each - device->stack) * threads <= device->limit - device->used) {
+        device->used += (each - device->stack) * threads;
+        device->stack = each;
+    }
+    return (int64_t)device->stack;
 }
 
 // ---- products -----------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ struct Device {
     enum { LATE, EARLY, SHUFFLED } mode;
     uint64_t luck;
     size_t limit, used, page, heap;    // heap: of `used`, for malloc of programs
+    size_t stack = 1024;               // of a thread; what is more than this is of `used`
     bool pins, refused_pin = false;
     int running;    // streams whose calls run now
     int64_t runs;
