@@ -16,7 +16,7 @@
 #   make bench    measure what the docs state; writes docs/data/benchmarks.json, checker.json
 #   make bench-gpu   the same for a GPU: kernels, speed, solving; writes docs/data/benchmarks-gpu.json
 #   make gpu-day     the first hours on a GPU, in stages: make gpu-day STAGE=look
-#   make cuda     compile the trainer for four generations of GPUs; needs nvcc and no GPU
+#   make cuda     compile the trainer for four generations of GPUs; needs no GPU
 #   make deps     system packages (a compiler, git), through apt-get as root
 #   make ocean SRC=PufferLib VERSION=4.0 ONLY="pong snake"   try a checkout's environments, train on
 #                 each, and renew docs/data/ocean.json and the gallery; without ONLY: all, hours.

@@ -2,7 +2,7 @@
 
     python tools/cuda_budget.py        writes docs/data/kernels.json, for docs/trainer/gpu.md
 
-nvcc compiles the kernels for six generations. ptxas reports registers, shared memory and spills of
+NVRTC compiles the kernels for six generations, and reports registers, shared memory and spills of
 each; the disassembly shows how often it moves single bytes.
 """
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-from puffer_sdk.toolchain import cuda_finding
+from puffer_sdk.toolchain import nvrtc
 from puffer_sdk.training.native import cuda, trainer_sources
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,19 +65,6 @@ def occupancy(generation: Generation, registers: int, shared: int, threads: int 
     return blocks * warps / generation.warps
 
 
-def compile_kernels(arch: str, folder: Path, *flags: str) -> tuple[Path, str]:
-    """(cubin, ptxas's report of each kernel)."""
-    nvcc = cuda_finding.find_nvcc()
-    made = folder / f"sm_{arch}.cubin"
-    done = subprocess.run(
-        [nvcc.path, *(flag for flag in cuda.FLAGS if flag != "-shared"), *flags, "-cubin",
-         f"-arch=sm_{arch}", "-Xptxas", "-v",
-         f"-I{trainer_sources.home()}",
-         str(trainer_sources.home() / "kernels" / "cuda" / "kernels.cu"), "-o",
-         str(made)], capture_output=True, text=True, check=True)
-    return made, done.stderr
-
-
 def disassemble(cubin: Path) -> str:
     """SASS, by NVIDIA's nvdisasm, which comes with the development requirements."""
     files = metadata.files("nvidia-cuda-nvdisasm") or []
@@ -87,13 +74,9 @@ def disassemble(cubin: Path) -> str:
 
 
 def functions(sass: str) -> dict[str, str]:
-    """{a kernel's name: its code}: C++ writes _Z10tick_begin13TickBeginArgs, NVRTC plain names."""
+    """{a kernel's name: its code}"""
     parts = re.split(r"^\.text\.(\S+):$", sass, flags=re.M)
-    found = {}
-    for name, code in zip(parts[1::2], parts[2::2], strict=True):
-        mangled = re.match(r"_Z(\d+)(\w+)", name)
-        found[mangled[2][:int(mangled[1])] if mangled else name] = code
-    return found
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def count_moves(code: str) -> tuple[int, int]:
@@ -103,14 +86,15 @@ def count_moves(code: str) -> tuple[int, int]:
 
 
 def measure(arch: str, *flags: str) -> dict[str, Kernel]:
-    """{name: Kernel} on one generation; flags are nvcc's."""
+    """{name: Kernel} on one generation; flags are NVRTC's."""
     with tempfile.TemporaryDirectory() as folder:
-        cubin, said = compile_kernels(arch, Path(folder), *flags)
-        code = functions(disassemble(cubin))
+        cubin, said = cuda.compile_kernels(nvrtc.find(), arch, "--ptxas-options=-v", *flags)
+        file = Path(folder) / "kernels.cubin"
+        file.write_bytes(cubin)
+        code = functions(disassemble(file))
     kernels = {}
     for block in said.split("Compiling entry function")[1:]:
-        name = re.match(r" '_Z(\d+)(\w+)'", block)
-        name = name[2][:int(name[1])]
+        name = re.match(r" '(\w+)'", block)[1]
 
         def number(pattern: str, block: str = block) -> int:
             found = re.search(pattern, block)
@@ -161,7 +145,7 @@ def span(values: list[int]) -> str:
 def main() -> int:
     measured = {arch: measure(arch) for arch in GENERATIONS}
     DATA.write_text(json.dumps(
-        {"command": "python tools/cuda_budget.py", "nvcc": str(cuda_finding.find_nvcc().banner),
+        {"command": "python tools/cuda_budget.py", "compiler": str(nvrtc.find()),
          "kernels": {arch: [asdict(kernel) for kernel in found.values()]
                      for arch, found in measured.items()}}, indent=1) + "\n")
     print(f"wrote    {DATA.relative_to(ROOT)}; `make docs-tables` puts it into the page")

@@ -176,19 +176,16 @@ def build_probe(folder: Path, *, emulated: bool, arch: str | None = None) -> Pat
     Raises BuildError.
     """
     made, probe = folder / "gpu_probe", ROOT / "tools" / "gpu_probe.cc"
-    files = trainer_sources.for_cuda("emulated/device.cc" if emulated else "cuda/device.cu")[:2]
-    places = [f"-I{place}" for place in trainer_sources.include_dirs()]
-    if emulated:
-        command = [*compilers.find_compiler().command, "-std=c++17", "-O2", "-ffp-contract=off",
-                   "-Wall", "-Wextra", "-Werror", *places, "-x", "c++", *files, probe, "-x", "none",
-                   "-o", made, "-lstdc++", "-lm", "-ldl"]
-    else:
-        nvcc = cuda_finding.find_nvcc(cuda_finding.find_driver())
-        command = [nvcc.path, *cuda.HOST_FLAGS, "-std=c++17", "-O3", "-fmad=false",
-                   f"-arch=sm_{arch or gpu.list_usable()[0][1].arch}", *places, *files, probe,
-                   "-o", made, "-ldl"]
-    compilers.run_compiler([str(word) for word in command], source=probe, what="the probe",
-                           timeout=cuda.TIMEOUT)
+    flags = ("-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-pthread")
+    if not emulated:
+        return cuda.build_with_kernels(made, [arch or gpu.list_usable()[0][1].arch],
+                                       [*trainer_sources.for_cuda()[:2], probe], "the probe",
+                                       flags=flags)
+    compilers.compile_to(
+        made, [*compilers.find_compiler().command, *flags,
+               *(f"-I{place}" for place in trainer_sources.include_dirs()), "-x", "c++",
+               *trainer_sources.for_emulated()[:2], probe, "-x", "none", "-lstdc++", "-lm", "-ldl"],
+        source=probe, what="the probe", timeout=cuda.TIMEOUT)
     return made
 
 
@@ -197,13 +194,13 @@ def build_probe(folder: Path, *, emulated: bool, arch: str | None = None) -> Pat
 def machine() -> dict[str, object]:
     driver = cuda_finding.find_driver()
     there = next((each for _, each in gpu.list_usable()), None)
-    nvcc = cuda_finding.find_nvcc(driver)
+    compiler, _, _ = gpu.find_compiler(driver)
     return {"date": datetime.date.today().isoformat(), "cores": os.cpu_count(),
             "system": platform.platform(terse=True),
             "gpu": there.name if there else "emulated on the CPU",
             "capability": list(there.capability) if there else None,
             "driver": cuda_finding.shown(driver.version) if driver else None,
-            "nvcc": nvcc.banner if nvcc else None}
+            "compiler": str(compiler) if compiler else None}
 
 
 def table(data: dict) -> str:

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #if defined(__CUDACC__)
-#define PHILOX_INLINE static __host__ __device__ __forceinline__
+#define PHILOX_INLINE static __device__ __forceinline__
 #else
 #define PHILOX_INLINE static inline __attribute__((always_inline, unused))
 #endif

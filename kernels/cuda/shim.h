@@ -1,8 +1,8 @@
-/* shim.h -- the words that CUDA kernels are written in, for nvcc and for a host compiler.
+/* shim.h -- the words that CUDA kernels are written in, for NVRTC and for a host compiler.
  *
  * A kernel is a list of phases. In a phase every thread of a block does its share, in any order;
  * behind a phase stands a barrier, so none can be forgotten. What one phase hands to the next lies
- * in shared or global memory, never in a thread's own variables. nvcc makes threads of that; a host
+ * in shared or global memory, never in a thread's own variables. NVRTC makes threads of that; a host
  * compiler makes loops over threads, in an order that the caller chooses. A kernel whose result
  * depends on the order of threads or blocks has a race, and no other result may differ.
  *
@@ -27,8 +27,9 @@
 
 #if defined(__CUDACC__)
 
+#define CUDA_ENTRY extern "C" __global__    // found by its name
 #define CUDA_KERNEL(NAME, ARGS)                                                                    \
-    static __global__ void __launch_bounds__(CUDA_THREADS, CUDA_RESIDENT)                          \
+    CUDA_ENTRY void __launch_bounds__(CUDA_THREADS, CUDA_RESIDENT)                                 \
         NAME(const __grid_constant__ ARGS a)
 #define CUDA_SHARED(TYPE, NAME, SHAPE) __shared__ TYPE NAME SHAPE
 #define CUDA_UNROLL                    _Pragma("unroll")
@@ -43,19 +44,9 @@
 
 // Integers alone: the least of them, and how many they are, is the same in any order
 KERNEL_INLINE void cuda_least(uint64_t* place, uint64_t value) {
-#if defined(__CUDA_ARCH__)
     atomicMin((unsigned long long*)place, (unsigned long long)value);
-#else
-    if (value < *place) *place = value;
-#endif
 }
-KERNEL_INLINE void cuda_count(uint64_t* place) {
-#if defined(__CUDA_ARCH__)
-    atomicAdd((unsigned long long*)place, 1ull);
-#else
-    ++*place;
-#endif
-}
+KERNEL_INLINE void cuda_count(uint64_t* place) { atomicAdd((unsigned long long*)place, 1ull); }
 
 #else
 

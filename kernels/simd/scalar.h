@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #if defined(__CUDACC__)
-#define KERNEL_INLINE static __host__ __device__ __forceinline__
+#define KERNEL_INLINE static __device__ __forceinline__
 #else
 #define KERNEL_INLINE static inline __attribute__((always_inline, unused))
 #endif
@@ -38,7 +38,7 @@ KERNEL_INLINE F f_min(F a, F b) { return a < b ? a : b; }
 KERNEL_INLINE F f_max(F a, F b) { return a > b ? a : b; }
 // Of 1 to 2^126. Division branches for other numbers; this is its fast way, with the same bits
 KERNEL_INLINE F f_reciprocal(F x) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC__)
     F r;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return fmaf(r, -fmaf(x, r, -1.0f), r);
@@ -47,7 +47,7 @@ KERNEL_INLINE F f_reciprocal(F x) {
 #endif
 }
 KERNEL_INLINE F f_fma(F a, F b, F c) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC__)
     return fmaf(a, b, c);
 #else
     return a * b + c;

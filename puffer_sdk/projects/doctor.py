@@ -23,7 +23,7 @@ PROBES = (
     probes.probe_git,
     probes.probe_torch,
     gpu_probes.probe_gpu,
-    gpu_probes.probe_nvcc,
+    gpu_probes.probe_cuda,
     gpu_probes.probe_cublaslt,
     gpu_probes.probe_nvrtc,
     gpu_probes.probe_cuda_trainer,

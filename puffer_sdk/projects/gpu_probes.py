@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..base.errors import PufferError
-from ..toolchain import cuda_finding, gpu, nvrtc
+from ..toolchain import cuda_finding, gpu
 from .probe_program import Finding, unusable
 
 
@@ -14,7 +14,7 @@ def probe_gpu() -> Finding:
     problem, hint = gpu.driver_problem(driver)
     if problem:
         return Finding("gpu", "optional", problem, hint)
-    usable, count = gpu.usable_gpus(driver, None), len(driver.gpus)
+    usable, count = gpu.usable_gpus(driver), len(driver.gpus)
     first = usable[0][1]
     if count == len(usable):
         several = f"{count} GPUs, the first: " if count > 1 else ""
@@ -25,38 +25,36 @@ def probe_gpu() -> Finding:
                    + cuda_finding.shown(driver.version))
 
 
-def probe_nvcc() -> Finding:
-    """The CUDA compiler that would be used, and whether it fits the driver."""
+def probe_cuda() -> Finding:
+    """CUDA's runtime, which the trainer is compiled against, and whether it fits the driver."""
     driver = cuda_finding.find_driver()
-    nvcc = cuda_finding.find_nvcc(driver)
-    problem, hint = gpu.nvcc_problem(nvcc, driver)
-    if nvcc is None:
-        return Finding("nvcc", "optional", f"{problem}; training on an NVIDIA GPU needs it", hint)
-    return Finding("nvcc", "optional" if problem else "ok", problem or str(nvcc), hint)
+    runtime = cuda_finding.find_runtime(driver)
+    problem, hint = gpu.runtime_problem(runtime, driver)
+    return _row("cuda", problem, hint, runtime)
+
+
+def probe_nvrtc() -> Finding:
+    """The compiler for GPUs, and whether it knows this one."""
+    found, problem, hint = gpu.find_compiler(cuda_finding.find_driver())
+    return _row("nvrtc", problem, hint, f"{cuda_finding.shown(found.version)} ({found.path})"
+                if found else None)
 
 
 def probe_cublaslt() -> Finding:
     """The library that multiplies matrices on a GPU."""
     driver = cuda_finding.find_driver()
-    nvcc = cuda_finding.find_nvcc(driver)
-    if nvcc is None:
-        return Finding("cublaslt", "optional", "not looked for: there is no nvcc",
-                       gpu.toolkit_hint(driver))
-    found = cuda_finding.find_cublaslt(nvcc.version[0], nvcc)
-    problem, hint = gpu.cublaslt_problem(found, nvcc, driver)
+    runtime = cuda_finding.find_runtime(driver)
+    if runtime is None:
+        return Finding("cublaslt", "optional", "not looked for: there is no CUDA runtime",
+                       cuda_finding.install_hint(cuda_finding.newest_cuda(driver)))
+    found = cuda_finding.find_cublaslt(runtime.version[0], runtime)
+    return _row("cublaslt", *gpu.cublaslt_problem(found, runtime), found)
+
+
+def _row(name: str, problem: str | None, hint: str | None, found: object) -> Finding:
     if problem:
-        return Finding("cublaslt", "optional",
-                       f"{problem}; training on an NVIDIA GPU needs it", hint)
-    return Finding("cublaslt", "ok", str(found))
-
-
-def probe_nvrtc() -> Finding:
-    """The library that compiles environments for a GPU."""
-    try:
-        found = nvrtc.find()
-    except PufferError as error:
-        return Finding("nvrtc", "optional", error.message, error.hint)
-    return Finding("nvrtc", "ok", f"{found.version[0]}.{found.version[1]} ({found.path})")
+        return Finding(name, "optional", f"{problem}; training on an NVIDIA GPU needs it", hint)
+    return Finding(name, "ok", str(found))
 
 
 def probe_cuda_trainer() -> Finding:

@@ -1,4 +1,4 @@
-"""What CUDA finds on this machine.  PATH, wheels, a driver -> Nvcc, cuBLASLt's file, Driver
+"""What CUDA finds on this machine.  PATH, wheels, a driver -> Runtime, cuBLASLt's file, Driver
 
 Nothing here raises for what is missing: that is None, or a sentence. A process of its own asks the
 driver, because a broken driver may end the process that asks.
@@ -12,42 +12,43 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from glob import glob
-from importlib import metadata, util
+from importlib import util
+from itertools import groupby
 from pathlib import Path
 
-from ..base import ui
+from ..base import files, ui
 
-INSTALL = "pip install 'puffer-sdk[cuda]'"
-WHEELS_CUDA = 13            # which that installs; NVIDIA's wheels of CUDA 12 hold no nvcc
-WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime")
+EXTRAS = {13: "cuda", 12: "cuda12"}     # CUDA's major version: what brings it, newest first
+HEADER, LIBRARY = "cuda_runtime_api.h", "libcudart_static.a"
+# Where toolkits install themselves: NVIDIA's, Arch's, Debian's
+SYSTEM = ("/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda", "/usr")
 SECONDS = 20                # what a driver or a compiler may take to answer
 PATIENCE = 180              # and a driver whose GPUs the system lists: the first call may be slow
 LISTED = ("/proc/driver/nvidia/gpus/*", "/dev/nvidia[0-9]*", "/dev/dxg")    # the last is WSL's
 
 
 @dataclass(frozen=True)
-class Nvcc:
-    """A CUDA compiler that says its version.
+class Runtime:
+    """CUDA's runtime, which the trainer is compiled against.
 
-    path      the program, absolute
     version   (13, 0): CUDA's
-    banner    "V13.0.88", all of it
-    origin    "PATH", "CUDA_HOME", "wheels", ...
-    home      the folder that holds its bin, include and lib
+    include   the folder of cuda_runtime_api.h
+    library   libcudart_static.a
+    origin    "CUDA_HOME", "PATH", "wheels", "system"
+    home      the folder that holds both; CUDA's other libraries may lie there too
     """
 
-    path: str
     version: tuple[int, int]
-    banner: str
+    include: Path
+    library: Path
     origin: str
     home: Path
 
     def __str__(self) -> str:
-        place = "NVIDIA's wheels" if self.origin == "wheels" else self.path
+        place = "NVIDIA's wheels" if self.origin == "wheels" else self.home
         return f"{shown(self.version)} ({place})"
 
 
@@ -59,7 +60,7 @@ class Gpu:
 
     @property
     def arch(self) -> str:
-        """As nvcc calls it: "90"."""
+        """As compilers call it: "90"."""
         return "{}{}".format(*self.capability)
 
     def __str__(self) -> str:
@@ -86,72 +87,72 @@ def shown(version: tuple[int, int] | None) -> str:
     return "{}.{}".format(*version) if version else "unknown"
 
 
-# ---- the compiler -----------------------------------------------------------------------------
+def newest_cuda(driver: Driver | None) -> int:
+    """The major version that it runs; of an unknown driver, the newest there is."""
+    return driver.version[0] if driver and driver.version else max(EXTRAS)
 
-def find_nvcc(driver: Driver | None = None) -> Nvcc | None:
-    """The nvcc of PUFFER_NVCC; else the first that this driver runs the programs of, or the first.
 
-    In order: CUDA_HOME, CUDA_PATH, PATH, NVIDIA's wheels in this Python.
+def install_hint(major: int) -> str:
+    """How to get what compiles and multiplies for drivers of this CUDA."""
+    extra = EXTRAS[max((known for known in EXTRAS if known <= major), default=min(EXTRAS))]
+    return f"pip install 'puffer-sdk[{extra}]'"
+
+
+# ---- the runtime ------------------------------------------------------------------------------
+
+def find_runtime(driver: Driver | None = None) -> Runtime | None:
+    """The first that this driver runs the programs of, or the first.
+
+    In order: CUDA_HOME, CUDA_PATH, the toolkit of the nvcc on PATH, NVIDIA's wheels in this Python,
+    where toolkits install themselves; of several there the newest.
     """
-    found = find_nvccs()
-    if driver and driver.version:
-        newest = driver.version[0]
-        found.sort(key=lambda nvcc: nvcc.version[0] > newest)               # stable
+    found = find_runtimes()
+    newest = newest_cuda(driver)
+    found.sort(key=lambda runtime: runtime.version[0] > newest)             # stable
     return found[0] if found else None
 
 
-def find_nvccs() -> list[Nvcc]:
-    """Every nvcc that answers, in the order of preference."""
-    given = os.environ.get("PUFFER_NVCC", "").strip()
-    if given:
-        return [nvcc for nvcc in [_ask(shutil.which(given), "PUFFER_NVCC")] if nvcc]
-    places = [(name, os.path.join(os.environ[name], "bin"))
-              for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    paths = [(name, shutil.which("nvcc", path=folder)) for name, folder in places]
-    paths.append(("PATH", shutil.which("nvcc")))
-    paths += [("wheels", str(path)) for path in _wheel_files("bin/nvcc")
-              if wheels_problem() is None]
-    known: dict[str, Nvcc] = {}
-    for origin, path in paths:
-        nvcc = _ask(path, origin)
-        if nvcc:
-            known.setdefault(os.path.realpath(nvcc.path), nvcc)
+def find_runtimes() -> list[Runtime]:
+    """Every one on this machine, in the order of preference."""
+    places = [(name, Path(os.environ[name])) for name in ("CUDA_HOME", "CUDA_PATH")
+              if os.environ.get(name)]
+    nvcc = shutil.which("nvcc")
+    if nvcc:
+        places.append(("PATH", Path(os.path.realpath(nvcc)).parents[1]))
+    places += [("wheels", path.parents[1]) for path in _wheel_files(f"include/{HEADER}", "*")]
+    places += [("system", Path(path)) for pattern in SYSTEM for path in glob(pattern)]
+    known: dict[Path, Runtime] = {}
+    for origin, several in groupby(places, lambda place: place[0]):
+        found = filter(None, (_look(home.resolve(), origin) for _, home in several))
+        for runtime in sorted(found, key=lambda runtime: runtime.version, reverse=True):
+            known.setdefault(runtime.include, runtime)
     return list(known.values())
 
 
-def _ask(path: str | None, origin: str) -> Nvcc | None:
-    if path is None:
+def _look(home: Path, origin: str) -> Runtime | None:
+    targets = sorted((home / "targets").glob("*"))
+    includes = [home / "include", *(target / "include" for target in targets)]
+    libraries = [home / "lib64", home / "lib", *sorted((home / "lib").glob("*-linux-gnu")),
+                 *(target / "lib" for target in targets)]
+    include = next((folder for folder in includes if (folder / HEADER).is_file()), None)
+    library = next((folder / LIBRARY for folder in libraries if (folder / LIBRARY).is_file()), None)
+    if include is None or library is None:
         return None
-    path = os.path.abspath(path)
-    said = _answer(path, "--version", stamp=os.stat(path).st_mtime_ns) or ""
-    release = re.search(r"release (\d+)\.(\d+)", said)
-    if release is None:
-        return None
-    # A wrapper on PATH lies elsewhere than the compiler that it calls
-    plan = _answer(path, "--dryrun", "-E", "-x", "cu", os.devnull,
-                   stamp=os.stat(path).st_mtime_ns)
-    top = re.search(r"^#\$ TOP=(.+?)\s*$", plan or "", re.M)
-    home = Path(top.group(1)).resolve() if top else Path(os.path.realpath(path)).parent.parent
-    whole = re.search(r"V\d[\w.]*", said)
-    return Nvcc(path, (int(release[1]), int(release[2])),
-                whole.group() if whole else release.group(), origin, home)
+    said = re.search(r"^#define CUDART_VERSION +(\d+)",
+                     files.read(include / HEADER).decode(errors="replace"), re.M)
+    number = int(said[1]) if said else 0
+    return Runtime((number // 1000, number % 1000 // 10), include, library, origin, home)
 
 
 @cache
-def _answer(*command: str, stamp: int) -> str | None:
-    """What a program prints; None if it fails. stamp: another program, another answer."""
+def _answer(*command: str) -> str | None:
+    """What a program prints; None if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout + done.stderr if done.returncode == 0 else None
-
-
-def list_archs(nvcc: Nvcc) -> list[str]:
-    """The GPUs that it compiles for: ["80", "90", ...]; empty if it does not say."""
-    said = _answer(nvcc.path, "--list-gpu-code", stamp=os.stat(nvcc.path).st_mtime_ns) or ""
-    return re.findall(r"\bsm_(\d+)\b", said)
 
 
 def _wheel_files(name: str, folders: str = "cu*") -> list[Path]:
@@ -163,50 +164,31 @@ def _wheel_files(name: str, folders: str = "cu*") -> list[Path]:
                                                       reverse=True) if path.exists()]
 
 
-def wheels_problem() -> str | None:
-    """Why the compiler wheels will not do: some lack, or they are not of one CUDA; None if fine."""
-    versions: dict[str, str] = {}
-    for name in WHEELS:
-        with suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    if not versions:
-        return "not installed"
-    missing = [name for name in WHEELS if name not in versions]
-    if missing:
-        return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-    minors = {name: version.split(".")[:2] for name, version in versions.items()}
-    other = [name for name in WHEELS if minors[name] != minors[WHEELS[0]]]
-    if other:
-        return (f"{WHEELS[0]} is {versions[WHEELS[0]]}, and {other[0]} is {versions[other[0]]}: "
-                "they must be of one CUDA")
-    return None
+# ---- its other libraries ----------------------------------------------------------------------
 
-
-# ---- the library of products ------------------------------------------------------------------
-
-def find_cublaslt(major: int, nvcc: Nvcc | None = None) -> Path | None:
+def find_cublaslt(major: int, runtime: Runtime | None = None) -> Path | None:
     """libcublasLt.so.MAJOR, where the trainer will find it.
 
-    PUFFER_CUBLASLT (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside nvcc,
-    NVIDIA's wheels, the system's.
+    PUFFER_CUBLASLT (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside the
+    runtime, NVIDIA's wheels, the system's.
     """
-    return find_library(f"libcublasLt.so.{major}", "PUFFER_CUBLASLT", nvcc)
+    return find_library(f"libcublasLt.so.{major}", "PUFFER_CUBLASLT", runtime)
 
 
-def find_library(name: str, variable: str, nvcc: Nvcc | None = None) -> Path | None:
+def find_library(name: str, variable: str, runtime: Runtime | None = None) -> Path | None:
     """One of CUDA's libraries.
 
     What the variable names (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside
-    nvcc, NVIDIA's wheels, the system's.
+    the runtime, NVIDIA's wheels, the system's.
     """
     given = os.environ.get(variable, "")
     if given:
         place = Path(given)
         return next((path for path in (place, place / name) if path.is_file()), None)
     folders = [Path(text) for text in os.environ.get("LD_LIBRARY_PATH", "").split(":") if text]
-    if nvcc:
-        folders += [nvcc.home / part for part in ("lib64", "lib")]
-        folders += sorted((nvcc.home / "targets").glob("*/lib"))
+    if runtime:
+        folders += [runtime.home / part for part in ("lib64", "lib")]
+        folders += sorted((runtime.home / "targets").glob("*/lib"))
     folders += [path.parent for path in _wheel_files(f"lib/{name}", "*")]
     for folder in folders:
         if (folder / name).is_file():
@@ -216,7 +198,7 @@ def find_library(name: str, variable: str, nvcc: Nvcc | None = None) -> Path | N
 
 def _system_library(name: str) -> Path | None:
     tool = shutil.which("ldconfig", path=os.environ.get("PATH", "") + ":/sbin:/usr/sbin")
-    said = _answer(tool, "-p", stamp=0) if tool else None
+    said = _answer(tool, "-p") if tool else None
     found = re.search(rf"^\s*{re.escape(name)} .*=> (/.+)$", said or "", re.M)
     return Path(found[1]) if found else None
 

@@ -1,30 +1,28 @@
-"""Whether a GPU can be used here, and what is missing.  a driver, nvcc, cuBLASLt -> Readiness"""
+"""Whether a GPU can be used here, and what is missing.  a driver, CUDA's libraries -> Readiness"""
 from __future__ import annotations
 
 import os
-import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..base.errors import UsageError
-from . import compilers
+from ..base.errors import PufferError, UsageError
+from . import nvrtc
 from .cuda_finding import (
-    INSTALL,
-    WHEELS_CUDA,
     Driver,
     Gpu,
-    Nvcc,
+    Runtime,
     find_cublaslt,
     find_driver,
-    find_nvcc,
-    list_archs,
+    find_runtime,
+    install_hint,
+    newest_cuda,
     shown,
-    wheels_problem,
 )
 
 OLDEST_GPU = (7, 5)                     # the oldest that CUDA 13 compiles for
 OLDEST_BF16 = (8, 0)                    # the first that multiplies in bf16
-OLDEST_CUDA = (12, 0)                   # of driver and nvcc: older ones create graphs otherwise
+OLDEST_CUDA = (12, 0)                   # of driver and runtime: older ones create graphs otherwise
 ON_CPU = "--train.device cpu"            # options that train on the CPU instead
 
 
@@ -35,13 +33,14 @@ class Readiness:
     problem: str | None = None          # a sentence without a full stop
     hint: str | None = None
     driver: Driver | None = None
-    nvcc: Nvcc | None = None
+    runtime: Runtime | None = None
+    compiler: nvrtc.Nvrtc | None = None
     cublaslt: Path | None = None
 
     @property
     def gpu(self) -> Gpu | None:
         """The one that is trained on: the first that can be."""
-        usable = usable_gpus(self.driver, self.nvcc)
+        usable = usable_gpus(self.driver, self.compiler.archs() if self.compiler else ())
         return usable[0][1] if usable else None
 
     @property
@@ -63,13 +62,16 @@ def examine(on_cpu: str = ON_CPU, precision: str = "fp32") -> Readiness:
     problem, hint = driver_problem(driver, on_cpu)
     if problem:
         return Readiness(problem, hint, driver)
-    nvcc = find_nvcc(driver)
-    problem, hint = nvcc_problem(nvcc, driver)
-    if nvcc is None or problem:
-        return Readiness(problem, hint, driver, nvcc)
-    cublaslt = find_cublaslt(nvcc.version[0], nvcc)
-    problem, hint = cublaslt_problem(cublaslt, nvcc, driver)
-    found = Readiness(problem, hint, driver, nvcc, cublaslt)
+    runtime = find_runtime(driver)
+    problem, hint = runtime_problem(runtime, driver)
+    if runtime is None or problem:
+        return Readiness(problem, hint, driver, runtime)
+    compiler, problem, hint = find_compiler(driver)
+    if problem:
+        return Readiness(problem, hint, driver, runtime, compiler)
+    cublaslt = find_cublaslt(runtime.version[0], runtime)
+    problem, hint = cublaslt_problem(cublaslt, runtime)
+    found = Readiness(problem, hint, driver, runtime, compiler, cublaslt)
     gpu = found.gpu
     if problem or precision != "bf16" or gpu is None or gpu.capability >= OLDEST_BF16:
         return found
@@ -78,9 +80,11 @@ def examine(on_cpu: str = ON_CPU, precision: str = "fp32") -> Readiness:
                    "brought", hint="--train.precision fp32 trains on it")
 
 
-def usable_gpus(driver: Driver | None, nvcc: Nvcc | None) -> list[tuple[int, Gpu]]:
-    """(number, as CUDA counts, GPU) of those that are new enough and that nvcc compiles for."""
-    archs = list_archs(nvcc) if nvcc else []
+def usable_gpus(driver: Driver | None, archs: Sequence[str] = ()) -> list[tuple[int, Gpu]]:
+    """(number, as CUDA counts, GPU) of those that are new enough.
+
+    archs    what can be compiled for: ["80", "90", ...]; empty: anything
+    """
     return [(number, gpu) for number, gpu in enumerate(driver.gpus if driver else ())
             if gpu.capability >= OLDEST_GPU and (not archs or gpu.arch in archs)]
 
@@ -88,7 +92,10 @@ def usable_gpus(driver: Driver | None, nvcc: Nvcc | None) -> list[tuple[int, Gpu
 def list_usable() -> list[tuple[int, Gpu]]:
     """(number, GPU) of those on this machine that can train; empty where there is none."""
     driver = find_driver()
-    return usable_gpus(driver, find_nvcc(driver) if driver else None)
+    if not driver or not driver.gpus:
+        return []
+    compiler, _, _ = find_compiler(driver)
+    return usable_gpus(driver, compiler.archs() if compiler else ())
 
 
 def has_bf16() -> bool:
@@ -107,7 +114,7 @@ def driver_problem(driver: Driver | None,
         return f"the NVIDIA driver finds no GPU that it can use: {driver.problem}", hint
     if not driver.gpus:
         return "the NVIDIA driver finds no GPU", "look at CUDA_VISIBLE_DEVICES"
-    if not usable_gpus(driver, None):
+    if not usable_gpus(driver):
         gpu = driver.gpus[0]
         return (f"the {gpu.name}'s compute capability {shown(gpu.capability)} is below "
                 f"{shown(OLDEST_GPU)}", f"train on the CPU: {on_cpu}")
@@ -117,63 +124,48 @@ def driver_problem(driver: Driver | None,
     return None, None
 
 
-def toolkit_hint(driver: Driver | None) -> str:
-    """How to get a compiler whose programs this driver runs."""
+def runtime_problem(runtime: Runtime | None,
+                    driver: Driver | None = None) -> tuple[str | None, str | None]:
+    """Whether it is there, and makes what this driver runs."""
     newest = newest_cuda(driver)
-    if newest >= WHEELS_CUDA:
-        return f"{INSTALL}, or install NVIDIA's CUDA toolkit"
-    return (f"install NVIDIA's newest CUDA toolkit {newest}, which this driver runs: "
-            f"{INSTALL} brings CUDA {WHEELS_CUDA}, which needs a newer driver")
+    if runtime is None:
+        return "no CUDA runtime to compile with", install_hint(newest)
+    if runtime.version < OLDEST_CUDA:
+        return (f"CUDA's runtime is {shown(runtime.version)}, and {shown(OLDEST_CUDA)} or newer is "
+                "needed", install_hint(newest))
+    return _too_new("CUDA's runtime", runtime.version, driver)
 
 
-def library_hint(driver: Driver | None, name: str, wheel: str, major: int) -> str:
-    """How to get one of CUDA's libraries, for a compiler of this major version."""
-    if major < WHEELS_CUDA:
-        return f"pip install {wheel}-cu{major}, or install {name} of CUDA {major}"
-    if newest_cuda(driver) >= WHEELS_CUDA:
-        return f"{INSTALL}, or install {name} of CUDA {major}"
-    return toolkit_hint(driver)
+def _too_new(what: str, version: tuple[int, int],
+             driver: Driver | None) -> tuple[str | None, str | None]:
+    newest = newest_cuda(driver)
+    if driver is None or version[0] <= newest:
+        return None, None
+    return (f"the driver is for CUDA {shown(driver.version)}, {what} is {shown(version)}: it would "
+            "not run", f"{install_hint(newest)}, or update the driver")
 
 
-def newest_cuda(driver: Driver | None) -> int:
-    """The major version that it runs; of an unknown driver, that of INSTALL: it may run it."""
-    return driver.version[0] if driver and driver.version else WHEELS_CUDA
+def find_compiler(driver: Driver | None) -> tuple[nvrtc.Nvrtc | None, str | None, str | None]:
+    """(NVRTC, what is wrong, what to do): whether it compiles for this driver and its GPUs."""
+    try:
+        found = nvrtc.find()
+    except PufferError as error:
+        return None, error.message, error.hint
+    problem, hint = _too_new("NVRTC", found.version, driver)
+    new = usable_gpus(driver)
+    if not problem and new and not usable_gpus(driver, found.archs()):
+        problem, hint = (f"{found} does not know this GPU (sm_{new[0][1].arch})",
+                         "install a newer CUDA")
+    return found, problem, hint
 
 
-def nvcc_problem(nvcc: Nvcc | None, driver: Driver | None = None) -> tuple[str | None, str | None]:
-    """Whether nvcc is there, and makes what this driver and one of its GPUs run."""
-    if nvcc is None:
-        if os.environ.get("PUFFER_NVCC"):
-            return "PUFFER_NVCC names no nvcc that runs", "correct it, or unset it"
-        wheels = wheels_problem()
-        return ("no nvcc" + ("" if wheels in (None, "not installed")
-                             else f" (of NVIDIA's wheels, {wheels})"), toolkit_hint(driver))
-    if nvcc.version < OLDEST_CUDA:
-        return (f"nvcc is {shown(nvcc.version)}, and {shown(OLDEST_CUDA)} or newer is needed",
-                toolkit_hint(driver))
-    if driver and driver.version and nvcc.version[0] > driver.version[0]:
-        return (f"the driver is for CUDA {shown(driver.version)}, nvcc is "
-                f"{shown(nvcc.version)}: it would not run",
-                f"update the driver, or install NVIDIA's CUDA toolkit {driver.version[0]}; "
-                "PUFFER_NVCC names an nvcc that is not on PATH")
-    new = usable_gpus(driver, None)
-    if new and not usable_gpus(driver, nvcc):
-        return (f"nvcc {shown(nvcc.version)} does not know this GPU "
-                f"(sm_{new[0][1].arch})", toolkit_hint(driver))
-    if host_compiler() is None:
-        return "nvcc needs g++, which is not there", compilers.install_hint("g++")
-    return None, None
-
-
-def cublaslt_problem(cublaslt: Path | None, nvcc: Nvcc,
-                     driver: Driver | None = None) -> tuple[str | None, str | None]:
+def cublaslt_problem(cublaslt: Path | None, runtime: Runtime) -> tuple[str | None, str | None]:
     if cublaslt is not None:
         return None, None
     if os.environ.get("PUFFER_CUBLASLT"):
         return "PUFFER_CUBLASLT names no library that is there", "correct it, or unset it"
-    major = nvcc.version[0]
-    return (f"no cuBLASLt (libcublasLt.so.{major})",
-            library_hint(driver, "cuBLAS", "nvidia-cublas", major))
+    major = runtime.version[0]
+    return f"no cuBLASLt (libcublasLt.so.{major})", install_hint(major)
 
 
 def require_gpus(count: int) -> None:
@@ -239,8 +231,3 @@ def choose_device(setting: str, asked: str = "train.device cuda", on_cpu: str = 
         raise UsageError(f"cannot train on a GPU: {found.problem}", where=asked,
                          hint=found.hint)
     return "cpu", found.problem
-
-
-def host_compiler() -> str | None:
-    """The C++ compiler that nvcc calls."""
-    return shutil.which(os.environ.get("NVCC_CCBIN") or "g++")

@@ -1,7 +1,7 @@
 """How trying this machine's GPU ended, kept for the next run.  Readiness <-> Outcome
 
-A success and a failure both hold until what they depend on changes: the driver, the GPUs, nvcc,
-cuBLASLt, the host's compiler, the C library, this version. training/native/gpu_trial.py tries the
+A success and a failure both hold until what they depend on changes: the driver, the GPUs, CUDA's
+libraries, the host's compiler, the C library, this version. training/native/gpu_trial.py tries the
 GPU; this file only keeps the result.
 """
 from __future__ import annotations
@@ -16,13 +16,12 @@ from pathlib import Path
 from .. import __version__
 from ..base import files, paths, records, ui
 from ..base.errors import Damaged
-from . import gpu
+from . import compilers, gpu
 from .cuda_finding import list_gpus
 from .libraries import key_of, prune
 
 NAME, SUFFIX, KEEP = "gpu_trial", ".json", 4
-VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",
-             "CPATH", "CPLUS_INCLUDE_PATH")
+VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CPATH", "CPLUS_INCLUDE_PATH")
 
 
 @dataclass(frozen=True)
@@ -99,9 +98,10 @@ def this_boot() -> str:
 
 
 def _file(found: gpu.Readiness) -> Path:
-    nvcc, cublaslt, host = found.nvcc, found.cublaslt, gpu.host_compiler()
-    parts = [__version__, repr(found.driver), *((nvcc.path, nvcc.banner) if nvcc else ()),
-             _stamp(cublaslt), _stamp(host), "-".join(platform.libc_ver()),
+    libraries = (found.runtime.library if found.runtime else None,
+                 found.compiler.path if found.compiler else None, found.cublaslt)
+    parts = [__version__, repr(found.driver), str(found.runtime), str(found.compiler),
+             *map(_stamp, libraries), compilers.find_compiler().key, "-".join(platform.libc_ver()),
              *(os.environ.get(name, "") for name in VARIABLES), *_sources()]
     return paths.cache_dir() / "trainer" / f"{NAME}-{key_of((), parts)}{SUFFIX}"
 

@@ -1,4 +1,4 @@
-"""NVIDIA's run-time compiler, a library.  C++ -> a cubin for one GPU; no GPU is needed
+"""NVIDIA's run-time compiler, a library.  CUDA C++ -> a cubin for one GPU; no GPU is needed
 
 It opens its own second library by name, which is why that one is opened first.
 """
@@ -7,17 +7,24 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ..base.errors import BuildError, RunError
-from .cuda_finding import INSTALL, find_driver, find_library, find_nvcc, shown
-from .gpu import library_hint
+from .cuda_finding import (
+    EXTRAS,
+    find_driver,
+    find_library,
+    find_runtime,
+    install_hint,
+    newest_cuda,
+    shown,
+)
 
 NAME = "libnvrtc.so"
 FLAGS = ("--device-as-default-execution-space", "-fmad=false", "--std=c++20", "-w")
-MAJORS = (13, 12)                       # CUDA's
 
 
 @dataclass(frozen=True)
@@ -47,18 +54,19 @@ class Nvrtc:
 
 def find_file() -> Path | None:
     """libnvrtc: PUFFER_NVRTC (a file, or its folder) and nothing else; or LD_LIBRARY_PATH, beside
-    nvcc, NVIDIA's wheels, the system's."""
-    nvcc = find_nvcc(find_driver())
-    found = (find_library(f"{NAME}.{major}", "PUFFER_NVRTC", nvcc) for major in _majors())
+    the runtime, NVIDIA's wheels, the system's."""
+    runtime = find_runtime(find_driver())
+    found = (find_library(f"{NAME}.{major}", "PUFFER_NVRTC", runtime) for major in _majors())
     return next(filter(None, found), None)
 
 
 def _majors() -> list[int]:
-    """First that of the CUDA that the trainer is compiled with, then one that the driver knows."""
+    """First that of the runtime that the trainer is compiled against, then one that the driver
+    knows."""
     driver = find_driver()
-    nvcc = find_nvcc(driver)
-    known = driver.version[0] if driver and driver.version else MAJORS[0]
-    return sorted(MAJORS, key=lambda major: (not nvcc or major != nvcc.version[0], major > known))
+    runtime, known = find_runtime(driver), newest_cuda(driver)
+    return sorted(EXTRAS, key=lambda major: (not runtime or major != runtime.version[0],
+                                             major > known))
 
 
 def find() -> Nvrtc:
@@ -66,12 +74,9 @@ def find() -> Nvrtc:
     path = find_file()
     if path is None:
         given, major = os.environ.get("PUFFER_NVRTC"), _majors()[0]
-        get = library_hint(find_driver(), "NVRTC", "nvidia-cuda-nvrtc", major)
-        raise BuildError("environments cannot be compiled for a GPU: "
-                         + ("PUFFER_NVRTC names a library that does not exist" if given else
-                            f"no NVRTC ({NAME}.{major})"),
-                         hint="correct it, or unset it" if given else
-                         f"{get}; or run environments on the CPU: --vec.device cpu")
+        raise BuildError("PUFFER_NVRTC names a library that does not exist" if given else
+                         f"no NVRTC ({NAME}.{major}), which compiles for GPUs",
+                         hint="correct it, or unset it" if given else install_hint(major))
     return _open(path)
 
 
@@ -85,16 +90,22 @@ def _open(path: Path) -> Nvrtc:
         library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     except (OSError, AttributeError) as error:
         raise RunError("cannot load NVRTC", where=path, detail=str(error),
-                       hint=f"{INSTALL}, or point PUFFER_NVRTC at another") from None
+                       hint=f"{install_hint(max(EXTRAS))}, or point PUFFER_NVRTC at another"
+                       ) from None
     return Nvrtc(path, (major.value, minor.value), library)
 
 
-def compile_cubin(nvrtc: Nvrtc, text: str, arch: str, flags: tuple[str, ...] = FLAGS
-                  ) -> tuple[bytes | None, str]:
-    """(cubin, what it said), or (None, the errors as "file:line: error: text")."""
-    library, program = nvrtc.library, ctypes.c_void_p()
-    if library.nvrtcCreateProgram(ctypes.byref(program), text.encode("latin-1"), b"env.cu", 0,
-                                  None, None):
+def compile_cubin(nvrtc: Nvrtc, text: str, arch: str, flags: tuple[str, ...] = FLAGS,
+                  headers: Mapping[str, str] | None = None) -> tuple[bytes | None, str]:
+    """(cubin, what it said), or (None, the errors as "file:line: error: text").
+
+    headers    texts that #include finds by these names: there are no system's
+    """
+    library, program, headers = nvrtc.library, ctypes.c_void_p(), headers or {}
+    names, texts = ((ctypes.c_char_p * len(headers))(*[word.encode() for word in words])
+                    for words in (headers, headers.values()))
+    if library.nvrtcCreateProgram(ctypes.byref(program), text.encode("latin-1"), b"env.cu",
+                                  len(headers), texts, names):
         return None, "NVRTC has no memory for the program"
     try:
         words = [f"--gpu-architecture=sm_{arch}", *flags]

@@ -1,23 +1,35 @@
 """Machines with and without CUDA, as a plugin: pytest_plugins = ["helpers.cuda_places"]
 
-no_cuda takes all that is NVIDIA's away; fake_nvcc, fake_driver and fake_wheels put some of it back.
+no_cuda takes all that is NVIDIA's away; fake_toolkit, fake_driver and fake_wheels put some back.
 """
 import os
 import shutil
 import subprocess
 import sys
-from importlib import metadata, util
+from importlib import util
 from types import SimpleNamespace
 
 import pytest
 
-NVCC = """#!/bin/sh
-case "$*" in
-*--version*) echo "Cuda compilation tools, release {version}, V{version}.99" ;;
-*--list-gpu-code*) printf '{archs}' ;;
-*--dryrun*) echo "#\\$ TOP={home}/bin/.." >&2 ;;
-*) while [ $# -gt 1 ]; do shift; [ "$prior" = -o ] && cat {makes} > "$1"; prior=$1; done ;;
-esac
+from puffer_sdk.toolchain import cuda_finding
+from puffer_sdk.toolchain import nvrtc as nvrtc_module
+
+# Compiles to a text that is no cubin
+NVRTC = r"""
+#include <string.h>
+static const int archs[] = {%(archs)s};
+static const char said[] = "%(said)s";
+int nvrtcVersion(int* major, int* minor) { return *major = %(major)s, *minor = %(minor)s, 0; }
+int nvrtcGetNumSupportedArchs(int* count) { return *count = sizeof archs / sizeof *archs, 0; }
+int nvrtcGetSupportedArchs(int* out) { memcpy(out, archs, sizeof archs); return 0; }
+int nvrtcCreateProgram(void** out, const char* text, const char* name, int count, void* texts,
+                       void* names) { *out = (void*)said; return 0; }
+int nvrtcCompileProgram(void* program, int count, const char** options) { return sizeof said > 1; }
+int nvrtcGetProgramLogSize(void* program, size_t* out) { return *out = sizeof said, 0; }
+int nvrtcGetProgramLog(void* program, char* out) { strcpy(out, said); return 0; }
+int nvrtcGetCUBINSize(void* program, size_t* out) { return *out = 5, 0; }
+int nvrtcGetCUBIN(void* program, char* out) { memcpy(out, "cubin", 5); return 0; }
+int nvrtcDestroyProgram(void** program) { return 0; }
 """
 
 DRIVER = """
@@ -48,7 +60,7 @@ int cuGetErrorString(int status, const char** out) {
 
 def hide_wheels(monkeypatch):
     """NVIDIA's, where they are now; other packages lie beside them, and are needed"""
-    places, find_spec, version = set(sys.path), util.find_spec, metadata.version
+    places, find_spec = set(sys.path), util.find_spec
 
     def find_other(name):
         spec = find_spec(name)
@@ -58,49 +70,57 @@ def hide_wheels(monkeypatch):
                 if os.path.dirname(place) not in places]
         return spec
 
-    def version_of_other(name):
-        if str(metadata.distribution(name).locate_file("")) in places and "nvidia" in name:
-            raise metadata.PackageNotFoundError(name)
-        return version(name)
-
     monkeypatch.setattr(util, "find_spec", find_other)
-    monkeypatch.setattr(metadata, "version", version_of_other)
 
 
 @pytest.fixture
 def no_cuda(tmp_path, monkeypatch):
-    """No driver, no nvcc, no wheels; a C++ compiler, which nvcc would call."""
+    """No driver, no toolkit, no wheels; a C compiler."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    for name in ("g++", "cc", "ld", "as"):
+    for name in ("cc", "ld", "as"):
         found = shutil.which(name)
         if found:
             (tools / name).symlink_to(found)
     monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "driver"))
     monkeypatch.setenv("PUFFER_CACHE", str(tmp_path / "cache"))
-    for name in ("CUDA_HOME", "CUDA_PATH", "PUFFER_NVCC", "PUFFER_CUBLASLT", "PUFFER_NVRTC",
-                 "PUFFER_CUDA", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
-                 "NVCC_CCBIN"):
+    for name in ("CUDA_HOME", "CUDA_PATH", "PUFFER_CUBLASLT", "PUFFER_NVRTC", "PUFFER_CUDA",
+                 "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(cuda_finding, "SYSTEM", ())
     hide_wheels(monkeypatch)
     monkeypatch.delitem(sys.modules, "nvidia", raising=False)
     return SimpleNamespace(tools=tools, root=tmp_path)
 
 
-def write_nvcc(home, version, archs="sm_80\\nsm_90\\n", makes="/bin/true"):
-    (home / "bin").mkdir(parents=True, exist_ok=True)
-    nvcc = home / "bin" / "nvcc"
-    nvcc.write_text(NVCC.format(version=version, archs=archs, home=home, makes=makes))
-    nvcc.chmod(0o755)
+def write_toolkit(home, version, archs="80, 90", said="", nvrtc=None):
+    """A runtime of this version, and an NVRTC that knows these GPUs; said: what it refuses with."""
+    major, minor = version.split(".")
+    for folder in (home / "include", home / "lib"):
+        folder.mkdir(parents=True, exist_ok=True)
+    (home / "include" / cuda_finding.HEADER).write_text(
+        f"#define CUDART_VERSION  {int(major) * 1000 + int(minor) * 10}\n")
+    (home / "lib" / cuda_finding.LIBRARY).write_bytes(b"!<arch>\n")
+    if nvrtc != "":
+        write_nvrtc(home / "lib", nvrtc or version, archs, said)
     return home
 
 
+def write_nvrtc(folder, version, archs, said):
+    major, minor = version.split(".")
+    source = folder / "nvrtc.c"
+    source.write_text(NVRTC % {"archs": archs, "said": said, "major": major, "minor": minor})
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", source, "-o", folder / f"libnvrtc.so.{major}"],
+                   check=True, timeout=60)
+    nvrtc_module._open.cache_clear()        # another library may lie there now
+
+
 @pytest.fixture
-def fake_nvcc(tmp_path):
-    """fake_nvcc("13.0") -> the folder of a toolkit whose nvcc says so, and makes a file"""
+def fake_toolkit(tmp_path):
+    """fake_toolkit("13.0") -> the folder of a toolkit of that version"""
     def make(version, name="toolkit", **more):
-        return write_nvcc(tmp_path / name, version, **more)
+        return write_toolkit(tmp_path / name, version, **more)
     return make
 
 
@@ -123,15 +143,10 @@ def fake_driver(tmp_path, no_cuda):
 
 @pytest.fixture
 def fake_wheels(tmp_path, no_cuda, monkeypatch):
-    """fake_wheels({"nvidia-cuda-nvcc": "13.0.88", ...}) -> site-packages/nvidia/cu13"""
-    def make(versions, nvcc="13.0"):
-        site = tmp_path / "site"
-        home = write_nvcc(site / "nvidia" / "cu13", nvcc)
-        for name, version in versions.items():
-            folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
-            folder.mkdir()
-            (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\n"
-                                             f"Version: {version}\n")
-        monkeypatch.syspath_prepend(str(site))
+    """fake_wheels("13.0") -> site-packages/nvidia/cu13, or of CUDA 12 .../nvidia/cuda_runtime"""
+    def make(version):
+        name = "cuda_runtime" if version.startswith("12") else f"cu{version.split('.')[0]}"
+        home = write_toolkit(tmp_path / "site" / "nvidia" / name, version)
+        monkeypatch.syspath_prepend(str(tmp_path / "site"))
         return home
     return make

@@ -1,7 +1,6 @@
-/* formulas.c -- every function of arithmetic.h and philox.h, on one float: as C, C++ and CUDA.
+/* formulas.c -- every function of arithmetic.h and philox.h, on one float: as C and C++.
  *
- * Prints the bits that the host computes. Under nvcc a device kernel is compiled of the same
- * functions; with the argument "device" it runs, and its bits are printed instead. */
+ * Prints their bits. */
 #include "kernels/simd/scalar.h"
 #include "kernels/common/arithmetic.h"
 #include "kernels/kernels.h"
@@ -34,31 +33,10 @@ KERNEL_INLINE void all_formulas(uint32_t index, float* out) {
     for (int i = 0; i < RESULTS; i++) out[i] = results[i];
 }
 
-#if defined(__CUDACC__)
-__global__ void on_device(float* out) {
-    uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
-    if (index < COUNT) all_formulas(index, out + (size_t)index * RESULTS);
-}
-
-static int run_device(float* out) {
-    float* memory = NULL;
-    size_t size = sizeof(float) * COUNT * RESULTS;
-    if (cudaMalloc((void**)&memory, size) != cudaSuccess) return 0;
-    on_device<<<(COUNT + 127) / 128, 128>>>(memory);
-    return cudaMemcpy(out, memory, size, cudaMemcpyDeviceToHost) == cudaSuccess;
-}
-#else
-static int run_device(float* out) { (void)out; return 0; }
-#endif
-
-int main(int argc, char** argv) {
+int main(void) {
     float* out = (float*)malloc(sizeof(float) * COUNT * RESULTS);
     if (!out) return 3;
-    if (argc > 1 && !strcmp(argv[1], "device")) {
-        if (!run_device(out)) return 2;             // there is none
-    } else {
-        for (uint32_t i = 0; i < COUNT; i++) all_formulas(i, out + (size_t)i * RESULTS);
-    }
+    for (uint32_t i = 0; i < COUNT; i++) all_formulas(i, out + (size_t)i * RESULTS);
     for (int i = 0; i < COUNT * RESULTS; i++) {
         uint32_t bits;
         memcpy(&bits, out + i, sizeof bits);

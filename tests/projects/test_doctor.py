@@ -71,7 +71,7 @@ def test_an_empty_path(tmp_path):
     assert found["compiler"]["status"] == "missing"
     assert "gcc" in found["compiler"]["get"]
     assert found["raylib"]["status"] == "ok"                # one cause, one finding
-    for name in ("make", "git", "nvcc", "emscripten", "clang", "valgrind"):
+    for name in ("make", "git", "cuda", "emscripten", "clang", "valgrind"):
         assert found[name]["status"] == "optional"
         assert found[name]["get"]
 
@@ -231,29 +231,31 @@ def test_without_a_driver_the_rows_of_a_gpu_are_short(no_cuda):
                                                 "no NVIDIA driver; training runs on the CPU")
     assert gpu_probes.probe_cuda_trainer() == Finding(
         "cuda_trainer", "optional", "training runs on the CPU: no NVIDIA driver on this machine")
-    nvcc, cublaslt = gpu_probes.probe_nvcc(), gpu_probes.probe_cublaslt()
-    assert (nvcc.status, nvcc.found) == ("optional",
-                                         "no nvcc; training on an NVIDIA GPU needs it")
-    assert (cublaslt.status, cublaslt.found) == ("optional", "not looked for: there is no nvcc")
-    assert "puffer-sdk[cuda]" in nvcc.get and "puffer-sdk[cuda]" in cublaslt.get
+    cuda, cublaslt = gpu_probes.probe_cuda(), gpu_probes.probe_cublaslt()
+    assert (cuda.status, cuda.found) == (
+        "optional", "no CUDA runtime to compile with; training on an NVIDIA GPU needs it")
+    assert (cublaslt.status, cublaslt.found) == ("optional",
+                                                 "not looked for: there is no CUDA runtime")
+    assert "puffer-sdk[cuda]" in cuda.get and "puffer-sdk[cuda]" in cublaslt.get
 
 
-def test_the_compiler_of_environments_has_a_row(monkeypatch, tmp_path):
+def test_the_compiler_for_gpus_has_a_row(monkeypatch, tmp_path):
     found = gpu_probes.probe_nvrtc()
     assert found.status == "ok" and "libnvrtc.so." in found.found
     monkeypatch.setenv("PUFFER_NVRTC", str(tmp_path))
     assert gpu_probes.probe_nvrtc() == Finding(
-        "nvrtc", "optional", "environments cannot be compiled for a GPU: PUFFER_NVRTC names a "
-        "library that does not exist", "correct it, or unset it")
+        "nvrtc", "optional", "PUFFER_NVRTC names a library that does not exist; training on an "
+        "NVIDIA GPU needs it", "correct it, or unset it")
 
 
-def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_nvcc, monkeypatch):
+def test_rows_of_a_machine_that_trains_on_a_gpu(no_cuda, fake_driver, fake_toolkit, monkeypatch):
     fake_driver(version=13010, gpus=(("NVIDIA H200", 9, 0, 140), ("NVIDIA H200", 9, 0, 140)))
-    home = fake_nvcc("13.0")
+    home = fake_toolkit("13.0")
     monkeypatch.setenv("CUDA_HOME", str(home))
     assert gpu_probes.probe_gpu() == Finding(
         "gpu", "ok", "2 GPUs, the first: NVIDIA H200 (sm_90), 140 GiB, driver for CUDA 13.1")
-    assert gpu_probes.probe_nvcc() == Finding("nvcc", "ok", f"13.0 ({home / 'bin' / 'nvcc'})")
+    assert gpu_probes.probe_cuda() == Finding("cuda", "ok", f"13.0 ({home})")
+    assert gpu_probes.probe_nvrtc().found == f"13.0 ({home / 'lib' / 'libnvrtc.so.13'})"
     lacks = gpu_probes.probe_cublaslt()
     assert lacks.found == "no cuBLASLt (libcublasLt.so.13); training on an NVIDIA GPU needs it"
     found = gpu_probes.probe_cuda_trainer()

@@ -5,12 +5,10 @@ import sys
 import pytest
 from helpers.short_or_long import long_only
 
-from puffer_sdk.base.errors import BuildError, UsageError
+from puffer_sdk.base.errors import UsageError
 from puffer_sdk.toolchain import cuda_finding, gpu, gpu_kept, nvrtc
 
 pytest_plugins = ["helpers.cuda_places"]
-
-WHEELS = dict.fromkeys(cuda_finding.WHEELS, "13.0.88")
 
 
 # ---- the driver -------------------------------------------------------------------------------
@@ -92,120 +90,118 @@ def test_a_driver_without_a_gpu(fake_driver):
     assert gpu.choose_device("auto") == ("cpu", "the NVIDIA driver finds no GPU")
 
 
-# ---- compilers --------------------------------------------------------------------------------
+# ---- the runtime ------------------------------------------------------------------------------
 
-def test_the_order_of_compilers(no_cuda, fake_nvcc, fake_wheels, monkeypatch):
-    assert cuda_finding.find_nvcc() is None
-    wheels = fake_wheels(WHEELS, nvcc="13.0")
-    assert cuda_finding.find_nvcc().origin == "wheels"
-    assert str(cuda_finding.find_nvcc()) == "13.0 (NVIDIA's wheels)"
-    on_path = fake_nvcc("12.9", "on path")
-    monkeypatch.setenv("PATH", f"{no_cuda.tools}:{on_path / 'bin'}")
-    assert cuda_finding.find_nvcc().path == str(on_path / "bin" / "nvcc")
+def test_the_order_of_runtimes(no_cuda, fake_toolkit, fake_wheels, monkeypatch):
+    assert cuda_finding.find_runtime() is None
+    monkeypatch.setattr(cuda_finding, "SYSTEM", (str(no_cuda.root / "cuda-*"),))
+    for version in ("12.1", "12.2"):
+        fake_toolkit(version, f"cuda-{version}")
+    assert str(cuda_finding.find_runtime()) == f"12.2 ({no_cuda.root / 'cuda-12.2'})"
+    fake_wheels("13.0")
+    assert cuda_finding.find_runtime().origin == "wheels"
+    assert str(cuda_finding.find_runtime()) == "13.0 (NVIDIA's wheels)"
+    on_path = fake_toolkit("12.9", "on path")
+    (on_path / "bin").mkdir()
+    (on_path / "bin" / "nvcc").write_text("#!/bin/sh\n")
+    (on_path / "bin" / "nvcc").chmod(0o755)
+    (no_cuda.tools / "nvcc").symlink_to(on_path / "bin" / "nvcc")
+    assert cuda_finding.find_runtime().home == on_path
     for name, version in ("CUDA_PATH", "12.5"), ("CUDA_HOME", "12.6"):
-        monkeypatch.setenv(name, str(fake_nvcc(version, name)))
-        assert cuda_finding.shown(cuda_finding.find_nvcc().version) == version
-    assert [nvcc.origin for nvcc in cuda_finding.find_nvccs()] == ["CUDA_HOME", "CUDA_PATH",
-                                                                  "PATH", "wheels"]
-    monkeypatch.setenv("PUFFER_NVCC", str(wheels / "bin" / "nvcc"))
-    assert cuda_finding.find_nvcc().origin == "PUFFER_NVCC"
-    monkeypatch.setenv("PUFFER_NVCC", str(wheels / "bin" / "no-nvcc"))
-    assert cuda_finding.find_nvcc() is None
-    assert gpu.nvcc_problem(None)[0] == "PUFFER_NVCC names no nvcc that runs"
+        monkeypatch.setenv(name, str(fake_toolkit(version, name)))
+        assert cuda_finding.shown(cuda_finding.find_runtime().version) == version
+    assert [found.origin for found in cuda_finding.find_runtimes()] == [
+        "CUDA_HOME", "CUDA_PATH", "PATH", "wheels", "system", "system"]
+    monkeypatch.setenv("CUDA_HOME", str(no_cuda.root / "nowhere"))
+    assert cuda_finding.find_runtime().origin == "CUDA_PATH"
 
 
-def test_a_wrapper_on_path_leads_to_its_toolkit(no_cuda, fake_nvcc):
-    home = fake_nvcc("13.0")
-    wrapper = no_cuda.tools / "nvcc"
-    wrapper.write_text(f'#!/bin/sh\nexec "{home}/bin/nvcc" "$@"\n')
-    wrapper.chmod(0o755)
-    found = cuda_finding.find_nvcc()
-    assert (found.path, found.home, found.version) == (str(wrapper), home, (13, 0))
-    assert cuda_finding.list_archs(found) == ["80", "90"]
+@pytest.mark.parametrize("include, library", [
+    ("include", "lib/x86_64-linux-gnu"),                                # Debian's
+    ("targets/x86_64-linux/include", "targets/x86_64-linux/lib"),
+    ("include", "lib64")])
+def test_where_a_toolkit_has_its_parts(no_cuda, monkeypatch, include, library):
+    home = no_cuda.root / "toolkit"
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    for folder, file in ((include, cuda_finding.HEADER), (library, cuda_finding.LIBRARY)):
+        assert cuda_finding.find_runtime() is None
+        (home / folder).mkdir(parents=True, exist_ok=True)
+        (home / folder / file).write_text("#define CUDART_VERSION  12060\n")
+    found = cuda_finding.find_runtime()
+    assert found.version == (12, 6) and found.include == home / include
+    assert found.library == home / library / cuda_finding.LIBRARY
 
 
-def test_a_compiler_that_the_driver_can_follow_comes_first(fake_driver, fake_nvcc, monkeypatch):
+def test_a_runtime_that_the_driver_can_follow_comes_first(fake_driver, fake_toolkit, monkeypatch):
     for name, version in ("CUDA_HOME", "13.0"), ("CUDA_PATH", "12.8"):
-        monkeypatch.setenv(name, str(fake_nvcc(version, name)))
+        monkeypatch.setenv(name, str(fake_toolkit(version, name)))
     fake_driver(version=12040)
-    assert cuda_finding.find_nvcc(cuda_finding.find_driver()).version == (12, 8)
+    assert cuda_finding.find_runtime(cuda_finding.find_driver()).version == (12, 8)
+    assert nvrtc.find().version == (12, 8)
     fake_driver(version=13000)
-    assert cuda_finding.find_nvcc(cuda_finding.find_driver()).version == (13, 0)
-
-
-@pytest.mark.parametrize("change, problem", [
-    ({"nvidia-nvvm": None}, "nvidia-nvvm is not installed"),
-    ({"nvidia-nvvm": None, "nvidia-cuda-crt": None},
-     "nvidia-nvvm, nvidia-cuda-crt are not installed"),
-    ({"nvidia-cuda-crt": "13.1.80"}, "nvidia-cuda-nvcc is 13.0.88, and nvidia-cuda-crt is "
-                                     "13.1.80: they must be of one CUDA"),
-    ({"nvidia-cuda-runtime": "13.0.96"}, None),
-])
-def test_wheels_must_be_whole_and_of_one_cuda(fake_wheels, change, problem):
-    fake_wheels({name: version for name, version in {**WHEELS, **change}.items() if version})
-    assert cuda_finding.wheels_problem() == problem
-    assert (cuda_finding.find_nvcc() is None) == (problem is not None)
-    if problem:
-        assert problem in gpu.nvcc_problem(None)[0]
+    assert cuda_finding.find_runtime(cuda_finding.find_driver()).version == (13, 0)
+    assert nvrtc.find().version == (13, 0)
 
 
 # ---- the library of products ------------------------------------------------------------------
 
-def test_where_cublaslt_is_looked_for(no_cuda, fake_nvcc, fake_wheels, monkeypatch):
-    nvcc_home, name = fake_nvcc("13.0"), "libcublasLt.so.13"
-    monkeypatch.setenv("CUDA_HOME", str(nvcc_home))
-    nvcc = cuda_finding.find_nvcc()
-    assert cuda_finding.find_cublaslt(13, nvcc) is None
+def test_where_cublaslt_is_looked_for(no_cuda, fake_toolkit, fake_wheels, monkeypatch):
+    home, name = fake_toolkit("13.0"), "libcublasLt.so.13"
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    runtime = cuda_finding.find_runtime()
+    assert cuda_finding.find_cublaslt(13, runtime) is None
     loader, own = no_cuda.root / "loader", no_cuda.root / "own"
-    wheels = fake_wheels(WHEELS)
-    for folder in (wheels / "lib", nvcc_home / "targets" / "x86_64-linux" / "lib",
-                   nvcc_home / "lib64", loader, own):
-        folder.mkdir(parents=True)
+    wheels = fake_wheels("13.0")
+    for folder in (wheels / "lib", home / "targets" / "x86_64-linux" / "lib", home / "lib64",
+                   loader, own):
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
         if folder == loader:
             monkeypatch.setenv("LD_LIBRARY_PATH", str(loader))
         if folder == own:
             monkeypatch.setenv("PUFFER_CUBLASLT", str(own))
-        assert cuda_finding.find_cublaslt(13, nvcc) == folder / name
+        assert cuda_finding.find_cublaslt(13, runtime) == folder / name
     monkeypatch.setenv("PUFFER_CUBLASLT", str(own / name))
-    assert cuda_finding.find_cublaslt(13, nvcc) == own / name
+    assert cuda_finding.find_cublaslt(13, runtime) == own / name
     monkeypatch.setenv("PUFFER_CUBLASLT", str(own / "nothing"))
-    assert cuda_finding.find_cublaslt(13, nvcc) is None
-    assert "PUFFER_CUBLASLT names no" in gpu.cublaslt_problem(None, nvcc)[0]
+    assert cuda_finding.find_cublaslt(13, runtime) is None
+    assert "PUFFER_CUBLASLT names no" in gpu.cublaslt_problem(None, runtime)[0]
 
 
 # ---- the choice -------------------------------------------------------------------------------
 
 @pytest.fixture
-def gpu_machine(fake_driver, fake_nvcc, monkeypatch):
-    """gpu_machine(driver=..., nvcc=..., ...): all that a GPU needs, as far as it is told."""
-    def make(driver=13000, gpu=("NVIDIA H100", 9, 0, 80), nvcc="13.0", cublaslt=True, **about):
+def gpu_machine(fake_driver, fake_toolkit, monkeypatch):
+    """gpu_machine(driver=..., cuda=..., ...): all that a GPU needs, as far as it is told."""
+    def make(driver=13000, gpu=("NVIDIA H100", 9, 0, 80), cuda="13.0", cublaslt=True, **about):
         fake_driver(version=driver, gpus=(gpu,))
-        if nvcc:
-            home = fake_nvcc(nvcc, **about)
+        if cuda:
+            home = fake_toolkit(cuda, **about)
             monkeypatch.setenv("CUDA_HOME", str(home))
             if cublaslt:
-                (home / "lib").mkdir()
-                (home / "lib" / f"libcublasLt.so.{nvcc.split('.')[0]}").touch()
+                (home / "lib" / f"libcublasLt.so.{cuda.split('.')[0]}").touch()
     return make
 
 
 CHOICES = [
     ({}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.0"),
-    ({"driver": 13020, "nvcc": "12.8"}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.2"),
-    ({"driver": 13000, "nvcc": "13.2"}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.0"),
-    ({"gpu": ("Tesla T4", 7, 5, 15), "archs": "sm_75\\nsm_80\\n"}, "cuda",
+    ({"driver": 13020, "cuda": "12.8"}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.2"),
+    ({"driver": 13000, "cuda": "13.2"}, "cuda", "an NVIDIA H100 (sm_90), driver for CUDA 13.0"),
+    ({"gpu": ("Tesla T4", 7, 5, 15), "archs": "75, 80"}, "cuda",
      "a Tesla T4 (sm_75), driver for CUDA 13.0"),
     ({"gpu": ("NVIDIA GTX 1080", 6, 1, 8)}, "cpu",
      "the NVIDIA GTX 1080's compute capability 6.1 is below 7.5"),
-    ({"driver": 11040, "nvcc": None}, "cpu",
+    ({"driver": 11040, "cuda": None}, "cpu",
      "the driver is for CUDA 11.4, and 12.0 or newer is needed"),
     ({"driver": 12040}, "cpu",
-     "the driver is for CUDA 12.4, nvcc is 13.0: it would not run"),
-    ({"nvcc": None}, "cpu", "no nvcc"),
-    ({"nvcc": "11.8"}, "cpu", "nvcc is 11.8, and 12.0 or newer is needed"),
+     "the driver is for CUDA 12.4, CUDA's runtime is 13.0: it would not run"),
+    ({"cuda": None}, "cpu", "no CUDA runtime to compile with"),
+    ({"cuda": "11.8"}, "cpu", "CUDA's runtime is 11.8, and 12.0 or newer is needed"),
     ({"gpu": ("NVIDIA RTX 5090", 12, 0, 32)}, "cpu",
-     "nvcc 13.0 does not know this GPU (sm_120)"),
+     "NVRTC 13.0 does not know this GPU (sm_120)"),
+    ({"nvrtc": ""}, "cpu", "no NVRTC (libnvrtc.so.13), which compiles for GPUs"),
+    ({"driver": 12040, "cuda": "12.4", "nvrtc": "13.0"}, "cpu",
+     "the driver is for CUDA 12.4, NVRTC is 13.0: it would not run"),
     ({"cublaslt": False}, "cpu", "no cuBLASLt (libcublasLt.so.13)"),
 ]
 
@@ -223,41 +219,31 @@ def test_each_choice_has_its_reason(gpu_machine, machine, device, why):
         assert why in error.value.message and error.value.hint
 
 
-@pytest.mark.parametrize("driver, nvcc, names", [
-    (13000, None, ["pip install 'puffer-sdk[cuda]', or install NVIDIA's CUDA toolkit"]),
-    (12040, None, ["NVIDIA's newest CUDA toolkit 12", "needs a newer driver"]),
-    (12040, "11.8", ["NVIDIA's newest CUDA toolkit 12", "needs a newer driver"]),
-    (12040, "13.0", ["update the driver, or install NVIDIA's CUDA toolkit 12"]),
-    (12040, "12.4", ["pip install nvidia-cublas-cu12"]),
-    (13000, "12.4", ["pip install nvidia-cublas-cu12"]),
-    (11080, None, ["update the driver"])])
-def test_a_hint_names_what_runs_with_the_driver(gpu_machine, driver, nvcc, names):
-    """The extra brings CUDA 13, 1.1 GB that a driver for CUDA 12 runs nothing of."""
-    gpu_machine(driver=driver, nvcc=nvcc, cublaslt=False)
-    hint = gpu.examine().hint
-    assert all(name in hint for name in names)
-    assert ("pip install 'puffer-sdk[cuda]'" in hint) <= (driver >= 13000 or "newer driver" in hint)
-    with pytest.raises(BuildError, match="no NVRTC") as error:
-        nvrtc.find()
-    major = 12 if nvcc == "12.4" or (12000 <= driver < 13000 and nvcc != "13.0") else 13
-    assert f"libnvrtc.so.{major}" in error.value.message
-    assert ("nvidia-cuda-nvrtc-cu12" in error.value.hint) == (major == 12)
+@pytest.mark.parametrize("driver, cuda, hint", [
+    (13000, None, "pip install 'puffer-sdk[cuda]'"),
+    (13000, "11.8", "pip install 'puffer-sdk[cuda]'"),
+    (14000, None, "pip install 'puffer-sdk[cuda]'"),
+    (12040, None, "pip install 'puffer-sdk[cuda12]'"),
+    (12040, "11.8", "pip install 'puffer-sdk[cuda12]'"),
+    (12040, "13.0", "pip install 'puffer-sdk[cuda12]', or update the driver"),
+    (13000, "12.4", "pip install 'puffer-sdk[cuda12]'"),        # the runtime's, for cuBLASLt
+    (11080, None, "update the driver, or train on the CPU: --train.device cpu")])
+def test_a_hint_names_what_runs_with_the_driver(gpu_machine, driver, cuda, hint):
+    gpu_machine(driver=driver, cuda=cuda, cublaslt=False)
+    assert gpu.examine().hint == hint
 
 
 def test_libraries_lie_in_the_wheels_of_cuda_12_too(fake_wheels):
-    home = fake_wheels({})
+    """One folder for each."""
+    home = fake_wheels("12.6")
+    assert home.name == "cuda_runtime" and cuda_finding.find_runtime().home == home
     for package, name in (("cublas", "libcublasLt.so.12"), ("cuda_nvrtc", "libnvrtc.so.12")):
         folder = home.parent / package / "lib"
         folder.mkdir(parents=True)
         (folder / name).touch()
+    (home / "lib" / "libnvrtc.so.12").unlink()
     assert cuda_finding.find_cublaslt(12) == home.parent / "cublas" / "lib" / "libcublasLt.so.12"
     assert nvrtc.find_file() == home.parent / "cuda_nvrtc" / "lib" / "libnvrtc.so.12"
-
-
-def test_nvcc_without_its_host_compiler(gpu_machine, no_cuda):
-    gpu_machine()
-    (no_cuda.tools / "g++").unlink()
-    assert gpu.choose_device("auto") == ("cpu", "nvcc needs g++, which is not there")
 
 
 def test_an_imitated_gpu_is_asked_for(no_cuda, monkeypatch):

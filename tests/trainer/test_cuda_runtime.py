@@ -1,4 +1,4 @@
-"""trainer/device/cuda, compiled by nvcc, against a CUDA runtime and a cuBLASLt that are not there.
+"""trainer/device/cuda, compiled against a CUDA runtime and a cuBLASLt that are not there.
 
 Those in tests/cuda_device are as strict as NVIDIA's manual says. So what is asked of CUDA, in what
 order and with which arguments, is tested here; what a GPU makes of it is not.
@@ -22,23 +22,20 @@ CHECKS = ("opening", "memory", "pinning", "products", "a_sum_in_other_memory",
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
     """run(name) -> what one check says"""
-    nvcc = cuda_finding.find_nvcc()
-    if nvcc is None:
-        pytest.skip("there is no nvcc on this machine")
+    runtime = cuda_finding.find_runtime()
     folder = tmp_path_factory.mktemp("runtime")
     products, program = folder / "libcublasLt.so.13", folder / "check"
     compilers.compile_to(products, [*compilers.find_compiler().command, "-shared", "-fPIC", "-O1",
                                     HERE / "fake_cublaslt.c"],
                          source=HERE / "fake_cublaslt.c", what="a cuBLASLt")
-    device = trainer_sources.home() / "trainer" / "device" / "cuda" / "device.cu"
-    arch = next(iter(cuda_finding.list_archs(nvcc)))
+    source = trainer_sources.for_cuda()[1]
     compilers.compile_to(
-        program, [nvcc.path, *cuda.HOST_FLAGS, "-cudart", "none", "-O1", "-Xcompiler", "-rdynamic",
-                  f"-arch=sm_{arch}", f"-I{HERE}",
-                  *(f"-I{place}" for place in trainer_sources.include_dirs()), device,
-                  HERE / "fake_cuda.cc",
-                  HERE / "check_device.cc", "-ldl"],
-        source=device, what="the device layer", timeout=cuda.TIMEOUT)
+        program, [*compilers.find_compiler().command, "-O1", "-Wall", "-Wextra", "-rdynamic",
+                  f"-I{HERE}", *(f"-I{place}" for place in trainer_sources.include_dirs()),
+                  "-isystem", runtime.include, "-isystem", trainer_sources.runtime_headers(),
+                  "-x", "c++", *trainer_sources.for_cuda()[:2], HERE / "fake_cuda.cc",
+                  HERE / "check_device.cc", "-lstdc++", "-lm", "-ldl", "-lpthread"],
+        source=source, what="the device layer", timeout=cuda.TIMEOUT)
 
     def run(*words):
         done = subprocess.run([program, *words], capture_output=True, text=True, timeout=120,

@@ -47,32 +47,37 @@ def compiled(tmp_path_factory):
     return once(tmp_path_factory, "gpu-trial", make)
 
 
+MAKES = """#!/bin/sh
+echo called >> {log}
+[ -z "{said}" ] || {{ echo "{said}" >&2; exit 1; }}
+for word; do [ "$prior" != -o ] || cat {makes} > "$word"; prior=$word; done
+"""
+
+
 @pytest.fixture
-def machine(no_cuda, fake_driver, fake_nvcc, compiled, monkeypatch, tmp_path):
-    """machine(**of the driver): a GPU whose nvcc makes the trainer on an emulated one."""
+def machine(no_cuda, fake_driver, fake_toolkit, compiled, monkeypatch, tmp_path):
+    """machine(**of the driver): a GPU whose compilers make the trainer on an emulated one."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("PUFFER_CACHE", str(shutil.copytree(compiled, tmp_path / "cache")))
     monkeypatch.setattr("puffer_sdk.base.ui._warned", set())
     emulated = next((tmp_path / "cache" / "trainer").glob(f"{cuda.EMULATED}-*.so"))
+    script = tmp_path / "compiler"
+    monkeypatch.setattr(cuda, "trainer_command", lambda *given, **more: [str(script)])
 
-    def make(nvcc="13.0", makes=emulated, **driver):
-        fake_driver(**driver)
-        home = fake_nvcc(nvcc, makes=makes)
-        (home / "lib").mkdir(exist_ok=True)
-        (home / "lib" / f"libcublasLt.so.{nvcc.split('.')[0]}").touch()
+    def make(version="13.0", makes=emulated, said="", archs="80, 90", **driver):
+        fake_driver(**{"version" if name == "driver" else name: value
+                       for name, value in driver.items()})
+        home = fake_toolkit(version, archs=archs)
+        (home / "lib" / f"libcublasLt.so.{version.split('.')[0]}").touch()
         monkeypatch.setenv("CUDA_HOME", str(home))
+        script.write_text(MAKES.format(makes=makes, said=said, log=tmp_path / "called"))
+        script.chmod(0o755)
         return home
     return make
 
 
-def refuse(home, text):
-    """nvcc compiles nothing any more."""
-    nvcc = home / "bin" / "nvcc"
-    nvcc.write_text(nvcc.read_text().replace("*) while", f"*) echo '{text}'; exit 1; while"))
-
-
 def compile_fake(tmp_path, text):
-    """A library that nvcc could have made."""
+    """A library that a compiler could have made."""
     source, made = tmp_path / "fake.c", tmp_path / "fake.so"
     source.write_text(text)
     subprocess.run(["/usr/bin/cc", "-shared", "-fPIC", "-w", "-o", made, source], check=True,
@@ -89,7 +94,7 @@ def train(folder, tmp_path, capfd, **settings):
 
 @long_only
 def test_a_gpu_that_works_is_tried_once(machine, squared, tmp_path, capfd):
-    """And only the card that trains is compiled for: the old one is not known to nvcc."""
+    """And only the card that trains is compiled for: the old one is not known to NVRTC."""
     machine(gpus=TWO)
     _, ini, said = train(squared, tmp_path, capfd)
     assert "# auto: an NVIDIA H100 (sm_90), driver for CUDA 13.0\ndevice = cuda" in ini
@@ -122,19 +127,15 @@ HANG = "int sleep(int); __attribute__((constructor)) static void hang(void) { sl
 
 @pytest.mark.parametrize("fault, reason", some_or_all([
     ("refuse", "the trainer for GPUs does not compile: identifier rsqrt is undefined"),
-    ("open", "cannot load the GPU trainer"),
     ("crash", "trying the GPU ended with SIGABRT"),
     ("hang", "the GPU did not train a first step within 1 seconds"),
     ("driver", "PUFFER_CUDA_EMULATED is late, early or shuffled, not 'gone'"),
 ], 0))
 def test_a_gpu_that_fails_leaves_the_run_to_the_cpu(machine, squared, tmp_path, capfd, monkeypatch,
                                                     fault, reason):
-    makes = {"open": "/bin/true"}
-    for name, text in (("crash", CRASH), ("hang", HANG)):
-        makes[name] = compile_fake(tmp_path, text) if fault == name else None
-    home = machine(**({"makes": makes[fault]} if fault in makes else {}))
-    if fault == "refuse":
-        refuse(home, "math.h(3): error: identifier rsqrt is undefined")
+    crash = {"crash": CRASH, "hang": HANG}.get(fault)
+    machine(**({"makes": compile_fake(tmp_path, crash)} if crash else {}),
+            said="math.h:3:1: error: identifier rsqrt is undefined" if fault == "refuse" else "")
     if fault == "driver":
         monkeypatch.setenv("PUFFER_CUDA_EMULATED", "gone")
     if fault == "hang":
@@ -146,10 +147,8 @@ def test_a_gpu_that_fails_leaves_the_run_to_the_cpu(machine, squared, tmp_path, 
     assert said.count(sentence) == 1 == said.count("warning") and "Traceback" not in said
     if fault != "refuse":
         return
-    # Kept: nvcc is not called again; and told, each time
-    (home / "bin" / "nvcc").write_text((home / "bin" / "nvcc").read_text().replace(
-        "exit 1", f"touch {tmp_path}/called; exit 1"))
-    os.utime(home / "bin" / "nvcc", (1, 1))
+    # Kept: nothing is compiled again; and told, each time
+    (tmp_path / "called").unlink()
     gpu_kept.ui._warned.clear()
     assert config.resolve(squared, SHORT).train.device == "cpu"
     _, ini, said = train(squared, tmp_path, capfd)
@@ -158,12 +157,12 @@ def test_a_gpu_that_fails_leaves_the_run_to_the_cpu(machine, squared, tmp_path, 
     # A GPU that is asked for ends with the error
     with pytest.raises(BuildError, match="the compiler refused the trainer for GPUs") as error:
         training.train(squared, {**SHORT, "train.device": "cuda"}, runs_dir=tmp_path / "asked")
-    assert "identifier rsqrt" in error.value.detail and "newer CUDA toolkit" in error.value.hint
+    assert "identifier rsqrt" in error.value.detail and "CUDA's headers" in error.value.hint
     # doctor tries it again, and says more
     (tmp_path / "called").unlink()
     row = gpu_probes.probe_cuda_trainer()
     assert (row.status, row.found) == ("optional", f"training runs on the CPU: {reason}")
-    assert "math.h(3): error" in row.detail and "newer CUDA toolkit" in row.get
+    assert "math.h:3:1: error" in row.detail and "CUDA's headers" in row.get
     assert (tmp_path / "called").exists()
     machine()
     assert gpu_probes.probe_cuda_trainer().found == \
@@ -171,13 +170,13 @@ def test_a_gpu_that_fails_leaves_the_run_to_the_cpu(machine, squared, tmp_path, 
 
 
 def test_a_driver_of_another_cuda_trains_on_the_cpu(machine, squared, tmp_path, capfd, monkeypatch):
-    machine(version=12040)
+    machine(driver=12040)
     monkeypatch.setattr(cuda_finding, "LISTED", (str(tmp_path),))
     _, ini, said = train(squared, tmp_path, capfd)
-    reason = "the driver is for CUDA 12.4, nvcc is 13.0: it would not run"
+    reason = "the driver is for CUDA 12.4, CUDA's runtime is 13.0: it would not run"
     assert f"# auto: {reason}\ndevice = cpu" in ini
     assert said.count(f"the network trains on the CPU: {reason}\n") == 1 == said.count("warning")
-    assert "install NVIDIA's CUDA toolkit 12" in said
+    assert "pip install 'puffer-sdk[cuda12]'" in said
 
 
 def test_what_was_found_is_kept_until_something_changes(machine, fake_driver, monkeypatch,
@@ -193,13 +192,14 @@ def test_what_was_found_is_kept_until_something_changes(machine, fake_driver, mo
     assert look() == failed and gpu_kept.choose_device("fp32") == ("cpu", "no")
     assert gpu.choose_device("cuda")[0] == "cuda"           # asked for: it is tried
     for change in (
-            lambda: monkeypatch.setenv("NVCC_APPEND_FLAGS", "-allow-unsupported-compiler"),
+            lambda: monkeypatch.setenv("CPATH", "/opt/include"),
             lambda: monkeypatch.setattr(gpu_kept, "__version__", "99"),
             lambda: monkeypatch.setattr(gpu_kept.platform, "libc_ver", lambda: ("glibc", "9.9")),
-            lambda: monkeypatch.setattr(gpu, "host_compiler", lambda: "/usr/bin/cc"),
+            lambda: monkeypatch.setenv("CC", "/usr/bin/cc -O1"),
+            lambda: os.utime(home / "lib" / "libnvrtc.so.13", (1, 1)),
             lambda: os.utime(home / "lib" / "libcublasLt.so.13", (1, 1)),
             lambda: fake_driver(version=13010), lambda: fake_driver(),
-            lambda: machine(nvcc="13.1")):
+            lambda: machine("13.1")):
         change()
         assert look() is None
         gpu_kept.write(gpu.examine(), failed)
@@ -352,9 +352,7 @@ def test_your_own_loop_goes_on_on_the_cpu(machine, squared, capfd, monkeypatch):
 # ---- a card without bf16 -------------------------------------------------------------------------
 
 def test_a_t4_trains_in_fp32(machine, squared, tmp_path, capfd):
-    home = machine(version=12040, gpus=(("Tesla T4", 7, 5, 15),), nvcc="12.5")
-    nvcc = home / "bin" / "nvcc"
-    nvcc.write_text(nvcc.read_text().replace("sm_80", "sm_75\\nsm_80"))
+    machine("12.5", driver=12040, gpus=(("Tesla T4", 7, 5, 15),), archs="75, 80")
     _, ini, said = train(squared, tmp_path, capfd)
     assert "# auto: a Tesla T4 (sm_75), driver for CUDA 12.4\ndevice = cuda" in ini
     assert "compiling the trainer for sm_75" in said

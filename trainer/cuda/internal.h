@@ -1,6 +1,6 @@
 /* internal.h -- what the files of the CUDA trainer share. Each calls only those above it:
  *
- *     device.h      what a GPU must do (device/cuda/device.cu, device/emulated/device.cc)
+ *     device.h      what a GPU must do (device/cuda/device.cc, device/emulated/device.cc)
  *     record.c      clock, failures, and calls that become a graph
  *     memory.c      every size, and one allocation for each kind of memory
  *     ranks.c       several GPUs: open, wait, exchange

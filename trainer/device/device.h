@@ -3,7 +3,7 @@
  * Memory, streams, events, graphs, the kernels of cuda/contract.h, matrix products, and kernels
  * compiled elsewhere. The trainer uses nothing else of CUDA. Two files implement this contract:
  *
- *     device/cuda/device.cu       the CUDA runtime and cuBLASLt
+ *     device/cuda/device.cc       the CUDA runtime and cuBLASLt
  *     device/emulated/device.cc   the same on the host, for machines without a GPU
  *
  * A Stream runs its calls later, in order. Streams are independent unless one waits for another's

@@ -23,14 +23,34 @@ def for_cpu() -> list[Path]:
     return found
 
 
-def for_cuda(device: str = "cuda/device.cu") -> list[Path]:
-    """What the trainer for GPUs is compiled of, in a fixed order: the kernels, a device, C files.
+def for_cuda() -> list[Path]:
+    """What the C compiler makes the trainer for GPUs of, in a fixed order: two files of C++, C."""
+    return [launcher(), home() / "trainer" / "device" / "cuda" / "device.cc", *_of_cuda()]
 
-    device    the file of trainer/device that implements device.h
-    """
-    kernels, trainer = home() / "kernels", home() / "trainer"
-    return [kernels / "cuda" / "kernels.cu", trainer / "device" / device,
-            *sorted((trainer / "cuda").glob("*.c")), *sorted((trainer / "common").glob("*.c"))]
+
+def for_emulated() -> list[Path]:
+    """The same for an emulated GPU, whose kernels the C compiler makes too."""
+    return [kernels(), home() / "trainer" / "device" / "emulated" / "device.cc", *_of_cuda()]
+
+
+def _of_cuda() -> list[Path]:
+    return [path for name in ("cuda", "common")
+            for path in sorted((home() / "trainer" / name).glob("*.c"))]
+
+
+def kernels() -> Path:
+    """All CUDA kernels, which NVRTC compiles."""
+    return home() / "kernels" / "cuda" / "kernels.cu"
+
+
+def launcher() -> Path:
+    """What launches them on a GPU."""
+    return home() / "kernels" / "cuda" / "launch.cc"
+
+
+def runtime_headers() -> Path:
+    """What the headers of CUDA's runtime lack where there is no nvcc."""
+    return home() / "trainer" / "device" / "cuda"
 
 
 def include_dirs() -> list[Path]:

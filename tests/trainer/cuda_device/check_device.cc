@@ -1,4 +1,4 @@
-/* check_device.cc -- device/cuda/device.cu against a CUDA that is not there.  the name of a check -> 0
+/* check_device.cc -- device/cuda/device.cc against a CUDA that is not there.  the name of a check -> 0
  *
  * What is checked is what the device layer makes of its calls: in what order, with which arguments,
  * and what it says when one of them fails. */
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <memory>
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/traffic.h"
 #include "trainer/device/device.h"
 #include "fake_cuda.h"
@@ -29,26 +30,16 @@ static void* lt(const char* name) {
 }
 static int& number(const char* name) { return *(int*)lt(name); }
 
-// ---- kernels: what stands for cuda/kernels.cu ---------------------------------------------------
+// ---- kernels: one that does something, and a cubin that only the fake reads ---------------------
 
-#define NAME_KERNEL(NAME, ARGS) #NAME,
-extern "C" const char* cuda_kernel_name(int32_t number) {
-    static const char* const names[] = {CUDA_KERNELS(NAME_KERNEL)};
-    return number >= 0 && number < KERNELS_OF_DEVICE ? names[number] : NULL;
+extern "C" const CudaCubin cuda_cubins[] = {
+    {80, (const unsigned char*)"cubin 80\nall"}, {90, (const unsigned char*)"cubin 90\nall"}, {0, NULL}};
+
+static fake::Work narrow_floats(const void* args) {
+    const FloatsNarrowArgs a = *(const FloatsNarrowArgs*)args;
+    return [=] { for (int i = 0; i < a.count; i++) a.narrow[i]++; };
 }
-static cudaError_t loads = cudaSuccess;
-static int loaded;
-extern "C" int32_t cuda_load(void) { return loaded++, (int32_t)loads; }
-extern "C" int32_t cuda_launch(int32_t number, const void* args, int32_t blocks, int32_t threads,
-                               void* stream) {
-    if (!cuda_kernel_name(number) || blocks < 1 || threads < 1 || threads > 256) return -1;
-    auto* copy = new FloatsNarrowArgs(*(const FloatsNarrowArgs*)args);
-    fake_enqueue(stream, [](void* given) {
-        const auto* a = (const FloatsNarrowArgs*)given;
-        for (int i = 0; i < a->count; i++) a->narrow[i]++;
-    }, copy);
-    return 0;
-}
+static const bool known = (fake::kernels["floats_narrow"] = narrow_floats, true);
 
 struct Open {                       // a device that is closed in the end, and then all is gone
     Device* device;
@@ -80,19 +71,24 @@ static void opening() {
     CHECK(!device_open(2, &fault, error) && !device_open(-1, &fault, error));
     fake::refuse["cudaGetDeviceCount"] = cudaErrorUnknown;
     CHECK(device_count(error) == -1 && has(error, "CUDA does not answer"));
-    fake::refuse["cudaFuncGetAttributes"] = cudaErrorNoKernelImageForDevice;
-    CHECK(!device_open(0, &fault, error) && has(error, "not compiled for this GPU, which is sm_90"));
+    fake::missing["cuLibraryGetKernel"] = 1;
+    CHECK(!device_open(0, &fault, error) && has(error, "driver has no cuLibraryGetKernel"));
+    fake::missing.clear();
+    fake::capability = 120;
+    CHECK(!device_open(0, &fault, error));
+    CHECK(has(error, "not compiled for this GPU, which is sm_120"));
+    fake::capability = 90;
+    for (const char* name : {"LibraryLoadData", "LibraryGetKernel", "KernelGetFunction"}) {
+        fake::refuse_driver[name] = CUDA_ERROR_OUT_OF_MEMORY;
+        CHECK(!device_open(0, &fault, error) && fault == DEVICE_OUT_OF_MEMORY);
+        CHECK(has(error, "refused to load the kernels") && fake::living() == 0);
+    }
     for (const char* name : {"cudaSetDevice", "cudaGetDeviceProperties", "cudaEventCreateWithFlags",
-                             "cudaStreamCreateWithFlags"}) {
+                             "cudaStreamCreateWithFlags", "cudaDeviceGetAttribute"}) {
         fake::refuse[name] = cudaErrorUnknown;
         CHECK(!device_open(0, &fault, error) && has(error, "CUDA refused") && fake::living() == 0);
         CHECK(fault == DEVICE_FAILED);
     }
-    const int before = loaded;
-    loads = cudaErrorMemoryAllocation;
-    CHECK(!device_open(0, &fault, error) && fault == DEVICE_OUT_OF_MEMORY && fake::living() == 0);
-    loads = cudaSuccess;
-    CHECK(loaded == before + 1);
     fake::refuse["cudaSetDevice"] = cudaErrorMemoryAllocation;
     CHECK(!device_open(0, &fault, error) && fault == DEVICE_OUT_OF_MEMORY && fake::living() == 0);
     fake::refuse["cudaSetDevice"] = cudaErrorDevicesUnavailable;    // another has it to itself
@@ -383,6 +379,7 @@ static void failures() {
         Stream* stream = stream_open(open.device);
         FloatsNarrowArgs args = {0, NULL, NULL};
         stream_launch(stream, KERNEL_floats_narrow, &args, 1, 32);
+        CHECK(!open.failure() && fake::launched.back() == "floats_narrow");
         fake::broken = cudaErrorIllegalAddress;     // found by whoever waits
         CHECK(stream_wait(stream) == -1);
         CHECK(device_fault(open.device)
@@ -400,6 +397,14 @@ static void failures() {
         fake::refuse["cudaStreamSynchronize"] = cudaErrorIllegalAddress;
         CHECK(stream_wait(stream) == -1);
         CHECK(has(open.failure(), "the last that it was given was floats_narrow"));
+    }
+    {
+        Open open;
+        Stream* stream = stream_open(open.device);
+        FloatsNarrowArgs args = {0, NULL, NULL};
+        fake::refuse_driver["LaunchKernel"] = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+        stream_launch(stream, KERNEL_floats_narrow, &args, 1, 32);
+        CHECK(has(open.failure(), "refused the kernel floats_narrow: what the driver says"));
     }
 }
 
@@ -445,7 +450,7 @@ static void timing() {
     CHECK(find(open.device, "copy").bytes == 128 && find(open.device, "upload").bytes == 64);
     CHECK(find(open.device, "fill").calls == 0);
     CHECK(fake::calls["cudaDeviceSynchronize"] == waits + 7);       // each by itself
-    CHECK(fake::launched.size() == before + 7 && has(fake::launched[0].c_str(), "wait_until"));
+    CHECK(fake::launched.size() == before + 7 + 3 && has(fake::launched[0].c_str(), "wait_until"));
     device_time(open.device, 0);
     stream_fill(stream, place, 0, 64);
     CHECK(find(open.device, "fill").calls == 0 && find(open.device, "layers").calls == 2);
@@ -562,9 +567,6 @@ static void programs_that_are_none() {
     const char* path = file_of("cubin 90\nfirst\n");
     {
         Open open;
-        fake::missing["cuLaunchKernel"] = 1;
-        CHECK(!program_open(open.device, path, error) && has(error, "has no cuLaunchKernel"));
-        fake::missing.clear();
         CHECK(!program_open(open.device, "/nowhere/a.cubin", error));
         CHECK(has(error, "the program cannot be read: No such file") && has(error, "\t/nowhere/a"));
         CHECK(!program_open(open.device, file_of("cubin 120\nfirst\n"), error));

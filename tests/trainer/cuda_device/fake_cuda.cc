@@ -1,16 +1,17 @@
-/* fake_cuda.cc -- see fake_cuda.h. The functions of the runtime that device/cuda/device.cu calls. */
+/* fake_cuda.cc -- see fake_cuda.h. The functions of the runtime that device/cuda/device.cc
+ * and kernels/cuda/launch.cc call. */
 #include "fake_cuda.h"
-#include <functional>
 #include <set>
 #include <sstream>
 #include <stdlib.h>
 #include <string.h>
 
-typedef std::function<void()> Work;
+using fake::Work;
 typedef std::map<const CUstream_st*, int> Clock;    // how far each stream is known
 
 struct CUgraph_st { std::vector<Work> work; std::set<CUstream_st*> streams; bool open, invalid; };
-struct CUfunc_st { std::string name; };
+struct CUfunc_st { std::string name; bool adds; };
+struct CUlib_st { std::map<std::string, CUfunc_st> kernels; };
 struct CUmod_st { std::map<std::string, CUfunc_st> functions; };
 struct CUgraphExec_st { std::vector<Work> work; };
 struct CUstream_st { CUgraph_st* capture; Clock clock; CUstream_st* first; int device; };
@@ -28,18 +29,14 @@ std::map<std::string, int> calls;
 std::map<std::string, cudaError_t> refuse;
 cudaError_t broken;
 std::vector<std::string> launched;
-int driver = 13000, devices = 1;
+int driver = 13000, devices = 1, capability = 90;
+std::map<std::string, Work (*)(const void*)> kernels;
 bool peers;
 std::set<std::pair<int, int>> ways;
 size_t memory = (size_t)1 << 40, heap = 8 << 20, stack = 1024;
 std::map<std::string, CUresult> refuse_driver;
 std::map<std::string, int> missing;
 
-// nvcc's code comes before this file's own statics
-static std::map<const void*, std::string>& kernels() {
-    static std::map<const void*, std::string> known;
-    return known;
-}
 static std::map<char*, size_t> device, pinned, registered;
 static int made, modules;
 static cudaError_t last;
@@ -89,39 +86,6 @@ int fake_enqueue(void* stream, void (*work)(void*), void* argument) {
 #define ENTER() do { cudaError_t said = enter(__func__); if (said) return said; } while (0)
 
 extern "C" {
-// ---- what nvcc makes of kernels and launches ----------------------------------------------------
-static dim3 grid, block;
-static cudaStream_t launch_stream;
-
-void** __cudaRegisterFatBinary(void*) { static void* handle; return &handle; }
-void __cudaRegisterFatBinaryEnd(void**) {}
-char __cudaInitModule(void**) { return 1; }
-void __cudaUnregisterFatBinary(void**) {}
-void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*,
-                            dim3*, dim3*, int*) { kernels()[host] = name; }
-unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t, CUstream_st* stream) {
-    grid = g, block = b, launch_stream = stream;
-    return 0;
-}
-cudaError_t __cudaPopCallConfiguration(dim3* g, dim3* b, size_t* shared, void* stream) {
-    *g = grid, *b = block, *shared = 0, *(cudaStream_t*)stream = launch_stream;
-    return cudaSuccess;
-}
-cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* host) {
-    *out = (cudaKernel_t)host;
-    return cudaSuccess;
-}
-cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, size_t, cudaStream_t stream) {
-    ENTER();
-    if (stream->device != current) return say(cudaErrorInvalidResourceHandle);
-    const std::string name = kernels()[kernel];
-    return give(stream, [=] { launched.push_back(name); });
-}
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 g, dim3 b, void** args, size_t shared,
-                               cudaStream_t stream) {
-    return cudaLaunchKernel((const void*)kernel, g, b, args, shared, stream);
-}
-
 // ---- devices ------------------------------------------------------------------------------------
 cudaError_t cudaGetLastError() { cudaError_t error = last; last = broken; return error; }
 const char* cudaGetErrorName(cudaError_t error) {
@@ -158,10 +122,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int) {
     ENTER();
     memset(out, 0, sizeof *out);
     strcpy(out->name, "Fake GPU");
-    out->major = 9, out->multiProcessorCount = 3, out->totalGlobalMem = 5000;
+    out->major = capability / 10, out->minor = capability % 10;
+    out->multiProcessorCount = 3, out->totalGlobalMem = 5000;
     return cudaSuccess;
 }
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { ENTER(); return cudaSuccess; }
+cudaError_t cudaGetDevice(int* out) { *out = current; return cudaSuccess; }
+cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr what, int) {
+    ENTER();
+    *out = what == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
+    return cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(size_t* left, size_t* all) {
     ENTER();
     *left = 4000, *all = 5000;
@@ -187,6 +157,7 @@ cudaError_t cudaHostAlloc(void** out, size_t bytes, unsigned) {
     ENTER();
     return take(pinned, out, bytes);
 }
+cudaError_t cudaMallocManaged(void**, size_t, unsigned) { return say(cudaErrorMemoryAllocation); }
 cudaError_t cudaFree(void* place) { return give_back(device, place); }
 cudaError_t cudaFreeHost(void* place) { return give_back(pinned, place); }
 cudaError_t cudaHostRegister(void* place, size_t bytes, unsigned) {
@@ -345,7 +316,7 @@ static CUresult module_load(CUmodule* out, const void* image) {
     modules++, made++;
     *out = new CUmod_st();
     for (std::istringstream lines(text.substr(text.find('\n') + 1)); std::getline(lines, line); )
-        (*out)->functions[line].name = line;
+        (*out)->functions[line] = {line, true};
     return CUDA_SUCCESS;
 }
 static CUresult module_unload(CUmodule module) {
@@ -359,16 +330,36 @@ static CUresult module_function(CUfunction* out, CUmodule module, const char* na
     if (found == module->functions.end()) return CUDA_ERROR_NOT_FOUND;
     return *out = &found->second, CUDA_SUCCESS;
 }
+static CUresult library_load(CUlibrary* out, const void* image, CUjit_option* options, void**,
+                             unsigned count, CUlibraryOption*, void**, unsigned more) {
+    DRIVER_ENTER("LibraryLoadData");
+    if (options || count || more) return CUDA_ERROR_INVALID_VALUE;
+    if (std::string((const char*)image) != "cubin 90\nall") return CUDA_ERROR_INVALID_IMAGE;
+    *out = new CUlib_st();    // for good: no one asks for its end
+    return CUDA_SUCCESS;
+}
+static CUresult library_kernel(CUkernel* out, CUlibrary library, const char* name) {
+    DRIVER_ENTER("LibraryGetKernel");
+    library->kernels[name] = {name, false};
+    return *out = (CUkernel)&library->kernels[name], CUDA_SUCCESS;
+}
+static CUresult kernel_function(CUfunction* out, CUkernel kernel) {
+    DRIVER_ENTER("KernelGetFunction");
+    return *out = (CUfunction)kernel, CUDA_SUCCESS;
+}
 static CUresult launch(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned tx,
                        unsigned ty, unsigned tz, unsigned shared, CUstream stream, void** params,
                        void** extra) {
     DRIVER_ENTER("LaunchKernel");
     if (!x || y != 1 || z != 1 || !tx || tx > 1024 || ty != 1 || tz != 1 || shared || extra)
         return CUDA_ERROR_INVALID_VALUE;
+    if (stream->device != current) return CUDA_ERROR_INVALID_HANDLE;
     const std::string name = function->name;
-    int* place;
-    memcpy(&place, params[0], sizeof place);        // arguments are copied now
-    cudaError_t given = give(stream, [=] { launched.push_back(name), ++*place; });
+    int* place = NULL;
+    if (function->adds) memcpy(&place, params[0], sizeof place);
+    const Work work = kernels.count(name) ? kernels[name](params[0])    // arguments are copied now
+                                          : Work([=] { if (place) ++*place; });
+    cudaError_t given = give(stream, [=] { launched.push_back(name), work(); });
     return given == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 }
 static CUresult error_name(CUresult error, const char** out) {
@@ -384,6 +375,8 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(
     const char* name, void** out, unsigned version, unsigned long long flags,
     cudaDriverEntryPointQueryResult* answer) {
     static const std::map<std::string, void*> known = {
+        {"cuLibraryLoadData", (void*)library_load}, {"cuLibraryGetKernel", (void*)library_kernel},
+        {"cuKernelGetFunction", (void*)kernel_function},
         {"cuModuleLoadData", (void*)module_load}, {"cuModuleUnload", (void*)module_unload},
         {"cuModuleGetFunction", (void*)module_function}, {"cuLaunchKernel", (void*)launch},
         {"cuGetErrorName", (void*)error_name}, {"cuGetErrorString", (void*)error_text}};

@@ -1,72 +1,10 @@
-/* programs.cuh -- kernels compiled elsewhere: a cubin -> what a stream can be given.
- *
- * Only the driver loads a cubin. Its calls are asked of the runtime by name, which has the driver
- * open by then; so nothing here is linked against the driver, and the trainer's library loads on a
- * machine that has none. Types are those of cuda.h, which declares and needs nothing else.
- */
+/* cuda_programs.h -- kernels compiled elsewhere: a cubin -> what a stream can be given. */
 #pragma once
 #include <errno.h>
-#include "state.cuh"
-#include "timing.cuh"
+#include "cuda_state.h"
+#include "cuda_timing.h"
 
-#define SINCE    12000    // the driver's calls as they were in this CUDA
-#define RESIDENT 2048     // threads of a multiprocessor at a time, at most
-
-// The name of each call after "cu", and what it takes. Status 0 is success
-#define DRIVER_CALLS(X)                                                                            \
-    X(ModuleLoadData, (CUmodule * module, const void* image))                                      \
-    X(ModuleUnload, (CUmodule module))                                                             \
-    X(ModuleGetFunction, (CUfunction * function, CUmodule module, const char* name))               \
-    X(LaunchKernel, (CUfunction function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, \
-                     unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared,  \
-                     CUstream stream, void** params, void** extra))                                \
-    X(GetErrorName, (CUresult error, const char** name))                                           \
-    X(GetErrorString, (CUresult error, const char** text))
-
-static struct Driver {
-#define DRIVER_MEMBER(NAME, TAKES) CUresult(CUDAAPI* NAME) TAKES;
-    DRIVER_CALLS(DRIVER_MEMBER)
-#undef DRIVER_MEMBER
-} driver;
-
-static void* driver_call(const char* name) {
-    void* found = NULL;
-    cudaDriverEntryPointQueryResult answer = cudaDriverEntryPointSuccess;
-#if CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, SINCE,
-                                                               cudaEnableDefault, &answer);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &answer);
-#endif
-    if (error != cudaSuccess) cudaGetLastError();
-    return error == cudaSuccess && answer == cudaDriverEntryPointSuccess ? found : NULL;
-}
-
-// 0, or -1 with a text
-static int32_t driver_find(char* error) {
-#define DRIVER_FIND(NAME, TAKES)                                                                   \
-    if (!driver.NAME) {                                                                            \
-        void* found = driver_call("cu" #NAME);                                                     \
-        if (!found) {                                                                              \
-            snprintf(error, PUFFER_ERROR_SIZE, "the NVIDIA driver has no cu" #NAME);               \
-            return -1;                                                                             \
-        }                                                                                          \
-        memcpy(&driver.NAME, &found, sizeof found);                                                \
-    }
-    DRIVER_CALLS(DRIVER_FIND)
-#undef DRIVER_FIND
-    return 0;
-}
-
-static const char* driver_name(CUresult status) {
-    const char* name = NULL;
-    return driver.GetErrorName(status, &name) == CUDA_SUCCESS && name ? name : "an unknown error";
-}
-
-static const char* driver_text(CUresult status) {
-    const char* text = NULL;
-    return driver.GetErrorString(status, &text) == CUDA_SUCCESS && text ? text : "no text";
-}
+#define RESIDENT 2048    // threads of a multiprocessor at a time, at most
 
 // A file's bytes and a final zero; NULL with a text
 static char* read_whole(const char* path, char* error) {
@@ -99,7 +37,7 @@ static void say_why(const Device* device, CUresult status, const char* path, cha
                  path);
     else
         snprintf(error, PUFFER_ERROR_SIZE, "CUDA refused to load the program: %s (%s)\t%s",
-                 driver_text(status), driver_name(status), path);
+                 cuda_error_text(status), cuda_error_name(status), path);
 }
 
 Program* program_open(Device* device, const char* path, char* error) {
@@ -108,12 +46,11 @@ Program* program_open(Device* device, const char* path, char* error) {
         snprintf(error, PUFFER_ERROR_SIZE, "%s", device->failure);
         return NULL;
     }
-    if (driver_find(error)) return NULL;
     char* image = read_whole(path, error);
     if (!image) return NULL;
     CUmodule module = NULL;
     Program* program = list(&device->programs);
-    const CUresult status = program ? driver.ModuleLoadData(&module, image)
+    const CUresult status = program ? driver->ModuleLoadData(&module, image)
                                     : CUDA_ERROR_OUT_OF_MEMORY;
     free(image);    // the driver has its own copy
     if (status == CUDA_SUCCESS) {
@@ -125,17 +62,16 @@ Program* program_open(Device* device, const char* path, char* error) {
     return program ? unlist(&device->programs) : NULL;
 }
 
-static void program_close(Program* program) { driver.ModuleUnload(program->module); }
+static void program_close(Program* program) { driver->ModuleUnload(program->module); }
 
 int32_t program_kernel(Program* program, const char* name) {
     CUfunction function = NULL;
     if (!program || !ready(program->device) || strlen(name) >= PROGRAM_NAME) return -1;
     for (int32_t i = 0; i < program->count; i++)
         if (!strcmp(program->kernels[i].name, name)) return i;
-    const CUresult status = driver.ModuleGetFunction(&function, program->module, name);
-    if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_FOUND)
-        fail(program->device, "CUDA refused to find the kernel %s: %s (%s)", name,
-             driver_text(status), driver_name(status));
+    const CUresult status = driver->ModuleGetFunction(&function, program->module, name);
+    if (status != CUDA_ERROR_NOT_FOUND)
+        refused(program->device, status, "to find the kernel", name);
     if (status != CUDA_SUCCESS || program->count == PROGRAM_KERNELS) return -1;
     Called* called = &program->kernels[program->count];
     memcpy(called->name, name, strlen(name) + 1);
@@ -163,12 +99,10 @@ void stream_call(Stream* stream, Program* program, int32_t kernel, const void* a
     const bool time = timed(stream);
     if (time) time_begin(stream);
     if (device->failed) return;
-    const CUresult status = driver.LaunchKernel(called->function, (unsigned)blocks, 1, 1,
-                                                (unsigned)threads, 1, 1, 0, stream->stream, params,
-                                                NULL);
-    if (status != CUDA_SUCCESS)
-        fail(device, "CUDA refused the kernel %s: %s (%s)", called->name, driver_text(status),
-             driver_name(status));
+    refused(device,
+            driver->LaunchKernel(called->function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1,
+                                 0, stream->stream, params, NULL),
+            "the kernel", called->name);
     if (time) add(&called->tally, time_end(stream), 0, 0);
 }
 

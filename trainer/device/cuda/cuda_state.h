@@ -1,14 +1,16 @@
-/* state.cuh -- what a device, its streams and all that lives with it are made of, and how a
- * failure is kept. For device.cu and the two files that it consists of besides itself. */
+/* cuda_state.h -- what a device, its streams and all that lives with it are made of, and how a
+ * failure is kept. For device.cc and the two files that it consists of besides itself. */
 #pragma once
-#include <cuda.h>
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cublaslt.h"
+#include "kernels/cuda/driver.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/measuring.h"
 #include "kernels/cuda/traffic.h"
 #include "trainer/device/device.h"
 #include "puffer_abi.h"
@@ -121,6 +123,8 @@ struct Device {
     Program* programs;
 };
 
+static const Driver* driver;    // found when a device is opened
+
 // ---- failures ---------------------------------------------------------------------------------
 
 // Keeps the first: what, and after a tab where
@@ -160,6 +164,14 @@ static bool agreed(Device* device, cudaError_t error, const char* what, const ch
             cudaGetErrorString(error), cudaGetErrorName(error));
     cudaGetLastError();    // said; the next call's error is its own
     return false;
+}
+
+// What the driver said, where it did not agree; true if it did
+static bool refused(Device* device, CUresult status, const char* what, const char* which) {
+    if (status == CUDA_SUCCESS) return false;
+    fail_as(device, fault_of((cudaError_t)status, DEVICE_FAILED), "CUDA refused %s %s: %s (%s)",
+            what, which, cuda_error_text(status), cuda_error_name(status));
+    return true;
 }
 
 // The device is this thread's, and nothing has failed

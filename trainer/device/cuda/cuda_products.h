@@ -1,4 +1,4 @@
-/* products.cuh -- matrix products: a shape -> a plan of cuBLASLt's, made once and kept.
+/* cuda_products.h -- matrix products: a shape -> a plan of cuBLASLt's, made once and kept.
  *
  * cuBLASLt reads columns where we write rows: our (m, n) is its (n, m). So it is asked for
  * D^T = op(B)^T op(A)^T: our B is its A, our A its B, and nothing is moved. C and D are laid out
@@ -9,7 +9,7 @@
  * come from fixed places in blocks of 256 bytes, so a run always takes the same ones.
  */
 #pragma once
-#include "state.cuh"
+#include "cuda_state.h"
 
 #define PLANS_ASKED 8
 #define LINE        16    // bytes that one thread loads at most

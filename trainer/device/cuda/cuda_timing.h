@@ -1,33 +1,15 @@
-/* timing.cuh -- how long things take: each call by itself, and the most that a GPU reaches.
+/* cuda_timing.h -- how long things take: each call by itself, and the most that a GPU reaches.
  *
  * A call that is timed waits until the GPU is idle, and then for a delay that the GPU makes, while
  * which the host gives it all there is to do. What the events enclose is the call alone, not the
  * way from the host; what two events without a call measure is taken off.
  */
 #pragma once
-#include "state.cuh"
-#include "products.cuh"
+#include "cuda_state.h"
+#include "cuda_products.h"
 
 #define DELAY 50000    // ns; longer than the host needs for three calls
 #define TRIES 10
-
-static __global__ void wait_until(uint64_t nanoseconds) {
-    uint64_t start, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-    do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    while (now - start < nanoseconds);
-}
-
-// Numbers that differ in all bits, below 1: what a GPU multiplies slower than zeros
-static __global__ void fill_noise(float* wide, uint16_t* narrow, int64_t count) {
-    const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    for (int64_t i = first; i < count; i += (int64_t)gridDim.x * blockDim.x) {
-        const uint32_t bits = (uint32_t)i * 2654435769u ^ (uint32_t)(i >> 7) * 2246822519u;
-        const float x = (float)(int32_t)bits * 0x1p-31f;
-        if (wide) wide[i] = x;
-        else narrow[i] = (uint16_t)(__float_as_uint(x) >> 16);
-    }
-}
 
 static bool timed(const Stream* stream) {
     return stream->device->timing && !stream->device->capturing;
@@ -36,8 +18,9 @@ static bool timed(const Stream* stream) {
 static void time_begin(Stream* stream) {
     Device* device = stream->device;
     if (!agreed(device, cudaDeviceSynchronize(), "to wait", "before a call is timed")) return;
-    wait_until<<<1, 1, 0, stream->stream>>>(DELAY);
-    agreed(device, cudaGetLastError(), "the kernel", "that delays");
+    const WaitUntilArgs delay = {DELAY};
+    refused(device, (CUresult)cuda_measure(MEASURE_WAIT, &delay, 1, 1, stream->stream),
+            "the kernel", "that delays");
     agreed(device, cudaEventRecord(device->began, stream->stream), "to mark",
            "the time before a call");
 }
@@ -138,7 +121,7 @@ double device_copy_rate(Device* device, size_t bytes) {
     char* memory = NULL;
     double best = 0;
     if (!ready(device) || !bytes || !bench(device)) return 0;
-    if (cudaMalloc(&memory, 2 * bytes) != cudaSuccess) return cudaGetLastError(), 0;
+    if (cudaMalloc((void**)&memory, 2 * bytes) != cudaSuccess) return cudaGetLastError(), 0;
     for (int i = 0; i < TRIES && !device->failed; i++) {
         device->bench->last = "a copy that is measured";
         time_begin(device->bench);
@@ -163,10 +146,12 @@ double device_product_rate(Device* device, int32_t narrow) {
     if (!ready(device) || !bench(device)) return 0;
     Product* product = product_open(device, &shape);
     if (!product) return 0;
-    if (cudaMalloc(&memory, count * (2 * size + 4)) != cudaSuccess) return cudaGetLastError(), 0;
-    fill_noise<<<1024, 256, 0, device->bench->stream>>>(
-        narrow ? NULL : (float*)memory, narrow ? (uint16_t*)memory : NULL, 2 * (int64_t)count);
-    agreed(device, cudaGetLastError(), "the kernel", "that fills with noise");
+    if (cudaMalloc((void**)&memory, count * (2 * size + 4)) != cudaSuccess)
+        return cudaGetLastError(), 0;
+    const FillNoiseArgs noise = {narrow ? NULL : (float*)memory, narrow ? (uint16_t*)memory : NULL,
+                                 2 * (int64_t)count};
+    refused(device, (CUresult)cuda_measure(MEASURE_NOISE, &noise, 1024, 256, device->bench->stream),
+            "the kernel", "that fills with noise");
     for (int i = 0; i < TRIES && !device->failed; i++) {
         time_begin(device->bench);
         multiply(device->bench, product, 1, memory, memory + count * size, 0, NULL,

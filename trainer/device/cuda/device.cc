@@ -1,13 +1,13 @@
-/* device.cu -- device.h kept by the CUDA runtime and cuBLASLt. In: calls. Out: work on a GPU.
+/* device.cc -- device.h kept by the CUDA runtime and cuBLASLt. In: calls. Out: work on a GPU.
  *
  * Streams do not wait for the legacy stream, nor it for them. The GPU is chosen anew by each call,
  * because CUDA keeps that choice for each thread by itself. The text of a failure is complete when
  * the call that found it returns; work that fails on the GPU is found by the next wait.
  */
-#include "state.cuh"
-#include "timing.cuh"
-#include "products.cuh"
-#include "programs.cuh"
+#include "cuda_state.h"
+#include "cuda_timing.h"
+#include "cuda_products.h"
+#include "cuda_programs.h"
 
 // ---- opening ----------------------------------------------------------------------------------
 
@@ -69,20 +69,23 @@ static void open_products(Device* device) {
     }
 }
 
+// Without code for this GPU each launch would fail, and name a kernel that has no fault
+static void load_kernels(Device* device) {
+    const char* missing;
+    driver = cuda_driver(&missing);
+    const CUresult status = driver ? (CUresult)cuda_load() : CUDA_ERROR_NOT_FOUND;
+    if (!driver) fail(device, "the NVIDIA driver has no %s", missing);
+    else if (status == CUDA_ERROR_NO_BINARY_FOR_GPU)
+        fail(device, "the trainer was not compiled for this GPU, which is sm_%d%d",
+             device->facts.major, device->facts.minor);
+    else refused(device, status, "to load", "the kernels");
+}
+
 static void open_all(Device* device) {
-    cudaFuncAttributes attributes;
     if (!ready(device)) return;
     learn_facts(device);
     if (device->failed) return;
-    // Without code for this GPU each launch would fail, and name a kernel that has no fault
-    const cudaError_t status = cudaFuncGetAttributes(&attributes, fill_noise);
-    if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction) {
-        cudaGetLastError();
-        fail(device, "the trainer was not compiled for this GPU, which is sm_%d%d",
-             device->facts.major, device->facts.minor);
-    }
-    agreed(device, status, "the kernels", "of the trainer");
-    if (!device->failed) agreed(device, (cudaError_t)cuda_load(), "to load", "the kernels");
+    load_kernels(device);
     if (!device->failed
         && agreed(device, cudaStreamCreateWithFlags(&device->own, cudaStreamNonBlocking), "to make",
                   "a stream")
@@ -420,10 +423,11 @@ void stream_launch(Stream* stream, int32_t kernel, const void* args, int32_t blo
     const bool time = timed(stream) && name;
     if (time) time_begin(stream);
     if (device->failed) return;
-    if (cuda_launch(kernel, args, blocks, threads, stream->stream))
+    const int32_t status = cuda_launch(kernel, args, blocks, threads, stream->stream);
+    if (status < 0)
         fail(device, "the kernel %s cannot be launched as %d blocks of %d threads",
              name ? name : "of that number", blocks, threads);
-    else agreed(device, cudaGetLastError(), "the kernel", name);
+    else refused(device, (CUresult)status, "the kernel", name);
     if (time) add(&device->kernels[kernel], time_end(stream), cuda_traffic(kernel, args), 0);
 }
 
