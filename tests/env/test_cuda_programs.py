@@ -136,7 +136,7 @@ def test_calls_are_timed_under_their_names(device, path):
 
 
 def test_the_heap_is_taken_before_the_first_program(start, path):
-    device, facts = start(memory=100_000), ffi().new("DeviceFacts*")
+    device, facts = start(memory=100_256), ffi().new("DeviceFacts*")
     assert device.heap(200_000) == 0 and device.failed() == ""         # more than there is
     assert device.heap(60_000) == 60_000
     device.facts(facts)

@@ -465,9 +465,18 @@ def test_settings_that_a_gpu_cannot_do_are_refused():
 @pytest.mark.skipif(HAS_DRIVER, reason="the emulated device has as little memory as it is told")
 def test_a_gpu_that_is_too_small_is_an_error_with_both_sizes(monkeypatch):
     monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(4 << 20))
-    with pytest.raises(UsageError, match=r"this takes \d+ MiB of GPU memory, 4 MiB") as caught:
+    with pytest.raises(UsageError, match=r"this takes \d+ MiB of GPU memory, 3 MiB") as caught:
         make_native(vec=dict(num_agents=900), path="cuda", hidden_size=256, minibatch_size=7 * 900)
     assert "policy.hidden_size" in caught.value.hint
+    monkeypatch.delenv("PUFFER_CUDA_EMULATED_MEMORY")
+    with make_native(path="cuda") as native:
+        used = native.gpu()["used"]
+    for memory in 200, used + 256 + 200:        # for no stream; for the first and all arrays
+        monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", str(memory))
+        with pytest.raises(UsageError, match="no memory is left for a stream's workspace, 0 MiB of "
+                                             "the GPU's are not in use") as caught:
+            make_native(path="cuda")
+        assert caught.value.of_gpu == "OUT_OF_MEMORY"
 
 
 def test_weights_written_too_late_are_an_error():

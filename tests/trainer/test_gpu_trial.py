@@ -241,7 +241,7 @@ def test_a_run_that_was_on_a_gpu_goes_on_on_the_cpu(machine, squared, tmp_path, 
                                                     monkeypatch):
     machine()
     train(squared, tmp_path, capfd)
-    monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", "1000")
+    monkeypatch.setenv("PUFFER_CUDA_EMULATED_MEMORY", "4000")
     done = training.train(squared, {"train.total_timesteps": 4096}, resume="latest",
                           runs_dir=tmp_path / "runs")
     assert done.steps == 4096 and "device = cpu" in (done.folder / "config.ini").read_text()

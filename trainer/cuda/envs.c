@@ -120,8 +120,8 @@ static int32_t take_room(PufferTrainer* trainer, Error* error) {
         ARENA_ADD(memory, rank->env_settings, trainer->setting_room);
         if (rank == trainer->ranks)
             ARENA_ADD(pinned, trainer->log_sums, trainer->env_facts.log_fields);
-        if (arena_take(rank, memory, device_memory, "GPU", error)
-            || arena_take(rank, pinned, device_pinned, "pinned", error)) {
+        if (arena_take(rank, memory, device_memory, error)
+            || arena_take(rank, pinned, device_pinned, error)) {
             trainer->env_room = 0;
             return -1;
         }

@@ -344,8 +344,7 @@ void run_recorded(Rank* rank, Stream* stream, Recorded* recorded, Calls calls, v
 int32_t memory_take(PufferTrainer* trainer, Error* error);
 void memory_free(PufferTrainer* trainer);
 // All that the arena plans, in one block
-int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
-                   Error* error);
+int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), Error* error);
 int32_t mirror_rollout(PufferTrainer* trainer, Error* error);    // room for it on the host
 
 // ---- ranks.c

@@ -248,16 +248,20 @@ int32_t mirror_rollout(PufferTrainer* trainer, Error* error) {
 
 // ---- all of it --------------------------------------------------------------------------------
 
-int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), const char* whose,
-                   Error* error) {
+int32_t arena_take(Rank* rank, Arena* arena, void* (*take)(Device*, size_t), Error* error) {
     PufferTrainer* trainer = rank->trainer;
     void* block = arena->failed ? NULL : take(rank->device, arena->bytes);
+    long long needed = (long long)(arena->bytes >> 20);
+    if (!block && device_failure(rank->device)) return device_failed(trainer, error);
+    if (!block && take == device_pinned)
+        return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
+                       "the system cannot provide %lld MiB of pinned memory", needed);
     if (!block) {
         DeviceFacts facts;
         device_facts(rank->device, &facts);
         return fail_as(error, PUFFER_TRAINER_OUT_OF_MEMORY,
-                       "this takes %lld MiB of %s memory, %lld MiB of the GPU's are not in use",
-                       (long long)(arena->bytes >> 20), whose, (long long)(facts.unused >> 20));
+                       "this takes %lld MiB of GPU memory, %lld MiB of the GPU's are not in use",
+                       needed, (long long)(facts.unused >> 20));
     }
     arena_place(arena, block);
     trainer->allocations++;
@@ -382,8 +386,8 @@ static void plan_rank(Rank* rank) {
 static int32_t take_rank(Rank* rank, Error* error) {
     PufferTrainer* trainer = rank->trainer;
     plan_rank(rank);
-    if (arena_take(rank, &rank->memory, device_memory, "GPU", error)
-        || arena_take(rank, &rank->pinned, device_pinned, "pinned", error))
+    if (arena_take(rank, &rank->memory, device_memory, error)
+        || arena_take(rank, &rank->pinned, device_pinned, error))
         return -1;
     for (int i = 0; i < trainer->slices; i++) {
         lay_inbox(trainer, &rank->slices[i].here);

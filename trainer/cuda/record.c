@@ -1,5 +1,6 @@
 /* record.c -- what every other file calls: the clock, the failure of a device, recorded graphs. */
 #include "internal.h"
+#include <string.h>
 #include <time.h>
 
 uint64_t clock_now(void) {
@@ -25,9 +26,16 @@ int32_t error_kind(int32_t fault) {
 
 int32_t device_failed(const PufferTrainer* trainer, Error* error) {
     for (int32_t i = 0; i < trainer->config.gpus; i++) {
-        const Device* device = trainer->ranks[i].device;
-        if (device_failure(device))
-            return fail_as(error, error_kind(device_fault(device)), "%s", device_failure(device));
+        Device* device = trainer->ranks[i].device;
+        const char* text = device_failure(device);
+        if (!text) continue;
+        int32_t kind = error_kind(device_fault(device));
+        if (kind != PUFFER_TRAINER_OUT_OF_MEMORY) return fail_as(error, kind, "%s", text);
+        DeviceFacts facts;
+        device_facts(device, &facts);
+        int what = (int)strcspn(text, "\t");
+        return fail_as(error, kind, "%.*s, %lld MiB of the GPU's are not in use%s", what, text,
+                       (long long)(facts.unused >> 20), text + what);
     }
     return fail(error, "the GPU failed for an unknown reason");
 }

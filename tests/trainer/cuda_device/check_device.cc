@@ -140,6 +140,9 @@ static void memory() {
     CHECK(device_memory(open.device, 400));
     CHECK(!stream_open(open.device) && has(open.failure(), "no memory is left for a stream"));
     CHECK(device_fault(open.device) == DEVICE_OUT_OF_MEMORY);
+    DeviceFacts facts;
+    device_facts(open.device, &facts);              // it is the reason that says how much is left
+    CHECK(facts.unused == 4000);
     fake::memory = (size_t)1 << 40;
 }
 

@@ -194,7 +194,8 @@ void device_meet(Device* device, Device* other) {
 void device_facts(Device* device, DeviceFacts* out) {
     size_t unused = 0, all = 0;
     *out = device->facts;
-    if (ready(device) && agreed(device, cudaMemGetInfo(&unused, &all), "to tell", "its memory"))
+    const bool asks = ready(device) || device->failed == DEVICE_OUT_OF_MEMORY;    // it goes on
+    if (asks && agreed(device, cudaMemGetInfo(&unused, &all), "to tell", "its memory"))
         out->unused = (int64_t)unused;
 }
 

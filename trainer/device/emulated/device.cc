@@ -25,7 +25,8 @@
 #include "queues.h"
 #include "puffer_abi.h"
 
-#define PROCESSORS 2    // multiprocessors
+#define PROCESSORS 2      // multiprocessors
+#define WORKSPACE  256    // bytes of a stream
 
 extern "C" {
 
@@ -88,7 +89,9 @@ void device_facts(Device* device, DeviceFacts* out) {
 
 const char* device_failure(const Device* device) { return failed(device) ? device->failure : NULL; }
 
-int32_t device_fault(const Device* device) { return failed(device) ? DEVICE_FAILED : DEVICE_FINE; }
+int32_t device_fault(const Device* device) {
+    return failed(device) && !device->fault ? DEVICE_FAILED : device->fault;
+}
 
 __attribute__((visibility("default"))) int64_t device_emulated_count(int32_t what) {
     return what >= 0 && what < COUNTS ? counts[what] : -1;
@@ -136,6 +139,12 @@ void device_unpin(Device* device, void* memory) {
 Stream* stream_open(Device* device) {
     refuse_in_capture(device, "stream_open");
     counts[ALLOCATIONS]++;
+    if (device->limit - device->used < WORKSPACE) {
+        if (!failed(device)) device->fault = DEVICE_OUT_OF_MEMORY;
+        fail(device, "no memory is left for a stream's workspace");
+    } else {
+        device->used += WORKSPACE;
+    }
     device->streams.emplace_back(new Stream{device, {}, 0, 0, NULL});
     return device->streams.back().get();
 }

@@ -94,6 +94,7 @@ struct Stream {
 };
 struct Device {
     char failure[512];
+    int32_t fault = DEVICE_FINE;    // another kind than DEVICE_FAILED
     enum { LATE, EARLY, SHUFFLED } mode;
     uint64_t luck;
     size_t limit, used, page, heap;    // heap: of `used`, for malloc of programs
