@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from helpers.cublaslt_header import cublaslt_header
 from helpers.cuda_calls import SANITIZERS, Cuda, blank, build_shim, ffi, find_cpp
 from helpers.kernel_library import KERNELS
 from helpers.places import ROOT
@@ -95,6 +96,27 @@ def test_the_runtime_alone_is_enough(cuda, tmp_path, monkeypatch):
     if not library.lib.cuda_devices():
         assert library.lib.cuda_take(64) == ffi().NULL
         assert library.lib.cuda_run(0, ffi().NULL, 1, 1, 0) == -1
+
+
+@pytest.mark.parametrize("old, new", [
+    ("", ""), ("CUBLASLT_MATMUL_DESC_TRANSB = 4", "CUBLASLT_MATMUL_DESC_TRANSB = 5"),
+    ("uint64_t data[8]", "uint64_t data[9]"),
+    ("uint64_t rows, uint64_t cols", "uint64_t rows, int cols")])
+def test_cublaslt_is_declared_as_nvidia_declares_it(old, new, tmp_path):
+    """Its numbers, structs and signatures; and what differs does not compile."""
+    text = cublaslt_header()
+    assert old in text
+    (tmp_path / "nv").mkdir()
+    (tmp_path / "nv" / "target").touch()
+    (tmp_path / "cublasLt.h").write_text(text.replace(old, new) if old else text)
+    (tmp_path / "same.cc").write_text('#include "trainer/device/cuda/cublaslt.h"\n')
+    done = subprocess.run(
+        [find_cpp(), "-std=c++17", "-fsyntax-only", "-Wall", "-Werror", "-DPUFFER_STRICT",
+         f"-I{tmp_path}", f"-I{ROOT}", "-isystem", runtime_of(13).include, "-isystem",
+         trainer_sources.runtime_headers(), tmp_path / "same.cc"],
+        capture_output=True, text=True, timeout=60)
+    assert (done.returncode != 0) == bool(old), done.stderr[-2000:]
+    assert not old or "static assertion failed" in done.stderr
 
 
 # ---- the command, by compilers that make any file -----------------------------------------------
@@ -287,6 +309,7 @@ def test_a_step_beyond_is_seen(sanitized, short, name):
     program = f"""
 import numpy as np, os
 from pathlib import Path
+from helpers.cublaslt_header import cublaslt_header
 from helpers.cuda_calls import Cuda, blank
 sizes = dict.fromkeys(("x", "narrow"), 9)
 if {short!r}: sizes[{short!r}] -= 1

@@ -128,7 +128,7 @@ static inline int lt_open(LtLibrary* lt, int major, char* error, size_t size) {
 
 // ---- all of the above, held against NVIDIA's header -------------------------------------------
 
-// (which NVIDIA's wheels of a compiler cannot read alone: it includes what is CCCL's)
+// (which includes what is CCCL's)
 #if defined(PUFFER_STRICT) && __has_include(<cublasLt.h>) && __has_include(<nv/target>)
 #include <cublasLt.h>
 #include <type_traits>
