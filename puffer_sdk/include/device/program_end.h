@@ -1,5 +1,6 @@
 // program_end.h -- what stands behind an environment that is compiled for a GPU: the kernels.
-// In: puffer_thread_*(args, env) of device/vecenv.h, and PUFFER_RECURSES of translate.py. Out: the functions that env_program.h names.
+// In: puffer_thread_*(args, env) of device/vecenv.h, and PUFFER_RECURSES of translate.py.
+// Out: the functions that env_program.h names.
 }    // namespace env
 }    // namespace puffer_c
 

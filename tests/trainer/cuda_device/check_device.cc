@@ -605,7 +605,7 @@ static void programs_that_are_none() {
         }
         CHECK(has(open.failure(), want) && stream_wait(stream) == -1);
         CHECK(device_heap(open.device, 1) == 0 && device_stack(open.device, 1, 1) == 0);
-        CHECK( program_kernel(program, "first") == -1);
+        CHECK(program_kernel(program, "first") == -1);
     }
     {
         Open open;
