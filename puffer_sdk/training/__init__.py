@@ -9,6 +9,8 @@ In reading order:
     rank_sync     combines the ranks of a run: logs, actions, checkpoints
     train_job     the child's job, and its envs
     loop          Trainer: rollout() and update() for the user's own loop
+    trainer_view  what of a trainer the user's own code sees
+    own_metrics   metrics of the user's own
     backends      which trainer: native or PyTorch, CPU or GPU
     schedules     what both trainers share: sizes, learning rate, entropy coefficient
     native/       the trainer in C and CUDA

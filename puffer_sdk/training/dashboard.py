@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..base import ui
 from ..settings.values import Config
+from . import own_metrics
 from .runs import Run
 from .schedules import Planned
 
@@ -29,6 +30,7 @@ NAMES = {"episode_return": "return", "episode_length": "length", "n": "ended",
          "approx_kl": "approx KL", "clipfrac": "clipped", "explained_variance": "explained"}
 PARTS = {"env": "environment", "forward": "acting", "train": "learning"}    # of an epoch's time
 BLOCKS = "▁▂▃▄▅▆▇█"
+OWN = 3                         # metrics of the user's own in a plain line
 ROWS = 6                        # below each column's heading
 
 
@@ -115,7 +117,7 @@ class Dashboard:
                   for name in HEADLINE if name in self.env]
         if "loss/entropy" in row:
             parts.append(f"entropy {row['loss/entropy']:.3f}")
-        ui.say("  ".join(parts))
+        ui.say("  ".join([*parts, *self.own()[:OWN]]))
         if self.lacking():
             ui.say(f"      {self.lacking()}")
 
@@ -137,7 +139,8 @@ class Dashboard:
             cells.append(self.time_column(inside - 8 - 2 * wide))
         columns.add_row(*cells)
         lacking = Text(self.lacking(), "dim", no_wrap=True, overflow="ellipsis")
-        body: list[ConsoleRenderable] = [self.head(inside), Text(""), columns, lacking,
+        own = [Text("  ".join(self.own()), no_wrap=True, overflow="ellipsis")] * bool(self.own())
+        body: list[ConsoleRenderable] = [self.head(inside), Text(""), columns, *own, lacking,
                                          self.curve_line(inside)]
         title = Text.assemble((self.name, "bold"), " · run ", self.run.folder.name,
                               f" · {ui.visible(self.run.tag, line=True)}" if self.run.tag else "")
@@ -194,6 +197,11 @@ class Dashboard:
         if age >= horizon:
             parts.append(f"the last entry is {age:,} ticks old")
         return "; ".join(parts)
+
+    def own(self) -> list[str]:
+        """Metrics of the user's own: 'novelty 0.300'."""
+        return [f"{ui.visible(name, line=True)} {number(value)}"
+                for name, value in own_metrics.of_row(self.row).items()]
 
     def env_rows(self) -> list[tuple[str, str]]:
         names = [n for n in HEADLINE if n in self.env]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ..base import files
 from ..base.errors import UsageError, did_you_mean
-from ..base.sealed import Fixed, Sealed
+from ..base.sealed import Fixed
 from ..distributed import dividing
 from ..distributed.group import Alone, over
 from ..env import header
@@ -21,17 +21,18 @@ from ..settings.table import Train
 from ..settings.values import COMMAND_LINE, Config
 from ..toolchain import gpu_kept
 from . import backends, checkpoint
+from .own_metrics import OwnMetrics
 from .run_records import Env as EnvFacts
 from .run_records import Facts
 from .seams import Advantage, Rollout, require_own_advantages
+from .trainer_view import TrainerView
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike
     from torch.distributed import ProcessGroup
 
 
-class Trainer(Sealed):
+class Trainer(TrainerView):
     """A policy and its training over one VecEnv, for your own loop.
 
         vec = puffer_sdk.make("my_env", num_envs=1024)
@@ -53,7 +54,7 @@ class Trainer(Sealed):
               distributed/group.py. vec is this process's part of the environments, as many
               agents as any other's, with seeds of its own; settings are of the whole run. All
               processes make the same calls, and have the same weights after each update()
-    Attributes: vec, config, metrics (what the last update() returned), and the properties below.
+    Attributes: vec, config, and the properties below.
     Raises UsageError if sizes or settings contradict each other.
     """
 
@@ -67,9 +68,9 @@ class Trainer(Sealed):
         wanted = _config_for(vec, config, self._group.size)
         if backends.may_leave_gpu(wanted):
             wanted = backends.require(wanted)
-        self._trainer = backends.make_trainer(
+        trainer = backends.make_trainer(
             vec, dividing.part_of(wanted, self._group.size), group=self._group)
-        self.config = backends.as_made(wanted, self._trainer)
+        super().__init__(trainer, backends.as_made(wanted, trainer), OwnMetrics())
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))
         if advantage is not None:
@@ -78,7 +79,6 @@ class Trainer(Sealed):
         self.vec, self._env_facts = vec, _facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
-        self.metrics: dict[str, float] = {}
         self.seal()
 
     _instead = {
@@ -97,6 +97,7 @@ class Trainer(Sealed):
     def rollout(self) -> Rollout:
         """`horizon` ticks of all agents with the current policy. Returns their arrays, as views."""
         began, self._rolled_out = time.perf_counter(), False
+        self._own.begin()
         self._trainer.rollout()
         self._rolled_out = True
         self._seconds += time.perf_counter() - began
@@ -104,7 +105,8 @@ class Trainer(Sealed):
 
     def update(self, advantages: ArrayLike | None = None, returns: ArrayLike | None = None
                ) -> dict[str, float]:
-        """Learn from the rollout. Returns losses and rates, by the names of metrics.jsonl.
+        """Learn from the rollout. Returns losses and rates, by the names of metrics.jsonl, and
+        what was logged.
 
         advantages, returns     (N, T) both, in place of ours: as `advantage` would return them
         """
@@ -116,7 +118,7 @@ class Trainer(Sealed):
                              actual="returns" if advantages is None else "advantages")
         if advantages is None and self.advantage is not None:
             advantages, returns = _pair(self.advantage(self._trainer.rollout_arrays()))
-        metrics = vars(self)["metrics"] = self._trainer.update(advantages, returns)
+        metrics = self._own.end(self._trainer.update(advantages, returns))
         self._seconds += time.perf_counter() - began
         return metrics
 
@@ -126,57 +128,7 @@ class Trainer(Sealed):
         self._trainer.restart_envs(vec)
         vars(self).update(vec=vec, config=replace(self.config, env=vec.env_settings))
 
-    @property
-    def epoch(self) -> int:
-        """Updates done."""
-        return self._trainer.epoch
-
-    @property
-    def total_epochs(self) -> int:
-        """Updates that train.total_timesteps allows."""
-        return self._trainer.total_epochs
-
-    @property
-    def global_step(self) -> int:
-        """Agent steps trained on."""
-        return self._trainer.global_step
-
-    @property
-    def finished(self) -> bool:
-        """True once train.total_timesteps are done; you may continue."""
-        return self._trainer.finished
-
-    @property
-    def learning_rate(self) -> float:
-        """Of the next update."""
-        return self._trainer.learning_rate
-
-    @property
-    def agents(self) -> int:
-        """N"""
-        return self._trainer.agents
-
-    @property
-    def horizon(self) -> int:
-        """T"""
-        return self._trainer.horizon
-
-    @property
-    def batch_size(self) -> int:
-        """Agent steps of one epoch."""
-        return self._trainer.batch_size
-
     # -- weights
-
-    @property
-    def parameters(self) -> dict[str, np.ndarray]:
-        """The live weights, by name, without a copy: encoder (H, D), layers.i (3H, H), decoder
-        (A + 1, H) with the value's row last, logstd. After writing into one, call touch()."""
-        return self._trainer.parameters
-
-    def touch(self) -> None:
-        """Call this after writing to weights."""
-        self._trainer.touch()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """A checkpoint: weights, optimiser, counters and settings, whole or not at all.

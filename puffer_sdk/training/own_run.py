@@ -111,6 +111,9 @@ class Run:
                  **({"epoch": trainer.epoch, **trainer.metrics} if trainer else {}),
                  **{f"env/{name}": value for name, value in (env or {}).items()}}
         for name, value in (row or {}).items():
+            if name in found and name != "step" and trainer:
+                raise UsageError(f"'{name}' is a metric of the trainer's", where="Run.log",
+                                 expected="a name of your own", actual=name)
             try:
                 found[name] = float(value) if name != "step" else int(value)
             except (TypeError, ValueError):

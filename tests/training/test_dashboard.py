@@ -67,6 +67,15 @@ def test_what_the_means_leave_out_is_said_in_the_panel_and_in_a_pipe(board, monk
     assert board.lacking() == ""
 
 
+def test_metrics_of_the_users_own_are_shown(board, monkeypatch, capsys):
+    board.update({**ROW, "novelty": 0.25, "mine/x": 1e-9, "c": 3.0, "d": 4.0})
+    board.plain_line()
+    assert capsys.readouterr().err.rstrip().endswith("novelty 0.250  mine/x 1.0e-09  c 3.000")
+    lines = drawn(board, monkeypatch, 80)
+    assert {len(line) for line in lines} == {80}
+    assert "novelty 0.250  mine/x 1.0e-09  c 3.000  d 4.000" in "\n".join(lines)
+
+
 def test_the_panel_holds_what_a_person_wants_to_know(board, monkeypatch):
     for row in rows_of(25):
         board.update(row)
