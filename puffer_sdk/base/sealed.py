@@ -36,6 +36,7 @@ class Sealed:
                 return
             raise Fixed(f"{type(self).__name__} has no attribute '{name}': setting it would do "
                         "nothing", hint=self._instead.get(name) or did_you_mean(
-                            name, [*self._settable, *self._facts]))
+                            name, [*self._settable, *self._facts,
+                                   *(each for each in dir(type(self)) if each[0] != "_")]))
         raise Fixed(f"{name} is fixed once the {type(self).__name__} is made",
                     hint=self._instead.get(name))
