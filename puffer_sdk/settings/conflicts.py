@@ -8,8 +8,9 @@ from pathlib import Path
 from ..base import ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import Spec
-from . import inifile
+from . import inifile, torch_class
 from .goal import FORM, parse_goal
+from .table import KEYS
 from .texts import parse_action, show
 from .values import COMMAND_LINE, Config, Given
 
@@ -192,7 +193,10 @@ class Conflicts:
                         "one id per head, below {" + ", ".join(map(str, widths)) + "}",
                         f"'{text}'", "such as " + ", ".join("0" for _ in widths))
         self._goal()
-        network = self.config.policy.torch_class
-        if network and not re.fullmatch(r".+\.py:[A-Za-z_]\w*", network):
-            self._clash(("policy.torch_class",), "[policy] torch_class does not name a class",
-                        "FILE.py:CLASS", f"'{network}'", "such as network.py:MyPolicy")
+        for full, spec in torch_class.specs(self.config).items():
+            if not re.fullmatch(r".+\.py:[A-Za-z_]\w*", spec):
+                kind, example = ("class", "network.py:MyPolicy") if full == torch_class.KEY \
+                    else ("function", "ideas.py:my_function")
+                self._clash((full,), f"{KEYS[full].shown} does not name a {kind}",
+                            f"FILE.py:{'CLASS' if kind == 'class' else 'NAME'}", f"'{spec}'",
+                            f"such as {example}")

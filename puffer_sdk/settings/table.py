@@ -181,6 +181,8 @@ class Train:
     norm_adv: bool = setting(True, "normalise advantages over the minibatch")
     norm_returns: bool = setting(True, "values learn in units of the returns' root mean square, "
                                        "which follows them")
+    on_epoch: str = setting("", "a function that is called after each epoch, FILE.py:NAME, next to "
+                                "the header")
     obs_scale: str = setting(AUTO, "factors of an observation's numbers: the network learns as if "
                                    "they were multiplied by these; saved weights take raw "
                                    "observations",

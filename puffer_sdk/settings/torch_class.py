@@ -1,4 +1,4 @@
-"""Which file [policy] torch_class runs, and whether it may.  FILE.py:CLASS -> a file
+"""Which files of code settings run, and whether they may.  FILE.py:NAME -> a file
 
 The environment's ini and the command line may name any file; a run, a checkpoint or a sweep only
 what those name now, or what this user's own command recorded (base/trust.py). Every file is checked
@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..base import files, trust
 from ..base.errors import PufferError
@@ -18,7 +18,9 @@ from . import inifile
 from .values import Config
 
 KEY = "policy.torch_class"
-RUN = {KEY: "train, eval and check import it", "check.test": "check --mutate runs it"}
+FUNCTIONS = ("train.on_epoch",)     # which training alone calls
+RUN = {KEY: "train, eval and check import it", **dict.fromkeys(FUNCTIONS, "train calls it"),
+       "check.test": "check --mutate runs it"}
 
 
 class Source(Protocol):
@@ -31,6 +33,23 @@ class Source(Protocol):
     def over(self) -> Iterable[Path]: ...
 
     def own_inis(self) -> Iterable[Path]: ...
+
+
+def specs(config: Config | Mapping[str, Any]) -> dict[str, str]:
+    """{"policy.torch_class": "net.py:Net"}: the Python code that settings name, by full names. In:
+    a Config, or settings by full names, or {section: {key: value}} as a checkpoint has them."""
+    def of(full: str) -> object:
+        section, _, key = full.partition(".")
+        if isinstance(config, Mapping) and isinstance(part := config.get(section), Mapping):
+            return part.get(key)
+        return config.get(full) if isinstance(config, Mapping) else config[full]
+
+    return {full: str(spec) for full in (KEY, *FUNCTIONS) if (spec := of(full))}
+
+
+def functions(config: Config | Mapping[str, Any]) -> list[str]:
+    """Those that training alone calls."""
+    return [spec for full, spec in specs(config).items() if full != KEY]
 
 
 def absolute(spec: str, folder: Path | None) -> str:
@@ -51,17 +70,23 @@ def name(spec: object, folder: Path | None) -> None:
 
 
 def named(config: Config, folder: Path | None, theirs: bool) -> Config:
-    """The same settings; their class may be run, unless they come from a run or a sweep."""
+    """The same settings; their code may be run, unless they come from a run or a sweep."""
     if not theirs:
-        name(config.policy.torch_class, folder)
+        name_all(config, folder)
     return config
+
+
+def name_all(config: Config | Mapping[str, Any], folder: Path | None) -> None:
+    """The command line or an ini of the environment names all code of these: it may be run."""
+    for spec in specs(config).values():
+        name(spec, folder)
 
 
 def name_given(source: Source, settings: Mapping[str, object] | None = None) -> None:
     """name() for what a source's inis and these settings of the command line say; the last counts.
     """
     said = read_named([*source.own_inis(), *source.over]) | dict(settings or {})
-    name(said.get(KEY), source.folder)
+    name_all(said, source.folder)
 
 
 def read_named(inis: Iterable[Path]) -> dict[str, str]:

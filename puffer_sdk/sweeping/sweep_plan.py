@@ -76,7 +76,7 @@ class Plan:
     limit       cost at which a trial is ended; 0 for none
     unit        agents that vec.total_agents must be a multiple of
     spec        the environment's fingerprint: a worker with another environment may not join
-    classes     what [policy] torch_class may be in a trial, with whole paths
+    classes     code that settings may name in a trial, with whole paths
     """
 
     env: str
@@ -238,7 +238,8 @@ def read(source: CompiledSource | PythonSource, settings: Mapping[str, object], 
 
 def _classes(source: CompiledSource | PythonSource, resolved: Config, rows: Mapping[str, Row]
              ) -> list[str]:
-    found = [resolved.policy.torch_class, *rows.get(torch_class.KEY, {}).get("choices", ())]
+    found = [*torch_class.specs(resolved).values(),
+             *rows.get(torch_class.KEY, {}).get("choices", ())]
     return [torch_class.absolute(each, source.folder)
             for each in found if each]
 

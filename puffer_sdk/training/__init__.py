@@ -10,7 +10,10 @@ In reading order:
     train_job     the child's job, and its envs
     loop          Trainer: rollout() and update() for the user's own loop
     trainer_view  what of a trainer the user's own code sees
+    own_code      functions of the user's own
+    own_calls     calls of it, with the line that fails
     own_metrics   metrics of the user's own
+    own_state     state of the user's own objects in checkpoints
     backends      which trainer: native or PyTorch, CPU or GPU
     schedules     what both trainers share: sizes, learning rate, entropy coefficient
     native/       the trainer in C and CUDA
@@ -31,6 +34,7 @@ In reading order:
     ended_agents  agents that have not ended an episode
     rows          an epoch's row of metrics.jsonl
     best          the best weights, and their file
+    rescue        a stop within a long epoch
     pacing        how often to save
     evaluations   plays the weights in fresh envs: best weights, goal, final claim
     looks         one evaluation, and the state of all

@@ -40,6 +40,8 @@ def require(resolved: Config, folder: Path | None = None, *, verbose: bool = Fal
     usable and the settings need one, BuildError where the native trainer or the environment does
     not compile.
     """
+    for spec in torch_class.functions(resolved):
+        torch_class.find(torch_class.absolute(spec, folder))
     if resolved.train.backend == "torch":
         require_torch(resolved, folder)
         return resolved
@@ -148,9 +150,12 @@ def use_threads(resolved: Config) -> None:
 
 
 def with_class_file(resolved: Config, folder: Path) -> Config:
-    """policy.torch_class by its absolute path: next to the header, or in this folder."""
-    full = torch_class.absolute(resolved.policy.torch_class, folder)
-    return replace(resolved, policy=replace(resolved.policy, torch_class=full))
+    """Files of code by their absolute paths: next to the header, or in this folder."""
+    for name, spec in torch_class.specs(resolved).items():
+        section, _, key = name.partition(".")
+        full = {key: torch_class.absolute(spec, folder)}
+        resolved = replace(resolved, **{section: replace(getattr(resolved, section), **full)})
+    return resolved
 
 
 def where_trained(resolved: Config) -> str:

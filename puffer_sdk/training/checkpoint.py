@@ -18,6 +18,7 @@ name a class of the user, "mac" holds the MAC of the path and that text (base/tr
     evaluation       of these weights: the run's claim, where it is about them
     row              of metrics.jsonl, to be written with the run's claim: [[name, number], ...]
     kept             whether later checkpoints leave it there
+    own              state of the user's own functions (own_state.py), whose tensors are own.NAME
     started          whether the environments start anew here, in any case
     replay           what leads back to the middle of episodes (action_log.py): the epoch in which
                      the environments started, how many bytes of actions.journal to repeat, a
@@ -113,7 +114,7 @@ def save(path: Path, tensors: Mapping[str, np.ndarray], facts: Facts, *,
     facts = {"format_version": FORMAT_VERSION, **facts, "checksum": checksum(tensors)}
     text = json.dumps(facts, sort_keys=True)
     metadata = {"puffer": text}         # one key: safetensors writes several in any order
-    if facts["config"].get("policy", {}).get("torch_class"):
+    if torch_class.specs(facts["config"]):
         metadata["mac"] = trust.mac("checkpoint", path, text)
     data = serialize(tensors, metadata=metadata)
     with files.refused("cannot save the checkpoint; the ones before it are untouched", where=path,
@@ -176,7 +177,7 @@ def load(path: Path) -> Checkpoint:
         raise RunError(f"the checkpoint has non-finite numbers in {bad[0]}", where=path,
                        hint="take an earlier one from the same folder")
     if trust.equal(metadata.get("mac"), trust.mac("checkpoint", path, metadata["puffer"])):
-        torch_class.name(facts["config"].get("policy", {}).get("torch_class"), None)
+        torch_class.name_all(facts["config"], None)
     with records.read_as("the checkpoint's metadata", path):
         return Checkpoint(path, _as_of_today(tensors, facts), facts)
 

@@ -20,8 +20,8 @@ from ..settings import config
 from ..settings.table import Train
 from ..settings.values import COMMAND_LINE, Config
 from ..toolchain import gpu_kept
-from . import backends, checkpoint
-from .own_metrics import OwnMetrics
+from . import backends, checkpoint, own_code
+from .own_code import OnEpoch
 from .run_records import Env as EnvFacts
 from .run_records import Facts
 from .seams import Advantage, Rollout, require_own_advantages
@@ -50,6 +50,8 @@ class Trainer(TrainerView):
     advantage a function of yours: (Rollout) -> (advantages, returns), (N, T) both. Called once in
               every update(), in place of V-trace: all minibatches see the same, and so do
               priorities. On the CPU, in one process, without train.async
+    on_epoch  a function of yours: (trainer) -> True to end the training (`finished`), or nothing.
+              Called at the end of every update()
     group     several processes share the run: a torch.distributed process group, or a Group of
               distributed/group.py. vec is this process's part of the environments, as many
               agents as any other's, with seeds of its own; settings are of the whole run. All
@@ -61,6 +63,7 @@ class Trainer(TrainerView):
     def __init__(self, vec: VecEnv | VecWrapper,
                  config: Mapping[str, object] | Config | None = None, *,
                  advantage: Advantage | None = None,
+                 on_epoch: OnEpoch | None = None,
                  group: Alone | ProcessGroup | None = None):
         _check_kinds(vec, config)
         self._group = over(group)
@@ -70,7 +73,8 @@ class Trainer(TrainerView):
             wanted = backends.require(wanted)
         trainer = backends.make_trainer(
             vec, dividing.part_of(wanted, self._group.size), group=self._group)
-        super().__init__(trainer, backends.as_made(wanted, trainer), OwnMetrics())
+        self._code = own_code.OwnCode.of(wanted, self._group.size, on_epoch=on_epoch)
+        super().__init__(trainer, backends.as_made(wanted, trainer), self._code.metrics)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))
         if advantage is not None:
@@ -118,15 +122,21 @@ class Trainer(TrainerView):
                              actual="returns" if advantages is None else "advantages")
         if advantages is None and self.advantage is not None:
             advantages, returns = _pair(self.advantage(self._trainer.rollout_arrays()))
-        metrics = self._own.end(self._trainer.update(advantages, returns))
+        self._own.end(self._trainer.update(advantages, returns))
         self._seconds += time.perf_counter() - began
-        return metrics
+        self._code.after_epoch(self)
+        return self.metrics
 
     def use(self, vec: VecEnv | VecWrapper) -> None:
         """Continue with other envs, for example a harder level: as many agents, the same sizes."""
         _check_kinds(vec, None)
         self._trainer.restart_envs(vec)
         vars(self).update(vec=vec, config=replace(self.config, env=vec.env_settings))
+
+    @property
+    def finished(self) -> bool:
+        """True once train.total_timesteps are done, or on_epoch returned True; you may continue."""
+        return super().finished or self._code.enough
 
     # -- weights
 
@@ -139,7 +149,8 @@ class Trainer(TrainerView):
         facts: Facts = {"env": self._env_facts, "config": self.config.to_dict(),
                  "counters": self._trainer.counters, "epoch": self._trainer.epoch,
                  "step": self._trainer.global_step, "seconds": self._seconds}
-        checkpoint.save(files.typed(path), self._trainer.state_tensors(), facts)
+        own, facts["own"] = self._code.state()
+        checkpoint.save(files.typed(path), {**self._trainer.state_tensors(), **own}, facts)
         return Path(path)
 
     def load(self, path: str | os.PathLike[str]) -> None:
@@ -149,6 +160,7 @@ class Trainer(TrainerView):
         checkpoint.warn_of_other_name(past, self._env_facts["name"])
         with past.named():
             self._trainer.load_state_tensors(past.tensors)
+            self._code.load(past.tensors, past.facts.get("own", {}))
         self._trainer.load_counters(past.facts["counters"])
         self._trainer.restart_envs(self.vec)
         self._rolled_out = False

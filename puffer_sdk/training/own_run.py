@@ -16,6 +16,7 @@ from ..env.vec_wrapper import VecWrapper
 from ..interop.python_envs import env_source, makers, probe_env
 from ..interop.python_envs.worker_library import WorkerLibrary
 from ..settings import config as settings_of
+from ..settings import torch_class
 from ..settings.texts import show
 from . import metrics as sinks
 from . import provenance, runs
@@ -48,8 +49,8 @@ class Run:
         self._trainer = subject if isinstance(subject, Trainer) else None
         self._vec = vec = self._trainer.vec if self._trainer else subject
         own = [Path(path) for path in probe_env.own_files()]
-        more = provenance.network_files(self._trainer.config.policy.torch_class) \
-            if self._trainer else []
+        more = [file for spec in torch_class.specs(self._trainer.config).values()
+                for file in provenance.network_files(spec)] if self._trainer else []
         library, folder = vec.library, vec.library.folder
         root = Path(runs_dir) if runs_dir is not None else None
         if folder:

@@ -36,6 +36,7 @@ from ..interop.python_envs.env_source import Prepared, PythonEnv
 from ..interop.python_envs.makers import Maker
 from ..interop.python_envs.probe_env import Facts
 from ..raylib import headers as raylib
+from ..settings import torch_class
 from ..settings.values import Config
 from ..toolchain.libraries import NATIVE
 from .run_records import Code, CodeFile
@@ -84,7 +85,7 @@ class Made:
 def look(prepared: Prepared, config: Config) -> Made:
     """What this environment is made of now, with the network of these settings."""
     found = [*prepared.source.own_inis(), *prepared.source.over,
-             *network_files(config.policy.torch_class)]
+             *(file for spec in torch_class.specs(config).values() for file in network_files(spec))]
     if isinstance(prepared.opener, PythonEnv):
         return of_python(prepared.opener.maker, prepared.opener.facts, found)
     return of_folder(prepared.opener.folder, found)
@@ -138,7 +139,8 @@ def keep(run: Run, made: Made) -> Code:
 def seal(run: Run, copies: dict[str, CodeFile]) -> str:
     """The MAC of a run's copies, where they are, and of the network that its settings name."""
     return trust.mac("code", run.folder, json.dumps(copies, sort_keys=True),
-                     run.settings().get("policy.torch_class", ""))
+                     run.settings().get(torch_class.KEY, ""),
+                     *torch_class.functions(run.settings()))
 
 
 def changes(then: Code, now: Made) -> list[str]:

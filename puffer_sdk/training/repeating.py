@@ -34,11 +34,11 @@ def prepare_as_trained(run: Run, source: CompiledSource | PythonSource,
     code = _code_of(run)
     folder = _trusted_copies(run, code)
     own: dict[str, object] = {}
-    if spec := run.settings().get("policy.torch_class"):
+    for full, spec in torch_class.specs(run.settings()).items():
         file, _, name = spec.rpartition(":")
         found = next(each for each in code["files"] if Path(each).name == Path(file).name)
-        own["policy.torch_class"] = f"{folder / found}:{name}"
-        torch_class.name(own["policy.torch_class"], None)
+        own[full] = f"{folder / found}:{name}"
+    torch_class.name_all(own, None)
     prepared = replace(_of_copies(source, folder, code), theirs=True).prepare(
         {**own, **(settings or {})}, ini=run.config_path, verbose=verbose)
     if left := provenance.changes(code, provenance.look(prepared, prepared.config)):
@@ -63,7 +63,7 @@ def prepare_like(run: Run, source: CompiledSource | PythonSource,
     """The environment with the settings of a run alone, then --config's, then these."""
     code = run.info.get("code")
     if code and trust.equal(code.get("mac"), provenance.seal(run, code["files"])):
-        torch_class.name(run.settings().get("policy.torch_class"), source.folder)
+        torch_class.name_all(run.settings(), source.folder)
     return replace(source, theirs=True).prepare(settings, ini=run.config_path, verbose=verbose)
 
 
@@ -100,9 +100,10 @@ def _trusted_copies(run: Run, code: Code) -> Path:
     folder = run.folder / "code"
     needed = {name: each for name, each in code["files"].items()
               if not name.endswith(".ini") and name not in code.get("loop", ())}
-    network = Path(run.settings().get("policy.torch_class", "").rpartition(":")[0]).name
+    own = {Path(spec.rpartition(":")[0]).name
+           for spec in torch_class.specs(run.settings()).values()}
     lacking = [name for name, each in needed.items() if not each["copied"]
-               or name.startswith(provenance.ELSEWHERE) and Path(name).name != network]
+               or name.startswith(provenance.ELSEWHERE) and Path(name).name not in own]
     if lacking:
         raise _missing(run, lacking)
     for name, each in needed.items():

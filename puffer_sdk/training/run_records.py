@@ -218,4 +218,5 @@ class Facts(_Facts, total=False):
     evaluation: Claim | None
     row: list[tuple[str, float | None]] | None
     window: KeptWindow | list[tuple[int, dict[str, float]]]
+    own: dict[str, Any]     # own_state.py
     weights: str            # the file of PufferLib that they were read from (flat.py)

@@ -9,7 +9,6 @@ Several processes can share the run (rank_sync.py): each plays and learns its pa
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections.abc import Mapping
@@ -34,13 +33,14 @@ from .ended_agents import Endings, what_is_cut
 from .evaluations import Evaluations
 from .log_window import Window
 from .looks import State
+from .own_code import OwnCode
 from .pacing import Pace
 from .rank_sync import Epoch, Joint
+from .rescue import rescue
 from .rows import epoch_row, unlogged_row
 from .run_records import Facts
 from .train_job import TrainJob, make_vec
 
-RESCUE = 4.0                        # seconds that a signal waits for the current epoch
 NOTHING_YET = Epoch({}, -1, False, 0.0, 0, 0, 0)
 UNRECORDED = "with train.device cuda, or train.async, no actions are recorded"
 
@@ -90,7 +90,7 @@ class _Worker:
         self.start = past.facts["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)
         link.emit("first_env", number=self.first_env)
-        self.vec = self.make_vec(self.start)
+        self.vec, self.own = self.make_vec(self.start), OwnCode.of(self.config, group.size)
         self.make_trainer()
         if model:
             with model.named():
@@ -114,6 +114,7 @@ class _Worker:
                 link.emit("note", text=problem)
             with past.named():
                 self.trainer.load_state_tensors(past.tensors)
+                self.own.load(past.tensors, past.facts.get("own", {}))
             self.trainer.load_counters(past.facts["counters"])
             self.seconds_before = past.facts["seconds"]
             if self.leads:
@@ -180,7 +181,8 @@ class _Worker:
                        obs_scale=[self.config.train.obs_scale, self.config.origin[OBS_SCALE]])
         if self.evaluations.met:
             self.link.emit("goal", **self.evaluations.met)
-        threading.Thread(target=self.rescue, daemon=True).start()
+        threading.Thread(target=rescue, daemon=True, args=(
+            self.link, self.group, self.saving, lambda: self.save(kept=True), self.outcome)).start()
         if self.past is None:
             with self.saving:
                 self.save()
@@ -251,23 +253,7 @@ class _Worker:
 
     def is_over(self) -> bool:
         at_goal = bool(self.evaluations.met) and self.config.train.stop_at_goal
-        return self.trainer.finished or at_goal
-
-    def rescue(self) -> None:
-        """Runs on a thread. If the stop comes within a long epoch (or an env's endless loop), save
-        the state before that epoch, and end."""
-        while not self.link.stop:
-            time.sleep(0.05)
-        time.sleep(RESCUE)
-        self.saving.acquire()
-        self.group.stopping()           # the other ranks have their own part of the last checkpoint
-        try:
-            if self.group.size == 1:
-                self.save(kept=True)
-            self.link.emit("result", value=self.outcome())
-        except PufferError as error:
-            self.link.emit_error(error)
-        os._exit(0)
+        return self.trainer.finished or at_goal or self.own.enough
 
     def train_first_epoch(self) -> None:
         """If a GPU fails in it, restart the run on the CPU."""
@@ -284,10 +270,12 @@ class _Worker:
             self.make_trainer()
             self.trainer.load_state_tensors(tensors)
             self.trainer.load_counters(facts["counters"])
+            self.own.load(tensors, facts["own"])
             self.snapshot = self.state(started=True)
 
     def train_epoch(self) -> None:
         began = time.perf_counter()
+        self.own.metrics.begin()
         self.trainer.rollout()
         rolled = time.perf_counter()
         losses = self.trainer.update()
@@ -310,11 +298,13 @@ class _Worker:
         if self.evaluations.is_peak(self.trainer.global_step, self.window, epoch.lacking):
             self.kept.peak.keep(*self.state(started=True)[1:])
         met = self.evaluations.met
-        metrics = self.evaluated(epoch_row(
+        self.own.metrics.end(epoch_row(
             epoch, self.window, self.config, step=self.trainer.global_step,
             number=self.trainer.epoch, seconds=self.seconds_before + now - self.began,
             sps=played / (now - began), rollout=rolled - began, losses=losses, timers=timers,
             ranks=self.group.size))
+        self.own.after_epoch(self.own.view(self.trainer, self.config))
+        metrics = self.evaluated(self.own.metrics.row)
         self.link.emit("metrics", **metrics)
         if self.evaluations.met and not met:
             self.link.emit("goal", **self.evaluations.met, cpu=metrics["cpu"])
@@ -357,6 +347,8 @@ class _Worker:
             "epoch": trainer.epoch, "step": trainer.global_step, "started": started,
             "seconds": self.seconds_before + time.perf_counter() - self.began,
             "window": self.window.state}
+        own, facts["own"] = self.own.state()
+        tensors |= own
         self.evaluations.add_facts(facts)
         if trainer.repeatable and not started and self.journal.size:
             tensors |= self.joint.carried(trainer.recurrent_state())

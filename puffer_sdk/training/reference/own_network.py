@@ -5,12 +5,10 @@ its methods raises is said with the method, and what it was given.
 """
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import os
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +22,7 @@ from ...base.philox import Purpose
 from ...interop.python_envs.layouts import plain
 from ...interop.python_envs.space_rows import Observations
 from ...settings import torch_class
+from ..own_calls import module_of
 
 MANUAL = "the interface is in the docstring of puffer_sdk.training.reference.policy.Policy"
 OURS = __name__.partition(".")[0]
@@ -93,19 +92,7 @@ def load_torch_class(spec: str, shape: tuple[int, tuple[int, ...], int, int, boo
         return _refusal(spec, message, **facts)
 
     spec = torch_class.find(spec)
-    file, _, name = spec.rpartition(":")
-    path = Path(os.path.expanduser(file))
-    if not file or not path.is_file():
-        raise refuse("there is no such file", expected="file.py:Class", actual=f"'{spec}'")
-    module_spec = importlib.util.spec_from_file_location(f"puffer_policy_{path.stem}", path)
-    if module_spec is None or module_spec.loader is None:
-        raise refuse("the file does not import", expected="file.py:Class", actual=f"'{spec}'")
-    module = importlib.util.module_from_spec(module_spec)
-    try:
-        module_spec.loader.exec_module(module)
-    except Exception as error:
-        raise refuse("the file does not import",
-                     detail=f"{type(error).__name__}: {error}") from error
+    module, name = module_of(spec, torch_class.KEY), spec.rpartition(":")[2]
     cls = getattr(module, name, None)
     if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
         classes = [key for key, value in vars(module).items()

@@ -1,0 +1,100 @@
+"""Functions of the user's own in a training.  settings FILE.py:NAME, or objects -> called, checked
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import UsageError, did_you_mean
+from ..settings import torch_class
+from ..settings.values import Config
+from . import own_state
+from .own_calls import call, module_of, place_of
+from .own_metrics import OwnMetrics
+from .trainer_view import TrainerView
+
+if TYPE_CHECKING:
+    from .native.native_ppo import NativePPO
+    from .reference.reference_ppo import TorchPPO
+
+OnEpoch = Callable[[TrainerView], "bool | None"]
+
+
+@dataclass
+class OwnCode:
+    """What of a training is the user's own, and this epoch's metrics of theirs."""
+
+    on_epoch: OnEpoch | None = None
+
+    def __post_init__(self) -> None:
+        self.metrics = OwnMetrics()
+        self.enough = False         # whether on_epoch has ended the training
+
+    @classmethod
+    def of(cls, config: Config, ranks: int = 1, **given: Any) -> OwnCode:
+        """Those that the settings name, and in place of them these objects. Raises UsageError."""
+        modules: dict[str, ModuleType] = {}
+        found = {}
+        for name in (each.name for each in fields(cls)):
+            spec = config[key] if (key := f"train.{name}") in torch_class.FUNCTIONS else ""
+            function = given.get(name)
+            if function is None and spec:
+                spec = torch_class.find(str(spec))
+                file, _, wanted = spec.rpartition(":")
+                module = modules[file] = modules.get(file) or module_of(spec, key)
+                function = getattr(module, wanted, None)
+                if not callable(function):
+                    raise UsageError(f"{key}: the file has no function '{wanted}'", where=spec,
+                                     hint=did_you_mean(wanted, [
+                                         each for each, value in vars(module).items()
+                                         if callable(value)]))
+                if isinstance(function, type):      # whose objects may have state
+                    function = call(key, function)
+            if function is not None and not callable(function):
+                raise UsageError(f"{name}= takes a function", actual=type(function).__name__)
+            if function is not None and ranks > 1:
+                raise UsageError(f"{name}, a function of your own, needs one process",
+                                 actual=f"{ranks} processes")
+            found[name] = function
+        return cls(**found)
+
+    def view(self, trainer: NativePPO | TorchPPO, config: Config) -> TrainerView:
+        """What on_epoch sees of a trainer."""
+        return TrainerView(trainer, config, self.metrics)
+
+    def after_epoch(self, view: TrainerView) -> None:
+        """Call on_epoch. Raises RunError where it fails, UsageError for what it may not return."""
+        if self.on_epoch is None:
+            return
+        stop = call("on_epoch", self.on_epoch, view)
+        if not isinstance(stop, (bool, np.bool_, type(None))):
+            raise UsageError("on_epoch must return True to end the training, or nothing",
+                             where=place_of(self.on_epoch), actual=type(stop).__name__,
+                             expected="True, False or None")
+        self.enough = self.enough or bool(stop)
+
+    # -- checkpoints
+
+    def _objects(self) -> dict[str, Any]:
+        return {each.name: held for each in fields(self)
+                if (held := getattr(self, each.name)) is not None}
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, object]]:
+        """Tensors, and facts for facts["own"]: what objects with a state_dict() hold."""
+        tensors: dict[str, np.ndarray] = {}
+        facts: dict[str, object] = {}
+        for what, held in self._objects().items():
+            found, kept = own_state.save(what, held)
+            if kept is not None:
+                tensors |= found
+                facts[what] = kept
+        return tensors, facts
+
+    def load(self, tensors: Mapping[str, np.ndarray], facts: Mapping[str, object]) -> None:
+        """Take back what state() gave. Raises UsageError where an object cannot."""
+        for what, held in self._objects().items():
+            own_state.load(what, held, tensors, facts.get(what))
