@@ -15,6 +15,7 @@ from .pages import Page
 @click.command(name="new", cls=Page, examples=[
     ("puffer-sdk new my_env", "one agent on a byte grid"),
     ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
+    ("puffer-sdk new my_env --dialect 5", "in the form of PufferLib 5.0: one header, no binding"),
     ("puffer-sdk new my_env --dry-run", "list the files without writing them")],
     statuses={0: "made", 2: "the folder exists, or the name is not a valid C name"})
 @click.argument("name", required=False)
@@ -22,6 +23,9 @@ from .pages import Page
               metavar="squared|target|PATH|URL", shell_complete=completing.templates,
               help="squared: one agent on a byte grid. target: many agents with float "
                    "observations. Or a cookiecutter template, with the extra 'template'.")
+@click.option("--dialect", type=click.Choice(scaffold.DIALECTS), default=scaffold.DIALECTS[0],
+              show_default=True,
+              help="The form of PufferLib 4.0, or of 5.0: puf_step, one header.")
 @click.option("--output-dir", "-o", default=".", metavar="DIR",
               help="Parent of the new folder NAME.  [default: the current folder]")
 @click.option("--force", is_flag=True,
@@ -29,15 +33,15 @@ from .pages import Page
 @click.option("--dry-run", is_flag=True, help="List the files without writing them.")
 @click.option("--accept-hooks", is_flag=True,
               help="Allow a third-party template to run its hooks on this machine.")
-def command(name: str | None, template: str, output_dir: str, force: bool, dry_run: bool,
-            accept_hooks: bool) -> None:
+def command(name: str | None, template: str, dialect: str, output_dir: str, force: bool,
+            dry_run: bool, accept_hooks: bool) -> None:
     """Start an environment called NAME from a template.
 
     It passes check, builds and trains as generated. The folder NAME gets a header, an ini, a
-    program to play, a test and a README.
+    program to play (in 5.0's form, build generates one), a test and a README.
     """
     made = scaffold.new(ask_name() if name is None else name, template=template,
-                        output_dir=output_dir, force=force, dry_run=dry_run,
+                        dialect=dialect, output_dir=output_dir, force=force, dry_run=dry_run,
                         accept_hooks=accept_hooks)
     ui.out(f"{'would make' if dry_run else 'made'} {paths.shown(made.folder)} from {template}")
     for file in made.files:

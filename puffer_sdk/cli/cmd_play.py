@@ -48,8 +48,9 @@ def command(env: str | None, settings: dict[str, str], ini: Path | None, model: 
     F12          a screenshot, NAME-001.png        Ctrl+F12     a GIF, on and off
     ESC          quit
 
-    c_keys in NAME.c maps keys to actions. Without it, digits choose the first head's action, and
-    arrows change continuous actions. An id of -1 means "no key yet": the game waits.
+    c_keys in NAME.c (5.0: in NAME.h) maps keys to actions. Without it, digits choose the first
+    head's action, and arrows change continuous actions. An id of -1 means "no key yet": the game
+    waits.
     """
     from ..playing.play import play
 

@@ -15,6 +15,7 @@ from ..base.paths import PACKAGE, include_dir
 from ..base.spec import Spec
 from ..settings.texts import show
 from . import dialects
+from .source import hide
 
 if TYPE_CHECKING:
     import jinja2
@@ -37,27 +38,32 @@ def render(spec: Spec) -> str:
 def write_player(spec: Spec, source: Path, build_dir: Path) -> Path:
     """build/NAME_player.c: the binding, and NAME.c for the sake of its c_keys.
 
-    The binding itself where there is no c_keys.
+    The binding itself where there is no c_keys. A header of PufferLib 5.0 may have it.
     """
     program = spec.folder / f"{spec.name}.c"
-    try:
-        text = paths.text(program)
-    except OSError:
+    owner = next((file for file in (program, spec.header) if file.is_file() and has_keys(file)),
+                 None)
+    if owner is None:
         return source
-    if not re.search(r"\bvoid\s+c_keys\s*\(", text):
-        return source
-    lines = (f"// Generated from {program.name} by puffer-sdk play. Do not edit.",
-             f'#include "{source.name}"', "#define main puffer_program_main",
-             f'#include "{program.name}"', "#undef main", "",
+    included = () if owner == spec.header else (
+        "#define main puffer_program_main", f'#include "{program.name}"', "#undef main")
+    lines = (f"// Generated from {owner.name} by puffer-sdk play. Do not edit.",
+             f'#include "{source.name}"', *included, "",
              '__attribute__((visibility("default"))) void puffer_keys(void* env) {',
              "    c_keys((Env*)env);", "}", "")
     return write_if_changed(build_dir / f"{spec.name}_player.c", "\n".join(lines))
 
 
+def has_keys(file: Path) -> bool:
+    """Whether this file of the author's defines c_keys."""
+    return re.search(r"\bvoid\s+c_keys\s*\([^;{]*\{", hide(paths.text(file))) is not None
+
+
 def write_program(spec: Spec, build_dir: Path) -> Path:
     """build/NAME_program.c: what plays an environment of PufferLib 5.0 in a window."""
     return write_if_changed(build_dir / f"{spec.name}_program.c",
-                            template("env/pufferlib5_program.c.jinja").render(spec=spec))
+                            template("env/pufferlib5_program.c.jinja").render(
+                                spec=spec, has_keys=has_keys(spec.header)))
 
 
 def write_config_header(spec: Spec, env_settings: Mapping[str, float], build_dir: Path) -> Path:

@@ -84,7 +84,7 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
 
     env_settings      [env] values for build/NAME_config.h, which NAME.c includes
     raylib_headers    for a library that will draw: those of the raylib that serves it
-    keys              with puffer_keys(env), which calls the c_keys of NAME.c, where it has one
+    keys              with puffer_keys(env), which calls the author's c_keys, where there is one
     Raises BuildError with the author's file and line.
     """
     began = time.perf_counter()

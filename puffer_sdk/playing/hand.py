@@ -34,9 +34,9 @@ Hand = Callable[[VecEnv, canvas.Screen], None]      # writes actions from the ke
 def make_hand(library: Library, vec: VecEnv, config: Config) -> tuple[Hand, str]:
     """What SHIFT does, and a word for it.
 
-    It is the env's own c_keys if NAME.c has one. Otherwise digits choose the first head's action,
-    arrows push the first two continuous heads, and the other heads idle. Where there is a mask and
-    no idle action, the first head waits for its digit.
+    It is the env's own c_keys if NAME.c or a header of PufferLib 5.0 has one. Otherwise digits
+    choose the first head's action, arrows push the first two continuous heads, and the other heads
+    idle. Where there is a mask and no idle action, the first head waits for its digit.
     """
     try:
         keys = ctypes.CDLL(os.fspath(library.path)).puffer_keys

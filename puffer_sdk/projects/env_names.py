@@ -32,11 +32,12 @@ HEADERS = frozenset("""
     fcntl features fmtmsg fnmatch ftw getopt glob grp iconv langinfo libgen malloc memory
     monetary mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore spawn
     strings stropts syslog tar termios trace ulimit unistd utime utmpx values wordexp omp raylib
-    raymath rlgl raygui cuda cuda_runtime cublas_v2 puffer_abi puffer_prelude puffernet vecenv
+    raymath rlgl raygui cuda cuda_runtime cublas_v2 puffer_abi puffer_prelude pufferenv puffernet
+    vecenv
     """.split())
 
 # Types in the templates and in what they include, in every version of raylib
-TYPES = frozenset("Log Agent Goal Dict DictItem Env StaticVec".split())
+TYPES = frozenset("Log Agent Goal Chaser Dict DictItem Env StaticVec".split())
 
 
 def struct_name(name: str) -> str:

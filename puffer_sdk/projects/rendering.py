@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 
+PROJECT = "{{cookiecutter.name}}"
+
+
 def is_ours(source: str) -> bool:
     """True for the templates that the package carries."""
     return Path(source).parent == paths.data_dir("templates")
@@ -27,7 +30,7 @@ def render(source: str, context: Mapping[str, str], staging: Path, *, accept_hoo
            scratch: Path) -> Path:
     """Render a template without questions, and without files in the user's home.
 
-    context     values of cookiecutter.json: "name", "struct", "__struct", "package"
+    context     values of cookiecutter.json: "name", "struct", "__struct", "package", "__dialect"
     Returns the folder that it made in staging. Clones and replays go to scratch. Raises UsageError
     for a template that cannot be used, RunError if one of its hooks fails.
     """
@@ -45,12 +48,20 @@ def render(source: str, context: Mapping[str, str], staging: Path, *, accept_hoo
 
 
 def _render_ours(template: Path, context: Mapping[str, str], staging: Path) -> Path:
-    """Names and texts, which is all that ours need: cookiecutter brings 15 packages along."""
+    """Names and texts, which is all that ours need: cookiecutter brings 15 packages along.
+
+    What lies in dialect5/ replaces the file of that name in an environment of PufferLib 5.0, which
+    has no NAME.c.
+    """
     from jinja2 import Environment, StrictUndefined
 
     env = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    for path in sorted(template.glob("{{*/**/*")):
-        name = path.relative_to(template).as_posix()
+    files = {path.relative_to(template).as_posix(): path
+             for path in sorted(template.glob("{{*/**/*"))}
+    if context["__dialect"] == "5":
+        del files[f"{PROJECT}/{PROJECT}.c"]
+        files |= {f"{PROJECT}/{path.name}": path for path in template.glob("dialect5/*")}
+    for name, path in files.items():
         if path.is_file() and "__pycache__" not in path.parts:
             target = staging / env.from_string(name).render(cookiecutter=context)
             disk.mkdir(target.parent)

@@ -23,9 +23,10 @@ from ..base import files as disk
 from ..base import paths, ui
 from ..base.errors import RunError, UsageError, did_you_mean
 from .env_names import struct_name, validate_name
-from .rendering import render
+from .rendering import is_ours, render
 
 TEMPLATES = ("squared", "target")
+DIALECTS = ("4", "5")        # of PufferLib: 4.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,14 @@ class Scaffold:
 
 
 def new(name: str, *, template: str | os.PathLike[str] = "squared",
-        output_dir: str | os.PathLike[str] = ".", force: bool = False, dry_run: bool = False,
-        accept_hooks: bool = False) -> Scaffold:
+        dialect: str = "4", output_dir: str | os.PathLike[str] = ".", force: bool = False,
+        dry_run: bool = False, accept_hooks: bool = False) -> Scaffold:
     """Make the project output_dir/name from a template.
 
     name            the folder, the header and (in CamelCase) the env struct; validate_name
     template        'squared', 'target', or a cookiecutter template: a folder, .zip or URL
                     (the extra `template`)
+    dialect         '4' or '5': the form of PufferLib 4.0 or 5.0, of our templates
     force           write into an existing folder; files that the template lacks stay
     dry_run         write nothing; `files` lists what would be written
     accept_hooks    let a template that is not ours run its own code
@@ -55,6 +57,7 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
     """
     validate_name(name)
     source = find_template(template)
+    _refuse_dialect(dialect, source)
     folder = Path(os.path.expanduser(output_dir)) / name
     with ExitStack() as stack, _disk_errors(folder):
         folder = disk.typed(folder.parent) / folder.name
@@ -64,7 +67,8 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
         parent = folder.parent
         staging = stack.enter_context(_staging(None if dry_run else parent, name))
         struct = struct_name(name)
-        context = {"name": name, "struct": struct, "__struct": struct, "package": package()}
+        context = {"name": name, "struct": struct, "__struct": struct, "package": package(),
+                   "__dialect": dialect}
         rendered = render(source, context, staging, accept_hooks=accept_hooks and not dry_run,
                           scratch=stack.enter_context(_staging(None, name)))
         files = list_files(rendered)
@@ -95,6 +99,16 @@ def find_template(template: str | os.PathLike[str]) -> str:
         return text
     raise UsageError(f"there is no template '{text}'",
                      hint=f"{did_you_mean(text, TEMPLATES)}; or give a folder or a URL")
+
+
+def _refuse_dialect(dialect: str, source: str) -> None:
+    """Raises UsageError for an unknown dialect, and for 5 of a template that is not ours."""
+    if dialect not in DIALECTS:
+        raise UsageError(f"there is no dialect '{dialect}'", expected=" or ".join(DIALECTS))
+    if dialect != DIALECTS[0] and not is_ours(source):
+        raise UsageError("a template from elsewhere has one dialect: its own", where=source,
+                         expected=f"--dialect 5 with {' or '.join(TEMPLATES)}",
+                         hint="leave --dialect out")
 
 
 def package() -> str:

@@ -110,12 +110,15 @@ def test_every_rule_has_a_specimen_and_a_page():
         assert rule.severity in ("error", "warning")
 
 
-@pytest.mark.parametrize("template, settings", some_or_all([
-    ("squared", {}), ("squared", {"env.size": "4"}), ("squared", {"env.size": "2"}), ("target", {}),
-], 3))
-def test_templates_pass(template, settings, tmp_path):
-    """Short: one; README's session checks the other (tests/docs/test_docs.py)."""
-    assert main(["new", "first", "--template", template, "--output-dir", str(tmp_path)]) == 0
+@pytest.mark.parametrize("template, dialect, settings", some_or_all([
+    ("squared", "4", {}), ("squared", "4", {"env.size": "4"}), ("squared", "4", {"env.size": "2"}),
+    ("target", "4", {}), ("squared", "5", {}), ("squared", "5", {"env.patience": "1"}),
+    ("target", "5", {}),
+], 3, 4))
+def test_templates_pass(template, dialect, settings, tmp_path):
+    """Short: one of each form; README's session checks the other (tests/docs/test_docs.py)."""
+    assert main(["new", "first", "--template", template, "--dialect", dialect, "--output-dir",
+                 str(tmp_path)]) == 0
     result = short_check(tmp_path / "first", settings=settings)
     assert [(f.code, f.message) for f in result.findings] == []
     assert result.coverage["env_steps"] >= (1_000_000 if LONG else 250_000)

@@ -14,7 +14,7 @@ from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, DialectError, PufferError, UsageError
-from puffer_sdk.env import build, header, pufferlib5
+from puffer_sdk.env import binding, build, header, pufferlib5
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import ocean
 from puffer_sdk.settings import config, values
@@ -225,6 +225,29 @@ def test_a_program_without_a_c_file(tug, tmp_path):
     (made,) = targets.build_programs(folder, targets=["fast"], model=None)
     assert made.path.is_file() and "edge\", 4.0" in (folder / "build/tug_config.h").read_text()
     assert targets._web_ini(header.read(folder)) == folder / "tug_web.ini"
+
+
+def test_the_headers_own_keys_drive_play_and_the_program(tmp_path):
+    """c_keys, where the header defines it; not where it is called or a comment names it."""
+    mentioned = "// void c_keys(Env* env) {\nvoid c_keys(Env* env);\n"
+    folder = changed(TUG, tmp_path, ("void puf_log(", f"{mentioned}void puf_log("))
+    (build_dir := folder / "build").mkdir(exist_ok=True)
+
+    def written() -> tuple[str, bool]:
+        spec = header.read(folder)
+        source = binding.write(spec, build_dir)
+        player = binding.write_player(spec, source, build_dir)
+        program = binding.write_program(spec, build_dir).read_text()
+        return player.name, "c_keys(env);" in program
+
+    assert written() == ("binding.c", False)
+    text = (folder / "tug.h").read_text()
+    (folder / "tug.h").write_text(text + "void c_keys(Env* env) {\n    (void)env;\n}\n")
+    assert written() == ("tug_player.c", True)
+    spec = header.read(folder)
+    compilers.run_compiler([*compilers.find_compiler().command, *build.library_flags(spec), "-w",
+                            "-fsyntax-only", build_dir / "tug_player.c"], source=spec.header,
+                           what="the player's library")
 
 
 def test_an_unknown_type_of_agents_is_a_build_error(tmp_path):

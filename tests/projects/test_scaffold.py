@@ -89,6 +89,7 @@ def test_good_names(name):
     ("raymath", "raymath.h", "new raymath_env"),
     ("rlgl", "rlgl.h", "new rlgl_env"),
     ("vecenv", "vecenv.h", "new vecenv_env"),
+    ("pufferenv", "pufferenv.h", "new pufferenv_env"),
     ("log", "struct would be Log", "new log_env"),
     ("color", "struct would be Color", "new color_env"),
     ("draw_circle", "struct would be DrawCircle", "new draw_circle_env"),
@@ -436,6 +437,13 @@ def test_templates_that_are_not_there(template, says, here):
     with pytest.raises(UsageError) as caught:
         scaffold.new("walker", template=template)
     assert says in str(caught.value)
+    assert not any(here.iterdir())
+
+
+@pytest.mark.parametrize("dialect, says", [("5", "its own"), ("6", "no dialect '6'")])
+def test_a_template_from_elsewhere_has_no_other_dialect(dialect, says, here, tmp_path):
+    with pytest.raises(UsageError, match=says):
+        scaffold.new("walker", template=make_template(tmp_path / "theirs"), dialect=dialect)
     assert not any(here.iterdir())
 
 
