@@ -26,7 +26,8 @@ from ..base.spec import Spec
 from ..env import binding, build, child_process, header
 from ..env.child_pipe import Link
 from ..env.job import EnvJob
-from ..settings import config, inifile, torch_class
+from ..settings import config, inifile
+from ..settings.table import FUNCTIONS
 from ..settings.values import Config
 from ..training import runs
 
@@ -38,7 +39,7 @@ OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
         "train": {"stop_at_goal", "obs_scale", "scale_obs", "encoder_scale", "backend", "device",
                   "precision", "norm_adv", "norm_returns", "target_kl", "reward_clip",
                   "minibatch_carry", "async", *(
-                      name.partition(".")[2] for name in torch_class.FUNCTIONS)}}
+                      name.partition(".")[2] for name in FUNCTIONS)}}
 CHANGES_TRAINING = ("obs_scale", "scale_obs", "encoder_scale", "norm_adv", "reward_clip")
 SECTIONS = ("base", "env", "vec", "policy", "train")
 STEPS = 400             # ticks that the export and the original must agree on

@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .table import KEYS, TORCH_FUNCTIONS
+
 CHECKPOINT_TICKS = 16384
 # How much is learned from, and how often, never by a clock: found by bench_learn on its search
 # half. A run has at least EPOCHS rollouts, of LEAST to MOST steps, and about UPDATES gradient steps
@@ -94,6 +96,9 @@ def _auto_replay(chosen: Chosen, rows: int) -> tuple[float, str]:
 def _auto_backend(chosen: Chosen, rows: int) -> tuple[str, str]:
     if chosen["policy.torch_class"]:
         return "torch", "[policy] torch_class is a network in PyTorch"
+    for name in TORCH_FUNCTIONS:
+        if chosen[name]:
+            return "torch", f"{KEYS[name].shown} is in PyTorch"
     return "native", "the fastest trainer that this version has"
 
 

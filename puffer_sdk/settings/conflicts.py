@@ -10,7 +10,7 @@ from ..base.errors import UsageError, nearest
 from ..base.spec import Spec
 from . import inifile, torch_class
 from .goal import FORM, parse_goal
-from .table import KEYS
+from .table import KEYS, TORCH_FUNCTIONS
 from .texts import parse_action, show
 from .values import COMMAND_LINE, Config, Given
 
@@ -105,6 +105,11 @@ class Conflicts:
                         "[policy] torch_class is a network in PyTorch, which the native trainer "
                         "cannot train", "train.backend = torch", "native",
                         "leave train.backend at auto")
+        for name in TORCH_FUNCTIONS:
+            if train.backend == "native" and self.config[name]:
+                self._clash(("train.backend", name), f"{KEYS[name].shown} is in PyTorch, which the "
+                            "native trainer does not take", "train.backend = torch", "native",
+                            "leave train.backend at auto")
         if self.config.vec.device == "cuda" and (train.backend, train.device) != ("native", "cuda"):
             self._clash(("vec.device", "train.device", "train.backend"),
                         "environments on a GPU need the native trainer on a GPU",

@@ -15,10 +15,10 @@ from typing import Any, Protocol
 from ..base import files, trust
 from ..base.errors import PufferError
 from . import inifile
+from .table import FUNCTIONS
 from .values import Config
 
 KEY = "policy.torch_class"
-FUNCTIONS = ("train.on_epoch",)     # which training alone calls
 RUN = {KEY: "train, eval and check import it", **dict.fromkeys(FUNCTIONS, "train calls it"),
        "check.test": "check --mutate runs it"}
 

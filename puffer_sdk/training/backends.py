@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .native.actor import NativeActor
     from .native.native_ppo import NativePPO
+    from .own_code import OwnCode
     from .reference.action_heads import Actor
     from .reference.reference_ppo import TorchPPO
     from .schedules import Envs, Rows
@@ -182,20 +183,22 @@ def available_paths(resolved: Config) -> list[str]:
 
 
 def make_trainer(vec: Envs, resolved: Config, *, timed: bool = False, path: str = "auto",
-                 group: Alone | None = None) -> NativePPO | TorchPPO:
+                 group: Alone | None = None, own: OwnCode | None = None
+                 ) -> NativePPO | TorchPPO:
     """The trainer that [train] backend names, over these envs: NativePPO or TorchPPO.
 
     path     an instruction set of the CPU
     group    of the processes that share the run; resolved is of this one's part
+    own      functions of the user's; None: theirs are not called
     The trainer's `config` is resolved, or the same on the CPU (leave_gpu).
     """
     try:
-        return _make_trainer(vec, resolved, timed, path, group)
+        return _make_trainer(vec, resolved, timed, path, group, own)
     except (PufferError, RuntimeError) as error:
         there = leave_gpu(resolved, error, group)
         if there is None:
             raise
-    return _make_trainer(vec, there, timed, path, group)
+    return _make_trainer(vec, there, timed, path, group, own)
 
 
 def as_made(resolved: Config, trainer: NativePPO | TorchPPO) -> Config:
@@ -219,12 +222,14 @@ def leave_gpu(resolved: Config, error: Exception, group: Alone | None = None) ->
     return on_cpu(resolved, reason)
 
 
-def _make_trainer(vec: Envs, resolved: Config, timed: bool, path: str, group: Alone | None
-                  ) -> NativePPO | TorchPPO:
+def _make_trainer(vec: Envs, resolved: Config, timed: bool, path: str, group: Alone | None,
+                  own: OwnCode | None) -> NativePPO | TorchPPO:
     if resolved.train.backend == "torch":
         from .reference.reference_ppo import TorchPPO
         use_threads(resolved)
-        return TorchPPO(vec, resolved, resolved.train.device, group=group)
+        loss = own.loss if own else None
+        return TorchPPO(vec, resolved, resolved.train.device, group=group, loss=loss,
+                        extras=own is None or loss is not None)
     from .native.native_ppo import NativePPO
     return NativePPO(vec, resolved, device=resolved.train.device, timed=timed, path=path,
                      group=group)

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ..base import files
+from ..base import extras, files
 from ..base.errors import UsageError, did_you_mean
 from ..base.sealed import Fixed
 from ..distributed import dividing
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from torch.distributed import ProcessGroup
 
+    from .reference.own_loss import Loss
+
 
 class Trainer(TrainerView):
     """A policy and its training over one VecEnv, for your own loop.
@@ -52,6 +54,9 @@ class Trainer(TrainerView):
               priorities. On the CPU, in one process, without train.async
     on_epoch  a function of yours: (trainer) -> True to end the training (`finished`), or nothing.
               Called at the end of every update()
+    loss      a function of yours: (Batch, Outputs) -> a scalar, or (scalar, {name: number}), for
+              each minibatch, in PyTorch (reference/own_loss.py has the shapes). Ours is
+              outputs.loss; the metrics' means are the epoch's
     group     several processes share the run: a torch.distributed process group, or a Group of
               distributed/group.py. vec is this process's part of the environments, as many
               agents as any other's, with seeds of its own; settings are of the whole run. All
@@ -63,17 +68,22 @@ class Trainer(TrainerView):
     def __init__(self, vec: VecEnv | VecWrapper,
                  config: Mapping[str, object] | Config | None = None, *,
                  advantage: Advantage | None = None,
-                 on_epoch: OnEpoch | None = None,
+                 on_epoch: OnEpoch | None = None, loss: Loss | None = None,
                  group: Alone | ProcessGroup | None = None):
         _check_kinds(vec, config)
         self._group = over(group)
         self._made_group = self._group is not group
         wanted = _config_for(vec, config, self._group.size)
+        if loss is not None and wanted.origin["train.backend"].startswith(backends.AUTO):
+            extras.require_torch("loss=")
+            if not isinstance(config, Config):
+                config = {**(config or {}), "train.backend": "torch"}
+                wanted = _config_for(vec, config, self._group.size)
         if backends.may_leave_gpu(wanted):
             wanted = backends.require(wanted)
-        trainer = backends.make_trainer(
-            vec, dividing.part_of(wanted, self._group.size), group=self._group)
-        self._code = own_code.OwnCode.of(wanted, self._group.size, on_epoch=on_epoch)
+        self._code = own_code.OwnCode.of(wanted, self._group.size, on_epoch=on_epoch, loss=loss)
+        trainer = backends.make_trainer(vec, dividing.part_of(wanted, self._group.size),
+                                        group=self._group, own=self._code)
         super().__init__(trainer, backends.as_made(wanted, trainer), self._code.metrics)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.errors import UsageError, did_you_mean
 from ..settings import torch_class
+from ..settings.table import TORCH_FUNCTIONS
 from ..settings.values import Config
 from . import own_state
 from .own_calls import call, module_of, place_of
@@ -19,8 +20,10 @@ from .trainer_view import TrainerView
 
 if TYPE_CHECKING:
     from .native.native_ppo import NativePPO
+    from .reference.own_loss import Loss
     from .reference.reference_ppo import TorchPPO
 
+SETTINGS = {"on_epoch": "train.on_epoch", "loss": "train.torch_loss"}
 OnEpoch = Callable[[TrainerView], "bool | None"]
 
 
@@ -29,6 +32,7 @@ class OwnCode:
     """What of a training is the user's own, and this epoch's metrics of theirs."""
 
     on_epoch: OnEpoch | None = None
+    loss: Loss | None = None
 
     def __post_init__(self) -> None:
         self.metrics = OwnMetrics()
@@ -39,9 +43,8 @@ class OwnCode:
         """Those that the settings name, and in place of them these objects. Raises UsageError."""
         modules: dict[str, ModuleType] = {}
         found = {}
-        for name in (each.name for each in fields(cls)):
-            spec = config[key] if (key := f"train.{name}") in torch_class.FUNCTIONS else ""
-            function = given.get(name)
+        for name, key in SETTINGS.items():
+            spec, function = config[key], given.get(name)
             if function is None and spec:
                 spec = torch_class.find(str(spec))
                 file, _, wanted = spec.rpartition(":")
@@ -59,6 +62,11 @@ class OwnCode:
             if function is not None and ranks > 1:
                 raise UsageError(f"{name}, a function of your own, needs one process",
                                  actual=f"{ranks} processes")
+            if function is not None and key in TORCH_FUNCTIONS \
+                    and config.train.backend == "native":
+                raise UsageError(f"{name}= is in PyTorch, which the native trainer does not take",
+                                 where="train.backend", expected="torch", actual="native",
+                                 hint="leave train.backend at auto")
             found[name] = function
         return cls(**found)
 

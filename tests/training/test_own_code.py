@@ -25,6 +25,9 @@ def logs_nan(trainer):
 def returns_text(trainer):
     return "yes"
 
+def loss(batch, outputs):
+    return outputs.loss, {"mine": 2.0}
+
 class Counts:
     def __init__(self):
         self.n = 0
@@ -65,12 +68,14 @@ def learn(trainer, epochs=1):
         trainer.update()
 
 
-def test_train_calls_a_function_by_file_and_ends_where_it_says_so(squared, ideas, tmp_path):
+def test_train_calls_functions_by_file_and_ends_where_on_epoch_says_so(squared, ideas, tmp_path):
+    pytest.importorskip("torch")
     done = puffer_sdk.train(squared, {
-        **SMALL, "vec.total_agents": 32, "eval.episodes": 10, "train.on_epoch": "ideas.py:stop"},
-        runs_dir=tmp_path / "runs")
+        **SMALL, "vec.total_agents": 32, "eval.episodes": 10, "train.on_epoch": "ideas.py:stop",
+        "train.torch_loss": "ideas.py:loss"}, runs_dir=tmp_path / "runs")
     rows = [json.loads(line) for line in (done.folder / "metrics.jsonl").read_text().splitlines()]
-    assert [row["twice"] for row in rows] == [2, 4] and done.steps == 2 * 32 * 8
+    assert [(row["twice"], row["mine"]) for row in rows] == [(2, 2), (4, 2)]
+    assert done.steps == 2 * 32 * 8
     info = json.loads((done.folder / "run.json").read_text())
     assert info["status"] == "finished" and done.claim is not None
     assert [name for name in info["code"]["files"] if name.endswith("ideas.py")]

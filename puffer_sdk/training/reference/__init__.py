@@ -14,6 +14,8 @@ In reading order:
     action_heads   logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
     muon           gradients -> weights: Muon for matrices, Adam for vectors
     means          means over a minibatch, over the ranks of a run as well
+    own_loss       a loss of the user's own: Batch, Outputs
+    minibatches    picks segments, learns from them
     formulas       advantages, prioritised segments, loss
     reference_ppo  TorchPPO: rollout, update, resume
     finite         names the first tensor that holds a NaN or an infinity

@@ -84,8 +84,8 @@ def shape_of(value: object) -> str:
 
 
 def load_torch_class(spec: str, shape: tuple[int, tuple[int, ...], int, int, bool],
-                     layout: Observations | None = None, obs_dtype: DTypeLike = np.float32
-                     ) -> Network:
+                     layout: Observations | None = None, obs_dtype: DTypeLike = np.float32,
+                     extras: bool = True) -> Network:
     """An instance of a user's Class from "file.py:Class", tried on three made-up ticks. Raises
     UsageError where it does not fit."""
     def refuse(message: str, **facts: Any) -> UsageError:
@@ -115,7 +115,7 @@ def load_torch_class(spec: str, shape: tuple[int, tuple[int, ...], int, int, boo
         raise refuse(f"{parts.pop('message')} on a trial run", **parts) from error
     policy: Network = made
     rows = layout.example(6) if takes else _rows(6 * shape[0], np.dtype(obs_dtype))
-    found, difference = _Trial(policy, spec).run(torch.from_numpy(rows).view(2, 3, -1))
+    found, difference = _Trial(policy, spec, extras).run(torch.from_numpy(rows).view(2, 3, -1))
     outputs, continuous = sum(shape[1]), sum(width == 1 for width in shape[1])
     wanted = {"step logits": (2, outputs), "step value": (2,), "sequence logits": (2, 3, outputs),
               "sequence values": (2, 3), "logstd": (continuous,)}
@@ -143,8 +143,8 @@ def _rows(count: int, dtype: np.dtype[Any]) -> np.ndarray:
 class _Trial:
     """Three ticks of two agents, obs (2, 3, D); the first one's episode ends on the second tick."""
 
-    def __init__(self, policy: Network, spec: str):
-        self.policy, self.spec = policy, spec
+    def __init__(self, policy: Network, spec: str, extras: bool):
+        self.policy, self.spec, self.extras = policy, spec, extras
 
     @torch.no_grad()
     def run(self, obs: Tensor) -> tuple[dict[str, tuple[int, ...]], float]:
@@ -186,6 +186,12 @@ class _Trial:
         """What a method returns: so many tensors."""
         found = self.call(method, *given)
         wanted = {"step": "logits, value, new state", "sequence": "logits, values"}[method]
+        if isinstance(found, tuple) and method == "sequence" and len(found) == 3:
+            if not self.extras:
+                raise self.refuse("sequence() returns something else: only a loss of your own "
+                                  "takes a third value", expected=wanted, actual=shape_of(found),
+                                  hint="[train] torch_loss names one, or Trainer(vec, loss=fn)")
+            found = found[:2]
         if not isinstance(found, tuple) or len(found) != count:
             raise self.refuse(f"{method}() returns something else", expected=wanted,
                               actual=shape_of(found))

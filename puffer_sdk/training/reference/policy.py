@@ -93,6 +93,7 @@ class Policy(nn.Module):
         initial_state(n)             -> zeros (n, ...): the state at the start of an episode
         step(obs, state)             -> logits (n, A), value (n,), new state (n, ...)
         sequence(obs, state0, ended) -> logits (S, T, A), values (S, T)     the same as step() gives
+                                        and a third value, if there is a loss that takes it
         logstd                       nn.Parameter, one per head of width 1; only if there are any
 
     obs is (n, D) or (S, T, D), uint8, int32 or float32; state0 is (S, ...), the state before each
@@ -166,11 +167,13 @@ class Policy(nn.Module):
 
 
 def build_policy(obs_size: int, act_sizes: Sequence[int], config: Config, device: str = "cpu", *,
-                 obs_dtype: DTypeLike = np.float32, layout: Observations | None = None) -> Network:
+                 obs_dtype: DTypeLike = np.float32, layout: Observations | None = None,
+                 extras: bool = True) -> Network:
     """The policy that the settings ask for, initialised from train.seed, on the given device.
 
     obs_dtype   of observations
     layout      how rows unflatten, for a class that takes it; None: a row is what it is
+    extras      whether sequence() may return a third value
     Raises UsageError where the class does not fit, or torch cannot use the device.
     """
     shape = obs_size, tuple(act_sizes), config.policy.hidden_size, config.policy.num_layers
@@ -185,7 +188,7 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config: Config, device
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.train.seed)
             policy = load_torch_class(config.policy.torch_class, (*shape, large), layout,
-                                      obs_dtype)
+                                      obs_dtype, extras)
     try:
         policy.to(device)
         return policy

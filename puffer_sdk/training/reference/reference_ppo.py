@@ -15,15 +15,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ...base import philox
-from ...base.errors import RunError
-from ...base.philox import Purpose
 from ...distributed.group import Alone
 from ...settings.values import Config
 from ..schedules import (
-    FIRST_FACTOR,
     LOSSES,
-    SCALE_HINT,
     Envs,
     Schedules,
     check_config,
@@ -34,36 +29,33 @@ from ..schedules import (
     obs_factors,
 )
 from ..seams import check_given, require_own_advantages
-from .action_heads import Actor, apply_mask
+from .action_heads import Actor
 from .finite import raise_if_bad, weights_of
 from .formulas import (
     advantages,
-    draw_segments,
     explained_variance,
-    follow_returns,
-    importance_weights,
-    next_rate_factor,
-    ppo_loss,
-    segment_probabilities,
 )
 from .means import Means
+from .minibatches import Minibatches
 from .muon import Muon
-from .own_network import call
+from .own_loss import Loss, OwnLoss
 from .policy import build_policy, copy_by_name
 from .rollout_buffers import Buffers
 
 
-class TorchPPO(Schedules, Buffers):
+class TorchPPO(Schedules, Buffers, Minibatches):
     """A training loop in two halves over one VecEnv: rollout() fills buffers, update() learns.
 
     `vec` needs observations, actions, rewards, terminals, truncations, action_mask (arrays that
     stay in place), num_agents, obs_size, act_sizes, reset() and step(). `first_agent` is the
     global number of its first row, where several processes share a run; of the first rank's, with
     the `group` of these processes (distributed/group.py), each of which has a part of the agents.
+    `loss` is one of the user's own; `extras`: whether the network's sequence() may return a third
+    value, which only such a loss takes.
     """
 
     def __init__(self, vec: Envs, config: Config, device: str = "cpu", *, first_agent: int = 0,
-                 group: Alone | None = None):
+                 group: Alone | None = None, loss: Loss | None = None, extras: bool = False):
         check_config(config, "TorchPPO")
         self.means = Means(group)
         self.group, self.ranks = self.means.group, self.means.group.size
@@ -72,7 +64,8 @@ class TorchPPO(Schedules, Buffers):
         check_sizes(vec, config.train)
         self.policy = build_policy(vec.obs_size, vec.act_sizes, config, device,
                                    obs_dtype=vec.observations.dtype,
-                                   layout=getattr(vec, "layout", None))
+                                   layout=getattr(vec, "layout", None), extras=extras)
+        self.own_loss = OwnLoss(loss) if loss else None
         self.device = next(self.policy.parameters()).device
         t = self.settings
         self.actor = Actor(self.policy, vec.act_sizes, t.seed, self.agents,
@@ -266,62 +259,9 @@ class TorchPPO(Schedules, Buffers):
         if count:
             metrics |= {f"loss/{key}": total / count for key, total in zip(LOSSES, sums.tolist())}
             metrics |= {"loss/explained_variance": explained, "loss/grad_norm": norms / count}
+        if self.own_loss:
+            metrics |= self.own_loss.take()
         return metrics
-
-    def _follow(self, square: float, kl: float) -> None:
-        if self.settings.target_kl:
-            self.rate_factor = next_rate_factor(self.rate_factor or FIRST_FACTOR,
-                                                self.settings.target_kl, kl)
-        if self.settings.norm_returns:
-            self.return_rms = follow_returns(self.return_rms, square, self.epoch)
-
-    def _pick(self, advantage: Tensor, number: int, beta: float) -> tuple[np.ndarray, np.ndarray]:
-        """The S segments of this epoch's minibatch `number`, and their weights q."""
-        t, size = self.settings, self.settings.minibatch_size // self.horizon
-        if not len(self._alive):    # other ranks learn: rows without an agent add nothing
-            return np.arange(size) % self.agents, np.ones(size, np.float32)
-        if t.prio_alpha == 0:       # deal from shuffled orders of all segments
-            places, segments = np.arange(number * size, (number + 1) * size), len(self._alive)
-            passes = (places // segments).tolist()
-            first = self.group.rank * self.agents
-            orders = {one: philox.permutation(t.seed, segments, self.epoch, one, first)
-                      for one in set(passes)}
-            rows = np.array([orders[one][place % segments] for one, place in zip(passes, places)])
-            return self._alive[rows], np.ones(size, np.float32)
-        places = self.group.rank * size + np.arange(size)
-        uniforms = philox.uniform((t.seed, Purpose.PRIORITY), places, self.epoch, number)
-        probabilities = segment_probabilities(advantage[self._alive], t.prio_alpha)
-        rows = draw_segments(probabilities, uniforms)
-        return self._alive[rows], importance_weights(probabilities, rows, beta)
-
-    def _learn(self, batch: Mapping[str, Tensor], mask: Tensor | None, learning_rate: float,
-               ent_coef: float) -> tuple[Tensor, float, Tensor, Tensor]:
-        """One minibatch: forward, loss, backward, Muon. Returns parts, gradient norm, V and w."""
-        logits, value = call(self.policy, "sequence", batch["obs"], batch["state0"],
-                             batch["ended"])
-        log_prob, entropy = self.heads.log_prob_and_entropy(
-            apply_mask(logits, mask), getattr(self.policy, "logstd", None), batch["actions"])
-        loss, parts, ratio = ppo_loss(log_prob, entropy, value, batch, self.settings, ent_coef,
-                                      self.means)
-        self.policy.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        loss = loss.detach()
-        self.means.add_up([loss, parts, *(p.grad for p in self.policy.parameters()
-                                          if p.grad is not None)])
-        loss_now, norm = torch.stack([loss, self.muon.grad_norm()]).tolist()
-        if not math.isfinite(loss_now + norm):      # before the step: the weights stay as they were
-            gradients = [(f"gradient of {name}", p.grad)
-                         for name, p in self.policy.named_parameters() if p.grad is not None]
-            forward = [("logits", logits), ("values", value), ("log-probabilities", log_prob),
-                       ("entropy", entropy), ("ratio", ratio), ("loss", loss)]
-            raise_if_bad([*batch.items(), *weights_of(self.policy), *forward, *gradients],
-                         where=f"epoch {self.epoch}")
-            raise RunError("the gradient norm overflows", where=f"epoch {self.epoch}",
-                           hint=SCALE_HINT)
-        self.muon.step(learning_rate, norm)
-        if "live" in batch:
-            value = value * batch["live"]
-        return parts, norm, value.detach(), ratio
 
     # -- checkpoints --
 
