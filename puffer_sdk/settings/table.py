@@ -184,6 +184,8 @@ class Train:
     on_epoch: str = setting("", "a function that is called after each epoch, FILE.py:NAME, next to "
                                 "the header")
     torch_loss: str = setting("", "a custom loss, FILE.py:NAME; requires the trainer in PyTorch")
+    torch_optimizer: str = setting("", "a custom optimiser in place of Muon, FILE.py:NAME; "
+                                       "requires the trainer in PyTorch")
     obs_scale: str = setting(AUTO, "factors of an observation's numbers: the network learns as if "
                                    "they were multiplied by these; saved weights take raw "
                                    "observations",
@@ -191,7 +193,7 @@ class Train:
     scale_obs: bool = former("train.obs_scale", "true: bytes are divided by 255")
     encoder_scale: float = former("train.obs_scale", "one factor for all numbers; 0: automatic")
     backend: str = setting(AUTO, "trainer: native or PyTorch", choices=("native", "torch"),
-                           auto="native; torch if policy.torch_class or train.torch_loss is set")
+                           auto="native; torch if policy.torch_class or a torch_ function is set")
     device: str = setting(AUTO, "device of the network", choices=("cpu", "cuda"),
                           auto="cuda if a GPU passes a test, else cpu; the reason is printed")
     precision: str = setting("fp32", "number format of matrix products; bf16 requires the native "
@@ -377,8 +379,9 @@ KEYS: dict[str, Key] = {key.full: key for key in (
     Key(section, item.name.rstrip("_"), str(item.type), getattr(cls, item.name), **item.metadata)
     for section, cls in SECTIONS.items() for item in fields(cls))}
 
-TORCH_FUNCTIONS = ("train.torch_loss",)         # FILE.py:NAME, for the trainer in PyTorch
-FUNCTIONS = ("train.on_epoch", *TORCH_FUNCTIONS)    # FILE.py:NAME, which training alone calls
+# FILE.py:NAME, which training alone calls; the first ones are for the trainer in PyTorch
+TORCH_FUNCTIONS = ("train.torch_loss", "train.torch_optimizer")
+FUNCTIONS = (*TORCH_FUNCTIONS, "train.on_epoch")
 
 
 def used_keys(section: str | None = None) -> list[Key]:

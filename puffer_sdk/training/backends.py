@@ -227,9 +227,9 @@ def _make_trainer(vec: Envs, resolved: Config, timed: bool, path: str, group: Al
     if resolved.train.backend == "torch":
         from .reference.reference_ppo import TorchPPO
         use_threads(resolved)
-        loss = own.loss if own else None
+        loss, optimizer = (own.loss, own.optimizer) if own else (None, None)
         return TorchPPO(vec, resolved, resolved.train.device, group=group, loss=loss,
-                        extras=own is None or loss is not None)
+                        optimizer=optimizer, extras=own is None or loss is not None)
     from .native.native_ppo import NativePPO
     return NativePPO(vec, resolved, device=resolved.train.device, timed=timed, path=path,
                      group=group)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
     from .reference.own_loss import Loss
+    from .reference.own_optimizer import MakeOptimizer
 
 
 class Trainer(TrainerView):
@@ -57,6 +58,8 @@ class Trainer(TrainerView):
     loss      a function of yours: (Batch, Outputs) -> a scalar, or (scalar, {name: number}), for
               each minibatch, in PyTorch (reference/own_loss.py has the shapes). Ours is
               outputs.loss; the metrics' means are the epoch's
+    optimizer a function of yours: (parameters) -> torch.optim.Optimizer, in place of Muon, in
+              PyTorch, with learning rates of its own; checkpoints have its state_dict()
     group     several processes share the run: a torch.distributed process group, or a Group of
               distributed/group.py. vec is this process's part of the environments, as many
               agents as any other's, with seeds of its own; settings are of the whole run. All
@@ -69,21 +72,24 @@ class Trainer(TrainerView):
                  config: Mapping[str, object] | Config | None = None, *,
                  advantage: Advantage | None = None,
                  on_epoch: OnEpoch | None = None, loss: Loss | None = None,
+                 optimizer: MakeOptimizer | None = None,
                  group: Alone | ProcessGroup | None = None):
         _check_kinds(vec, config)
         self._group = over(group)
         self._made_group = self._group is not group
         wanted = _config_for(vec, config, self._group.size)
-        if loss is not None and wanted.origin["train.backend"].startswith(backends.AUTO):
-            extras.require_torch("loss=")
+        if (loss or optimizer) and wanted.origin["train.backend"].startswith(backends.AUTO):
+            extras.require_torch("loss=" if loss else "optimizer=")
             if not isinstance(config, Config):
                 config = {**(config or {}), "train.backend": "torch"}
                 wanted = _config_for(vec, config, self._group.size)
         if backends.may_leave_gpu(wanted):
             wanted = backends.require(wanted)
-        self._code = own_code.OwnCode.of(wanted, self._group.size, on_epoch=on_epoch, loss=loss)
+        self._code = own_code.OwnCode.of(wanted, self._group.size, on_epoch=on_epoch, loss=loss,
+                                         optimizer=optimizer)
         trainer = backends.make_trainer(vec, dividing.part_of(wanted, self._group.size),
                                         group=self._group, own=self._code)
+        self._code.take(trainer)
         super().__init__(trainer, backends.as_made(wanted, trainer), self._code.metrics)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))

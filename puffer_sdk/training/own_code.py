@@ -12,7 +12,7 @@ import numpy as np
 from ..base.errors import UsageError, did_you_mean
 from ..settings import torch_class
 from ..settings.table import TORCH_FUNCTIONS
-from ..settings.values import Config
+from ..settings.values import COMMAND_LINE, Config
 from . import own_state
 from .own_calls import call, module_of, place_of
 from .own_metrics import OwnMetrics
@@ -21,9 +21,12 @@ from .trainer_view import TrainerView
 if TYPE_CHECKING:
     from .native.native_ppo import NativePPO
     from .reference.own_loss import Loss
+    from .reference.own_optimizer import MakeOptimizer
     from .reference.reference_ppo import TorchPPO
 
-SETTINGS = {"on_epoch": "train.on_epoch", "loss": "train.torch_loss"}
+RATE = "train.learning_rate"
+SETTINGS = {"on_epoch": "train.on_epoch", "loss": "train.torch_loss",
+            "optimizer": "train.torch_optimizer"}
 OnEpoch = Callable[[TrainerView], "bool | None"]
 
 
@@ -33,9 +36,11 @@ class OwnCode:
 
     on_epoch: OnEpoch | None = None
     loss: Loss | None = None
+    optimizer: MakeOptimizer | None = None
 
     def __post_init__(self) -> None:
         self.metrics = OwnMetrics()
+        self._made: object = None   # the optimiser that the trainer has made
         self.enough = False         # whether on_epoch has ended the training
 
     @classmethod
@@ -68,7 +73,15 @@ class OwnCode:
                                  where="train.backend", expected="torch", actual="native",
                                  hint="leave train.backend at auto")
             found[name] = function
+        if found["optimizer"] and config.origin.get(RATE) == COMMAND_LINE:
+            raise UsageError(f"{RATE} has no effect on an optimiser of your own", where=RATE,
+                             expected="the rate in your function", actual=config[RATE],
+                             hint="such as torch.optim.Adam(parameters, lr=1e-3)")
         return cls(**found)
+
+    def take(self, trainer: NativePPO | TorchPPO) -> None:
+        """The trainer that calls these: its optimiser has state."""
+        self._made = getattr(getattr(trainer, "muon", None), "optimizer", None)
 
     def view(self, trainer: NativePPO | TorchPPO, config: Config) -> TrainerView:
         """What on_epoch sees of a trainer."""
@@ -88,8 +101,9 @@ class OwnCode:
     # -- checkpoints
 
     def _objects(self) -> dict[str, Any]:
-        return {each.name: held for each in fields(self)
-                if (held := getattr(self, each.name)) is not None}
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        found["optimizer"] = self._made
+        return {name: held for name, held in found.items() if held is not None}
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, object]]:
         """Tensors, and facts for facts["own"]: what objects with a state_dict() hold."""
@@ -105,4 +119,7 @@ class OwnCode:
     def load(self, tensors: Mapping[str, np.ndarray], facts: Mapping[str, object]) -> None:
         """Take back what state() gave. Raises UsageError where an object cannot."""
         for what, held in self._objects().items():
+            if what == "optimizer" and what not in facts:
+                raise UsageError("the checkpoint has no state of your optimiser", where=what,
+                                 hint="begin a new run: --load-model-path takes weights alone")
             own_state.load(what, held, tensors, facts.get(what))

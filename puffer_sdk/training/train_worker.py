@@ -126,6 +126,7 @@ class _Worker:
         """For these envs: on the GPU that was chosen, or on the CPU where it fails."""
         self.trainer = backends.make_trainer(self.vec, self.part, path=self.path, group=self.group,
                                              own=self.own)
+        self.own.take(self.trainer)
         self.take_device(backends.as_made(self.part, self.trainer))
 
     def take_device(self, part: Config) -> None:

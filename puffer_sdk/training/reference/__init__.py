@@ -13,6 +13,7 @@ In reading order:
     policy         the network: encoder, MinGRU layers, decoder
     action_heads   logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
     muon           gradients -> weights: Muon for matrices, Adam for vectors
+    own_optimizer  an optimiser of the user's own, in place of Muon
     means          means over a minibatch, over the ranks of a run as well
     own_loss       a loss of the user's own: Batch, Outputs
     minibatches    picks segments, learns from them

@@ -31,6 +31,7 @@ from .means import Means
 from .muon import Muon
 from .own_loss import Batch, Outputs, OwnLoss
 from .own_network import Network, call
+from .own_optimizer import OwnOptimizer
 
 
 class Minibatches:
@@ -45,7 +46,7 @@ class Minibatches:
     means: Means
     policy: Network
     heads: ActionHeads
-    muon: Muon
+    muon: Muon | OwnOptimizer
     own_loss: OwnLoss | None
     return_rms: float
     rate_factor: float

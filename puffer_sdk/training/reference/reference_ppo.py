@@ -39,6 +39,7 @@ from .means import Means
 from .minibatches import Minibatches
 from .muon import Muon
 from .own_loss import Loss, OwnLoss
+from .own_optimizer import MakeOptimizer, OwnOptimizer
 from .policy import build_policy, copy_by_name
 from .rollout_buffers import Buffers
 
@@ -50,12 +51,13 @@ class TorchPPO(Schedules, Buffers, Minibatches):
     stay in place), num_agents, obs_size, act_sizes, reset() and step(). `first_agent` is the
     global number of its first row, where several processes share a run; of the first rank's, with
     the `group` of these processes (distributed/group.py), each of which has a part of the agents.
-    `loss` is one of the user's own; `extras`: whether the network's sequence() may return a third
-    value, which only such a loss takes.
+    `loss` and `optimizer` are the user's own; `extras`: whether the network's sequence() may
+    return a third value, which only such a loss takes.
     """
 
     def __init__(self, vec: Envs, config: Config, device: str = "cpu", *, first_agent: int = 0,
-                 group: Alone | None = None, loss: Loss | None = None, extras: bool = False):
+                 group: Alone | None = None, loss: Loss | None = None,
+                 optimizer: MakeOptimizer | None = None, extras: bool = False):
         check_config(config, "TorchPPO")
         self.means = Means(group)
         self.group, self.ranks = self.means.group, self.means.group.size
@@ -73,9 +75,11 @@ class TorchPPO(Schedules, Buffers, Minibatches):
                            waits=has_turns(vec))
         self.heads = self.actor.heads
         factors = None if config.policy.torch_class else obs_factors(t, vec.obs_size)
-        self.muon = Muon(self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm,
-                         {} if factors is None else
-                         {"encoder": torch.from_numpy(factors).to(self.device)})
+        scales = {} if factors is None else {
+            "encoder": torch.from_numpy(factors).to(self.device)}
+        self.muon: Muon | OwnOptimizer = Muon(
+            self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm, scales) if optimizer is None \
+            else OwnOptimizer(optimizer, self.policy, t.max_grad_norm, scales)
         self.epoch = self.global_step = 0
         self.minibatch_carry = 0.0
         self.return_rms = 0.0           # the unit of values; 0: 1, as nothing was measured yet
@@ -93,6 +97,12 @@ class TorchPPO(Schedules, Buffers, Minibatches):
         taken = dict(self.timers)
         self.timers.update(dict.fromkeys(self.timers, 0.0))
         return taken
+
+    @property
+    def learning_rate(self) -> float:
+        """Of the next update; of an optimiser of the user's own, what it says."""
+        return self.muon.learning_rate if isinstance(self.muon, OwnOptimizer) \
+            else super().learning_rate
 
     # -- rollout --
 
