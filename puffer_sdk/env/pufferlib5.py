@@ -27,12 +27,15 @@ DEFAULTS = ("dr", "num_agents", "num_bots")     # of [env], which an ini need no
 NAMES = {"c_reset": "puf_reset", "c_step": "puf_step", "c_render": "puf_render",
          "c_close": "puf_close", "my_init": "puf_init", "my_log": "puf_log"}
 _NAMED = re.compile(rf"\b({'|'.join(NAMES)})\b")
+_ROW = re.compile(r"\benv->(rewards|terminals)\[(\w)\]")       # of agent i
+_BLOCK = re.compile(r"\benv->(observations|action_mask) \+ (\w) \* \w+")
 _OWN = "puffer_own_"        # what a c_step beside puf_step is called: pufferenv.h
 _NO_MASK = re.compile(r"\baction_mask\s*=\s*(?:NULL|nullptr|0)\s*;")
 
 
 def named(text: str) -> str:
-    """A text about the functions of 4.0, with their names of 5.0."""
+    """A text about functions and rows of 4.0, with their names of 5.0."""
+    text = _BLOCK.sub(r"env->agents[\2].\1", _ROW.sub(r"env->agents[\2].\1[0]", text))
     return _NAMED.sub(lambda found: NAMES[found[1]], text).replace(_OWN, "")
 
 

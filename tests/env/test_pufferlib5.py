@@ -132,6 +132,13 @@ def test_findings_name_the_authors_own_functions():
     assert pufferlib5.named(said) == "c_step (tug.h:9), called by puf_step"
 
 
+def test_findings_name_rows_as_the_form_has_them():
+    assert pufferlib5.named("begin c_step with: env->rewards[i] = 0.0f;") == (
+        "begin puf_step with: env->agents[i].rewards[0] = 0.0f;")
+    assert pufferlib5.named("env->action_mask + i * ACT_COUNT is the row of agent i") == (
+        "env->agents[i].action_mask is the row of agent i")
+
+
 def test_settings_are_lists_and_texts_with_defaults(tug, tmp_path):
     """As PufferLib 5.0's ini has them, in the library and in a program."""
     folder = changed(TUG, tmp_path, *SETTINGS)
