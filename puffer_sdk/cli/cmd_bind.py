@@ -14,13 +14,16 @@ from .pages import Page
 
 @click.command(cls=Page, examples=[
     ("puffer-sdk bind my_env", "writes my_env/binding.c; later builds use it"),
-    ("puffer-sdk bind old_env --upgrade", "converts a PufferLib 3 environment to 4.0")])
+    ("puffer-sdk bind old_env --upgrade", "converts a PufferLib 3 environment to 4.0"),
+    ("puffer-sdk bind my_env --upgrade --dialect 5", "converts a 4.0 environment to 5.0's form")])
 @env_argument
 @click.option("--force", is_flag=True, help="Replace an existing binding.c.")
 @click.option("--upgrade", is_flag=True,
               help="Convert an older environment (PufferLib 3, early 4.0) to 4.0.")
+@click.option("--dialect", type=click.Choice(("4", "5")), default="4", show_default=True,
+              help="With --upgrade: the PufferLib to convert to, 4.0 or 5.0.")
 @format_option
-def command(env: str | None, force: bool, upgrade: bool, format_: str) -> None:
+def command(env: str | None, force: bool, upgrade: bool, dialect: str, format_: str) -> None:
     """Write a binding.c next to the header, to edit by hand.
 
     PufferLib 4.0 requires this file; puffer-sdk generates its own in build/. If the file exists,
@@ -28,12 +31,19 @@ def command(env: str | None, force: bool, upgrade: bool, format_: str) -> None:
     environment to PufferLib: puffer-sdk export ENV --ocean.
 
     --upgrade converts the binding and the header of an older Ocean environment to 4.0. It keeps the
-    originals as binding.c.orig and so on, and lists what it cannot convert.
+    originals as binding.c.orig and so on, and lists what it cannot convert. With --dialect 5, it
+    makes one header in PufferLib 5.0's form of a 4.0 environment with one agent, and plays both: if
+    they differ by a byte, nothing is written.
     """
     if upgrade and force:
         raise click.UsageError("--upgrade and --force cannot be combined: --upgrade keeps the "
                                "originals")
-    (_upgrade if upgrade else _bind)(env, force, format_)
+    if dialect == "5" and not upgrade:
+        raise click.UsageError("--dialect 5 requires --upgrade: a header of 5.0 has no binding.c")
+    if upgrade:
+        _upgrade(env, dialect, format_)
+    else:
+        _bind(env, force, format_)
 
 
 def _bind(env: str | None, force: bool, format_: str) -> None:
@@ -47,10 +57,11 @@ def _bind(env: str | None, force: bool, format_: str) -> None:
     _notes(done.notes)
 
 
-def _upgrade(env: str | None, force: bool, format_: str) -> None:
+def _upgrade(env: str | None, dialect: str, format_: str) -> None:
+    from ..projects.to_form5 import to_form5
     from ..projects.upgrading import upgrade
 
-    done = upgrade(env)
+    done = (to_form5 if dialect == "5" else upgrade)(env)
     if format_ == "json":
         ui.out(json.dumps({"folder": str(done.folder), "changed": done.changed,
                            "notes": done.notes, "problems": [str(p) for p in done.problems]}))

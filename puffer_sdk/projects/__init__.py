@@ -12,5 +12,6 @@ python_env     the Python half of a PufferLib 3 environment -> sizes, agents, de
 floats         C source with an array of integers -> the same with floats
 upgrading      an environment of PufferLib 3 or early 4.0 -> one of 4.0
 ocean          an environment -> a binding.c, or write a folder to submit to PufferLib
+to_form5       an environment of 4.0 -> one header in PufferLib 5.0's form
 clean          an environment -> what may be removed from the disk
 """

@@ -95,7 +95,7 @@ def bind(env: str | os.PathLike[str] | None = None, *, force: bool = False) -> B
     try:
         if before is not None:          # read the header, not the old binding
             files.remove(target)
-        spec, settings, sizes = _examine(folder)
+        spec, settings, sizes = examine(folder)
         text = render(spec, settings.env, sizes)
         files.write_if_changed(target, text)
         build.build(folder)
@@ -107,7 +107,7 @@ def bind(env: str | os.PathLike[str] | None = None, *, force: bool = False) -> B
     return Bound(target, spec, tuple(notes(spec, settings.env, sizes)))
 
 
-def _examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
+def examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
     """Its Spec, its settings, and the sizes that follow from both."""
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
@@ -180,12 +180,12 @@ def export_ocean(env: str | os.PathLike[str] | None = None, output: str | Path |
     if not target.parent.is_dir():
         raise UsageError("the folder for the export cannot be made", where=target)
     policy = _find_policy(folder, model, runs_dir)
-    spec, settings, sizes = _examine(folder)
+    spec, settings, sizes = examine(folder)
     with files.private("puffer-ocean-") as name:
         draft = OceanExport(target, folder.name)
         tree = Path(name) / "tree"
         _write_tree(tree, folder, spec, settings, sizes, policy, draft)
-        _compare(folder, spec, settings, tree / "ocean" / folder.name, Path(name))
+        compare(folder, spec, settings, tree / "ocean" / folder.name, Path(name))
         draft.files = sorted(path.relative_to(tree).as_posix() for path in tree.rglob("*")
                              if path.is_file())
         try:
@@ -344,9 +344,12 @@ def _copy_resources(tree: Path, folder: Path, spec: Spec, draft: OceanExport) ->
 # -- the proof -----------------------------------------------------------------------
 
 
-def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch: Path
-             ) -> None:
-    """Build the export through its binding.c, and check that it plays like the original."""
+def compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch: Path,
+            what: str = "the exported environment") -> None:
+    """Build the export through its binding.c, and check that it plays like the original.
+
+    what    it is, for the BuildError that is raised where it does not
+    """
     twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name
     played = []
     for place in (folder, twin):
@@ -354,7 +357,7 @@ def _compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch
                                 EnvJob.of(build.build(place), settings),
                                 lambda kind, payload: None, cwd=paths.working_dir(place)))
     if played[0] != played[1]:
-        raise BuildError("the exported environment does not play like the original",
+        raise BuildError(f"{what} does not play like the original",
                          where=folder, expected=played[0]["hash"], actual=played[1]["hash"],
                          hint="does the header change with the macros of binding.c?")
     if config.resolve(twin, spec=header.read(twin)).env != settings.env:

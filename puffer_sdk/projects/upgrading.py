@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,7 +93,7 @@ def upgrade(env: str | os.PathLike[str] | None = None) -> Upgraded:
     if not changed:
         raise UsageError("nothing to upgrade", where=binding,
                          hint=f"run puffer-sdk check {name}")
-    _write(folder, texts, changed)
+    write(folder, texts, changed)
     done.changed = sorted(changed)
     done.problems = done.problems or header.inspect(folder)[1]
     return done
@@ -139,9 +139,13 @@ def struct_name(text: str) -> str | None:
     return found[1] if found else None
 
 
-def _write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str]) -> None:
-    """All of the files or, where one cannot be written, none."""
-    kept = [folder / f"{file}.orig" for file in changed if file in texts]
+def write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str],
+          gone: Collection[str] = ()) -> None:
+    """All of the files or, where one cannot be written, none. The old ones stay as *.orig.
+
+    gone    files of `texts` that only their *.orig is left of
+    """
+    kept = [folder / f"{file}.orig" for file in (*changed, *gone) if file in texts]
     for path in kept:
         if path.exists():
             raise UsageError("this file is left from an earlier upgrade", where=path,
@@ -156,9 +160,11 @@ def _write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str]) -
                 "utf-8", "surrogateescape"))
         for file, text in changed.items():
             files.write(folder / file, text.encode("utf-8", "surrogateescape"))
+        for file in gone:
+            files.remove(folder / file)
     except BaseException:
         for file, text in texts.items():
-            if file in changed:
+            if file in changed or file in gone:
                 files.write(folder / file, text.encode("utf-8", "surrogateescape"))
         for path in written:
             files.remove(path)

@@ -312,7 +312,7 @@ def test_an_export_that_plays_otherwise_is_refused(probe, tmp_path):
         assert old in text
         (twin / file).write_text(text.replace(old, new))
         with pytest.raises(BuildError, match=said):
-            ocean._compare(folder, header.read(folder), config.resolve(folder), twin,
+            ocean.compare(folder, header.read(folder), config.resolve(folder), twin,
                            tmp_path / file.replace("/", "_"))
         (twin / file).write_text(text)
 

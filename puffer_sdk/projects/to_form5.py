@@ -1,0 +1,198 @@
+"""Convert an environment of PufferLib 4.0 to the form of 5.0.  binding.c, NAME.h -> one header
+
+    to_form5("snake")   snake/snake.h       obs_t, struct Env, Agent agents[1], puf_step; at its end
+                                            what binding.c said: puf_init, puf_log, the sizes
+                        snake/*.orig        what snake.h, binding.c and snake.c were
+
+It is a rewriting of text, so it is played against the original before anything is written: other
+bytes, or a header that does not compile, and the environment stays as it was.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from ..base import files, paths
+from ..base.errors import BuildError, UsageError
+from ..base.spec import Spec
+from ..env import job
+from ..env.source import hide
+from . import ocean, upgrading
+
+ROWS = ("observations", "actions", "rewards", "terminals", "action_mask")
+OBS_T = {"f32": "float", "u8": "unsigned char"}
+NAMES = {"c_reset": "puf_reset", "c_step": "puf_step", "c_render": "puf_render",
+         "c_close": "puf_close", "my_init": "puf_init", "my_log": "puf_log"}
+NEEDED = {"num_agents": "int num_agents;", "rng": "unsigned int rng;",
+          "tag": "int tag;                    // of PufferLib's trainer",
+          "boundary_reached": "int boundary_reached;       // the same"}
+# Of a binding: what 5.0 has no place for, and what it states elsewhere
+_HOOK = re.compile(r"\bMY_(?!ACTION_MASK\b)[A-Z_]+\b")
+_STATED = re.compile(r'(?m)^[ \t]*#[ \t]*(?:include[ \t]*"(?:[^"]*/)?(?:vecenv\.h|{header})"'
+                     r"|define[ \t]+(?:Env|OBS_TENSOR_T)\b.*)\n?")
+
+
+def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
+    """Rewrite an environment of PufferLib 4.0, of one agent, in the form of 5.0.
+
+    Raises UsageError for one that 5.0 cannot express or that needs a hand, and where the files of
+    an earlier upgrade (*.orig) are still there; BuildError where the rewritten one does not compile
+    or does not play the same bytes. The folder is then unchanged.
+    """
+    folder = paths.find_env(env)
+    if paths.is_form5(paths.header_of(folder)):
+        raise UsageError(f"{folder.name} has PufferLib 5.0's form already",
+                         where=paths.header_of(folder))
+    spec, settings, sizes = ocean.examine(folder)
+    binding = folder / "binding.c"
+    bound = paths.text(binding) if binding.is_file() else ocean.render(spec, settings.env, sizes)
+    _refuse(spec, bound, job.count_agents(folder))
+    done = upgrading.Upgraded(folder)
+    name, text, program = spec.header.name, paths.text(spec.header), folder / f"{folder.name}.c"
+    keys = ocean.function_text(paths.text(program), "c_keys") if program.is_file() else None
+    new = _top(_struct(text, spec), OBS_T[spec.obs_dtype])
+    new = re.sub(r"\bEndDrawing\s*\(\s*\)\s*;", "EndDrawing();\n    puf_web_vsync();", new)
+    new = "\n".join([new.rstrip("\n"), "", _binding(bound, spec)]) + (f"\n{keys}\n" if keys else "")
+    new = _rows(_named(new), spec.struct)
+    with files.private("puffer-upgrade-") as scratch:
+        home = Path(scratch) / "tree" / "ocean" / folder.name
+        shutil.copytree(folder, home, ignore=shutil.ignore_patterns(
+            "build", "runs", ".git", "binding.c", program.name))
+        files.write(home / name, new.encode())
+        try:
+            ocean.compare(folder, spec, settings, home, Path(scratch), "the rewritten header")
+        except BuildError as error:
+            raise BuildError(f"no rule rewrites this environment: {error.message}",
+                             where=spec.header, expected=error.expected, actual=error.actual,
+                             detail=error.detail,
+                             hint="nothing was written; what 5.0 calls what: "
+                                  + paths.page("tutorials/pufferlib5.md")) from None
+    olds = {name: text} | {path.name: paths.text(path) for path in (binding, program)
+                           if path.is_file()}
+    upgrading.write(folder, olds, {name: new}, gone=[file for file in olds if file != name])
+    done.changed = [name]
+    if binding.is_file():
+        done.notes.append(f"binding.c: what it said is in {name} now")
+    if program.is_file():
+        done.notes.append(f"{program.name}: build generates a program in its place"
+                          + "; c_keys is in the header now" * bool(keys))
+    if spec.obs_size and spec.obs_count is None:
+        done.notes.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that would change "
+                          "it are refused")
+    return done
+
+
+def _refuse(spec: Spec, binding: str, agents: int) -> None:
+    """Raise UsageError for what PufferLib 5.0 has no place for, or what no rule can rewrite."""
+    where = spec.header
+    if agents != 1:
+        raise UsageError("an environment of several agents is to be rewritten by hand", where=where,
+                         expected="one agent: its rows have one place",
+                         actual=f"{agents} agents, whose rows lie in one block",
+                         hint="in 5.0, agent i has env->agents[i].observations and so on: "
+                              f"{paths.page('tutorials/pufferlib5.md')}")
+    for has, what in ((spec.has_truncations, "truncations"), (spec.comes_and_goes, "agents that "
+                      "come and go"), (spec.mask_at, "a mask within observations")):
+        if has:
+            raise UsageError(f"PufferLib 5.0 has no {what}", where=where,
+                             hint="do without, or stay with 4.0's form")
+    if spec.obs_dtype not in OBS_T or spec.is_narrow:
+        raise UsageError("obs_t of PufferLib 5.0 is another type", where=where,
+                         expected=" or ".join(OBS_T.values()), actual=spec.obs_tensor)
+    if hook := _HOOK.search(hide(binding)):
+        raise UsageError(f"{hook[0]} is to be rewritten by hand", where=spec.binding or where,
+                         hint="PufferLib 5.0 makes each environment with puf_init")
+
+
+def _struct(text: str, spec: Spec) -> str:
+    """The env struct as `struct Env {...};` with 5.0's fields, and Log as `struct Log {...};`"""
+    struct = spec.struct
+    text = _tagged(text, "Log", "Log", "", spec.header)
+    text = re.sub(rf"\btypedef\s+struct\s+{struct}\s+{struct}\s*;", f"typedef Env {struct};", text)
+    declared = struct == "Env" or f"typedef Env {struct};" in text
+    text = _tagged(text, struct, "Env", "" if declared else f"\ntypedef Env {struct};", spec.header)
+    text = re.sub(rf"\bstruct\s+{struct}\b", "struct Env", text)
+    hidden = hide(text)
+    found = re.search(r"\bstruct\s+Env\s*\{", hidden)
+    assert found is not None        # _tagged wrote it
+    start, end = found.end(), _closing(hidden, found.end())
+    body = re.sub(rf"(?m)^[ \t]*[\w \t]+\*\s*(?:{'|'.join(ROWS)})\s*;.*\n", "", text[start:end])
+    have = {field.name for field in spec.fields}
+    added = ["Agent agents[1];"] + [line for field, line in NEEDED.items() if field not in have]
+    log = re.search(r"(?m)^[ \t]*(?:struct\s+)?Log\s+log\s*;.*\n", body)
+    at = log.end() if log else body.index("\n") + 1
+    return (text[:start] + body[:at] + "".join(f"    {line}\n" for line in added) + body[at:]
+            + text[end:])
+
+
+def _tagged(text: str, name: str, tag: str, below: str, where: Path) -> str:
+    """The struct called `name`, defined as `struct tag {...};`, with a line below it.
+
+    Raises UsageError where it is written in another way than the usual two.
+    """
+    hidden = hide(text)
+    for found in re.finditer(r"\b(typedef\s+)?struct(\s+\w+)?\s*\{", hidden):
+        close = _closing(hidden, found.end())
+        after = re.compile(r"\}\s*(\w*)\s*;").match(hidden, close)
+        called = after and (after[1] if found[1] else (found[2] or "").strip())
+        if after and called == name:
+            return (f"{text[:found.start()]}struct {tag} {{{text[found.end():close]}}};{below}"
+                    f"{text[after.end():]}")
+    raise UsageError(f"the struct {name} is written in a way that no rule rewrites", where=where,
+                     expected=f"typedef struct {name} {{ ... }} {name};",
+                     hint="write it so, and upgrade again")
+
+
+def _closing(hidden: str, at: int) -> int:
+    """Where the brace closes that was opened just before `at`."""
+    depth = 1
+    while depth and at < len(hidden):
+        depth += {"{": 1, "}": -1}.get(hidden[at], 0)
+        at += 1
+    return at - 1
+
+
+def _top(text: str, obs_t: str) -> str:
+    """obs_t and pufferenv.h, which the struct needs: above all that is included.
+
+    A header of 5.0 is its own binding, and is included twice.
+    """
+    lines = f'typedef {obs_t} obs_t;\n#include "pufferenv.h"\n'
+    once = re.search(r"(?m)^[ \t]*#[ \t]*pragma[ \t]+once.*\n", hide(text))
+    if once:
+        return f"{text[:once.end()]}\n{lines}{text[once.end():]}"
+    return f"#pragma once\n\n{lines}\n{text}"
+
+
+def _binding(text: str, spec: Spec) -> str:
+    """What a binding says beyond the header, without what 5.0 states elsewhere."""
+    stated = re.compile(_STATED.pattern.replace("{header}", re.escape(spec.header.name)))
+    text = stated.sub("", text)
+    text = re.sub(r"(?m)^#ifndef MY_ACTION_MASK\n", "", text)
+    text = re.sub(r"(?m)^[ \t]*#[ \t]*define[ \t]+MY_ACTION_MASK\b.*\n(?:#endif\n)?", "", text)
+    text = re.sub(r"\A(?:[ \t]*//.*\n|\s*\n)+", "", text)        # who wrote it, and for what
+    text = re.sub(r"\bbinding\.c\b", spec.header.name, text)
+    kept = re.sub(r"(\bdict_get\s*\((?:[^()\"]|\"[^\"]*\")*\))\s*->\s*value\b", r"\1", text)
+    return re.sub(r"\n{3,}", "\n\n", kept)
+
+
+def _named(text: str) -> str:
+    """c_step as puf_step, in comments as well."""
+    return re.sub(rf"\b({'|'.join(NAMES)})\b", lambda found: NAMES[found[1]], text)
+
+
+def _rows(text: str, struct: str) -> str:
+    """env->rewards as env->agents[0].rewards, for whatever points at an environment."""
+    hidden = hide(text)
+    pointers = set(re.findall(rf"\b(?:Env|{struct})\s*\*\s*(?:const\s+)?(\w+)", hidden))
+    values = set(re.findall(rf"\b(?:Env|{struct})\s+(\w+)\s*[;=,]", hidden))
+    if not pointers | values:
+        return text
+    found = re.compile(rf"\b(?:(?:{'|'.join(pointers) or '(?!)'})\s*->\s*"
+                       rf"|(?:{'|'.join(values) or '(?!)'})\s*\.\s*)(?={'|'.join(ROWS)}\b)")
+    for match in reversed([m for m in found.finditer(hidden)
+                           if re.match(rf"(?:{'|'.join(ROWS)})\b", hidden[m.end():])]):
+        text = f"{text[:match.end()]}agents[0].{text[match.end():]}"
+    return text
