@@ -183,6 +183,10 @@ class Train:
                                        "which follows them")
     on_epoch: str = setting("", "a function that is called after each epoch, FILE.py:NAME, next to "
                                 "the header")
+    reward: str = setting("", "a function that makes a rollout's rewards, FILE.py:NAME; on the "
+                              "CPU, in one process")
+    advantage: str = setting("", "a function that makes a rollout's advantages and returns, "
+                                 "FILE.py:NAME; on the CPU, in one process")
     torch_loss: str = setting("", "a custom loss, FILE.py:NAME; requires the trainer in PyTorch")
     torch_optimizer: str = setting("", "a custom optimiser in place of Muon, FILE.py:NAME; "
                                        "requires the trainer in PyTorch")
@@ -381,7 +385,7 @@ KEYS: dict[str, Key] = {key.full: key for key in (
 
 # FILE.py:NAME, which training alone calls; the first ones are for the trainer in PyTorch
 TORCH_FUNCTIONS = ("train.torch_loss", "train.torch_optimizer")
-FUNCTIONS = (*TORCH_FUNCTIONS, "train.on_epoch")
+FUNCTIONS = (*TORCH_FUNCTIONS, "train.reward", "train.advantage", "train.on_epoch")
 
 
 def used_keys(section: str | None = None) -> list[Key]:

@@ -24,7 +24,7 @@ from . import backends, checkpoint, own_code
 from .own_code import OnEpoch
 from .run_records import Env as EnvFacts
 from .run_records import Facts
-from .seams import Advantage, Rollout, require_own_advantages
+from .seams import Advantage, Reward, Rollout
 from .trainer_view import TrainerView
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Trainer(TrainerView):
     advantage a function of yours: (Rollout) -> (advantages, returns), (N, T) both. Called once in
               every update(), in place of V-trace: all minibatches see the same, and so do
               priorities. On the CPU, in one process, without train.async
+    reward    a function of yours: (Rollout) -> rewards (N, T), in place of the env's: called at the
+              end of every rollout(); where `advantage` works. Logs their mean as `reward`
     on_epoch  a function of yours: (trainer) -> True to end the training (`finished`), or nothing.
               Called at the end of every update()
     loss      a function of yours: (Batch, Outputs) -> a scalar, or (scalar, {name: number}), for
@@ -71,7 +73,8 @@ class Trainer(TrainerView):
     def __init__(self, vec: VecEnv | VecWrapper,
                  config: Mapping[str, object] | Config | None = None, *,
                  advantage: Advantage | None = None,
-                 on_epoch: OnEpoch | None = None, loss: Loss | None = None,
+                 reward: Reward | None = None, on_epoch: OnEpoch | None = None,
+                 loss: Loss | None = None,
                  optimizer: MakeOptimizer | None = None,
                  group: Alone | ProcessGroup | None = None):
         _check_kinds(vec, config)
@@ -86,16 +89,14 @@ class Trainer(TrainerView):
         if backends.may_leave_gpu(wanted):
             wanted = backends.require(wanted)
         self._code = own_code.OwnCode.of(wanted, self._group.size, on_epoch=on_epoch, loss=loss,
-                                         optimizer=optimizer)
+                                         optimizer=optimizer, reward=reward, advantage=advantage)
         trainer = backends.make_trainer(vec, dividing.part_of(wanted, self._group.size),
                                         group=self._group, own=self._code)
         self._code.take(trainer)
         super().__init__(trainer, backends.as_made(wanted, trainer), self._code.metrics)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))
-        if advantage is not None:
-            require_own_advantages(self.config, self._group.size)
-        self.advantage = advantage
+        self.advantage = self._code.advantage
         self.vec, self._env_facts = vec, _facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
@@ -119,6 +120,7 @@ class Trainer(TrainerView):
         began, self._rolled_out = time.perf_counter(), False
         self._own.begin()
         self._trainer.rollout()
+        self._code.after_rollout(self._trainer)
         self._rolled_out = True
         self._seconds += time.perf_counter() - began
         return self._trainer.rollout_arrays()
@@ -136,8 +138,8 @@ class Trainer(TrainerView):
         if (advantages is None) != (returns is None):
             raise UsageError("advantages and returns come together", expected="both, or neither",
                              actual="returns" if advantages is None else "advantages")
-        if advantages is None and self.advantage is not None:
-            advantages, returns = _pair(self.advantage(self._trainer.rollout_arrays()))
+        if advantages is None:
+            advantages, returns = self._code.advantages(self._trainer)
         self._own.end(self._trainer.update(advantages, returns))
         self._seconds += time.perf_counter() - began
         self._code.after_epoch(self)
@@ -195,13 +197,6 @@ class Trainer(TrainerView):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _pair(found: object) -> tuple[ArrayLike, ArrayLike]:
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise UsageError("advantage= must return two arrays", expected="(advantages, returns)",
-                         actual=type(found).__name__)
-    return found[0], found[1]
 
 
 def _check_kinds(vec: object, config: object) -> None:

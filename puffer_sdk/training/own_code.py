@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..base.errors import UsageError, did_you_mean
 from ..settings import torch_class
@@ -16,6 +17,7 @@ from ..settings.values import COMMAND_LINE, Config
 from . import own_state
 from .own_calls import call, module_of, place_of
 from .own_metrics import OwnMetrics
+from .seams import Advantage, Reward, ask_advantages, replace_rewards, require_own_advantages
 from .trainer_view import TrainerView
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from .reference.reference_ppo import TorchPPO
 
 RATE = "train.learning_rate"
-SETTINGS = {"on_epoch": "train.on_epoch", "loss": "train.torch_loss",
+SETTINGS = {"reward": "train.reward", "advantage": "train.advantage",
+            "on_epoch": "train.on_epoch", "loss": "train.torch_loss",
             "optimizer": "train.torch_optimizer"}
 OnEpoch = Callable[[TrainerView], "bool | None"]
 
@@ -34,6 +37,8 @@ OnEpoch = Callable[[TrainerView], "bool | None"]
 class OwnCode:
     """What of a training is the user's own, and this epoch's metrics of theirs."""
 
+    reward: Reward | None = None
+    advantage: Advantage | None = None
     on_epoch: OnEpoch | None = None
     loss: Loss | None = None
     optimizer: MakeOptimizer | None = None
@@ -80,12 +85,28 @@ class OwnCode:
         return cls(**found)
 
     def take(self, trainer: NativePPO | TorchPPO) -> None:
-        """The trainer that calls these: its optimiser has state."""
+        """The trainer that calls these: its optimiser has state. Raises UsageError where it does
+        not give its rollout."""
+        for what in ("reward", "advantage"):
+            if getattr(self, what) is not None:
+                require_own_advantages(trainer.config, 1, f"{what}s")
         self._made = getattr(getattr(trainer, "muon", None), "optimizer", None)
 
     def view(self, trainer: NativePPO | TorchPPO, config: Config) -> TrainerView:
         """What on_epoch sees of a trainer."""
         return TrainerView(trainer, config, self.metrics)
+
+    def after_rollout(self, trainer: NativePPO | TorchPPO) -> None:
+        """Call reward: what it returns is what the trainer learns from."""
+        if self.reward is not None:
+            self.metrics.log("reward", replace_rewards(self.reward, trainer.rollout_arrays()))
+
+    def advantages(self, trainer: NativePPO | TorchPPO
+                   ) -> tuple[ArrayLike, ArrayLike] | tuple[None, None]:
+        """Call advantage: what update() is to take, or (None, None)."""
+        if self.advantage is None:
+            return None, None
+        return ask_advantages(self.advantage, trainer.rollout_arrays())
 
     def after_epoch(self, view: TrainerView) -> None:
         """Call on_epoch. Raises RunError where it fails, UsageError for what it may not return."""

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..base.errors import RunError, UsageError, did_you_mean
+from ..base.errors import PufferError, RunError, UsageError, did_you_mean
 from ..base.sealed import Fixed
 from ..settings.values import Config
+from .own_calls import call, place_of
 
 Floats = NDArray[np.float32]
 
@@ -26,7 +27,8 @@ class Rollout:
     log_probs   (N, T)      of these actions then
     values      (N, T)      of these observations then; in the unit of rewards, if all updates took
                             returns of yours or train.norm_returns is off
-    rewards     (N, T)      that the actions caused, as the env paid them
+    rewards     (N, T)      that the actions caused, as the env paid them; what `reward` has made
+                            of them, after it was called
     bootstrap   (N,)        the value after the last tick
     ended       (N, T)      1 where the tick ended an episode
     truncated   (N, T)      1 where a time limit ended it
@@ -67,15 +69,16 @@ class Rollout:
 
 
 Advantage = Callable[[Rollout], "tuple[ArrayLike, ArrayLike]"]
+Reward = Callable[[Rollout], ArrayLike]
 
 
-def require_own_advantages(config: Config, ranks: int) -> None:
-    """Raises UsageError where advantages of one's own cannot be taken."""
+def require_own_advantages(config: Config, ranks: int, what: str = "advantages") -> None:
+    """Raises UsageError where advantages of one's own, or rewards, cannot be taken."""
     train = config.train
-    for stands, what in ((train.async_, "train.async"), (train.device == "cuda", "a GPU"),
+    for stands, other in ((train.async_, "train.async"), (train.device == "cuda", "a GPU"),
                          (ranks > 1, "several processes")):
         if stands:
-            raise UsageError(f"advantages of your own need the CPU and one process, not {what}",
+            raise UsageError(f"{what} of your own need the CPU and one process, not {other}",
                              hint="--train.device cpu, without train.async and train.gpus")
 
 
@@ -83,17 +86,46 @@ def check_given(advantages: ArrayLike, returns: ArrayLike, rollout: Rollout
                 ) -> tuple[Floats, Floats]:
     """Both (N, T) float32, 0 where a row has no agent. UsageError for another shape, RunError for
     what is not finite."""
-    found = []
-    for name, given in (("advantages", advantages), ("returns", returns)):
+    return (_checked("advantages", advantages, rollout), _checked("returns", returns, rollout))
+
+
+def _checked(name: str, given: ArrayLike, rollout: Rollout) -> Floats:
+    try:
         array = np.array(given, np.float32)
-        if array.shape != rollout.rewards.shape:
-            raise UsageError(f"{name} have the wrong shape", actual=array.shape,
-                             expected=f"(agents, horizon) = {rollout.rewards.shape}")
-        if rollout.alive is not None:
-            array[rollout.alive == 0] = 0
-        if not np.isfinite(array).all():
-            place = tuple(int(at) for at in np.argwhere(~np.isfinite(array))[0])
-            raise RunError(f"{name} of your own are not finite: {array[place]}",
-                           where=f"agent {place[0]}, tick {place[1]} of the rollout")
-        found.append(array)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} are no array of numbers", actual=type(given).__name__,
+                         expected=f"(agents, horizon) = {rollout.rewards.shape}") from None
+    if array.shape != rollout.rewards.shape:
+        raise UsageError(f"{name} have the wrong shape", actual=array.shape,
+                         expected=f"(agents, horizon) = {rollout.rewards.shape}")
+    if rollout.alive is not None:
+        array[rollout.alive == 0] = 0
+    if not np.isfinite(array).all():
+        place = tuple(int(at) for at in np.argwhere(~np.isfinite(array))[0])
+        raise RunError(f"{name} of your own are not finite: {array[place]}",
+                       where=f"agent {place[0]}, tick {place[1]} of the rollout")
+    return array
+
+
+def ask_advantages(function: Advantage, rollout: Rollout) -> tuple[ArrayLike, ArrayLike]:
+    """What it returns. Raises UsageError for what are no two arrays."""
+    found: object = call("advantage", function, rollout)
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise UsageError("advantage= must return two arrays", expected="(advantages, returns)",
+                         actual=type(found).__name__, where=place_of(function))
     return found[0], found[1]
+
+
+def replace_rewards(function: Reward, rollout: Rollout) -> float:
+    """Put what it returns in place of the rollout's rewards. Returns the mean over rows that had an
+    agent. Raises UsageError, RunError."""
+    found = call("reward", function, rollout)
+    try:
+        rewards = _checked("rewards", found, rollout)
+    except PufferError as error:
+        error.where = place_of(function) if error.where is None else \
+            f"{place_of(function)}, {error.where}"
+        raise
+    rollout.rewards[...] = rewards
+    alive = rewards if rollout.alive is None else rewards[rollout.alive != 0]
+    return float(alive.mean()) if alive.size else 0.0
