@@ -19,6 +19,8 @@ from .options import (
 )
 from .pages import Page
 
+EVALUATED = 0.1             # of a training's time: evaluations that took more are told apart
+
 
 @click.command(cls=Page, examples=[
     ("puffer-sdk train my_env", "use the settings of its ini"),
@@ -82,13 +84,17 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
         from ..training.metrics import without_nan
         ui.out(json.dumps(without_nan({
             "folder": str(result.folder), "checkpoint": str(result.checkpoint),
-            "steps": result.steps, "seconds": result.seconds, "goal": result.goal,
+            "steps": result.steps, "seconds": result.seconds, "evaluating": result.evaluating,
+            "goal": result.goal,
             "missed": result.missed, "lost": result.lost, "claim": result.claim,
             "registered": result.registered or None, "why": why,
             "metrics": result.metrics})))
         return None
-    rate = result.steps / max(result.seconds, 1e-9)
-    ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s ({rate:,.0f} steps/s)")
+    rate = result.steps / max(result.seconds - result.evaluating, 1e-9)
+    apart = f", {result.evaluating:.1f} s of it evaluation" \
+        if result.evaluating > EVALUATED * result.seconds else ""
+    ui.out(f"trained  {result.steps:,} steps in {result.seconds:.1f} s{apart} "
+           f"({rate:,.0f} steps/s)")
     if result.claim:
         ui.out(f"reached  {claimed(result.claim)}")
         ui.out(f"best     {best_at(result.claim)}")

@@ -40,6 +40,7 @@ class State:
     """Kept in checkpoints, so that a resumed run repeats every evaluation."""
 
     spent: int = 0                  # agent steps of evaluations so far
+    seconds: float = 0.0            # and the time of those that training waited for
     looked: int = 0                 # step of the last choosing evaluation
     promise: float | None = None    # the window's value then
     length: float = 0.0             # ticks of an episode, by the last evaluation; 0: unknown
@@ -112,7 +113,8 @@ class State:
 
     def kept(self) -> KeptState:
         """JSON-able; what changes later is copied."""
-        return {"spent": self.spent, "looked": self.looked, "promise": self.promise,
+        return {"spent": self.spent, "seconds": self.seconds, "looked": self.looked,
+                "promise": self.promise,
                 "length": self.length, "tail": self.tail, "noted": self.noted,
                 "entries": self.entries, "logged": self.logged, "began": self.began,
                 "endless": self.endless, "attempts": self.attempts, "pause": self.pause,

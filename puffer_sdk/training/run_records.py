@@ -171,6 +171,7 @@ class KeptState(TypedDict, total=False):
     """facts["evaluations"]: looks.State"""
 
     spent: Count
+    seconds: float
     looked: Count
     promise: float | None
     length: float

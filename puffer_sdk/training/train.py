@@ -56,6 +56,7 @@ class TrainResult:
     checkpoint: Path                # the last one
     steps: int                      # agent steps trained
     seconds: float                  # of training, over all resumed parts
+    evaluating: float               # of these, what evaluations took
     goal: tuple[int, float] | None = None   # steps and seconds until it was confirmed
     metrics: dict[str, float] = field(default_factory=dict)     # the last value of every key
     missed: str = ""                # the goal, if there is one and it was not confirmed
@@ -257,7 +258,7 @@ class _Parent:
         met = meets(goal, self.claim)
         assert self.saved is not None       # the child has saved before it ended
         return TrainResult(self.run.folder, self.saved, int(done["step"]), done["seconds"],
-                           self.goal, self.last, "" if self.goal else goal,
+                           done["evaluating"], self.goal, self.last, "" if self.goal else goal,
                            goal if self.goal and not met else "", met, self.claim,
                            "" if goal else self.spec.registered)
 

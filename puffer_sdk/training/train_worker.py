@@ -323,6 +323,7 @@ class _Worker:
         weights = lambda: self.state(started=True)[1:]  # noqa: E731
         found = {} if trainer.finished else self.kept.take(
             evaluations.after_epoch(*now), weights)
+        evaluations.state.seconds += time.perf_counter() - began
         if self.is_over():
             with self.saving:
                 self.snapshot = self.state(started=True)
@@ -383,6 +384,7 @@ class _Worker:
     def outcome(self) -> Mapping[str, object]:
         facts = self.snapshot[2]
         done: dict[str, object] = {"step": facts["step"], "seconds": facts["seconds"],
+                                   "evaluating": State.of(facts.get("evaluations")).seconds,
                                    "cpu": self.cpu() - self.cpu_began}
         if self.group.size > 1 and self.stopping:
             rank = self.epoch.stop

@@ -35,7 +35,7 @@ def run_child(job: TrainJob, on_event: Callable[[str, Any], None], *, log: Path,
         raise
     if "stopped" in done:
         raise Interrupted(done["stopped"])
-    return {name: done[name] for name in ("step", "seconds", "cpu")}
+    return {name: done[name] for name in ("step", "seconds", "evaluating", "cpu")}
 
 
 def take_obs_scale(run: Run, config: Config, ready: Mapping[str, Any]) -> Config:
