@@ -282,12 +282,12 @@ def test_a_gpu_that_fails_in_the_first_epoch(squared, tmp_path, monkeypatch):
     real = NativePPO.update
 
     def fail_at(epoch):
-        def update(self):
+        def update(self, *given):
             if self.device == "cuda" and self.epoch == epoch:
                 error = RunError("the GPU stopped")
                 error.of_gpu = "GPU_STOPPED"
                 raise error
-            return real(self)
+            return real(self, *given)
         monkeypatch.setattr(NativePPO, "update", update)
 
     def work(chosen, name):
