@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ..base import limited, paths
@@ -25,6 +26,13 @@ def read(folder: Path) -> Spec:
     if problems or spec is None:
         raise problems[0]
     return spec
+
+
+def find(folder: Path) -> Spec | None:
+    """The Spec, if one can be made; who builds it will say why not."""
+    with suppress(BuildError):
+        return inspect(folder)[0]
+    return None
 
 
 def inspect(folder: Path) -> Found:

@@ -9,7 +9,7 @@ from ..base.errors import UsageError
 from ..base.number_limits import whole_number
 from ..settings import config
 from ..settings.values import Config
-from . import binding
+from . import binding, header
 from . import build as building
 from .copies import make_copies
 from .library import Library
@@ -41,7 +41,8 @@ def configure(env: paths.Env | None = None, settings: Mapping[str, object] | Non
 
     Raises UsageError naming the setting, what was expected and the nearest valid one.
     """
-    return config.resolve(paths.find_env(env), settings, over=[ini] if ini else [])
+    folder = paths.find_env(env)
+    return config.resolve(folder, settings, header.find(folder), over=[ini] if ini else [])
 
 
 def load(env: paths.Env, *, verbose: bool = False) -> Library:

@@ -279,7 +279,7 @@ class Reader(Bound):
         if "n" not in names:
             self.problem("PUF104", "Log has no field 'n'", self.place(log),
                          hint="end it with: float n;  (the number of episodes summed)")
-        elif names[-1] != "n":
+        elif names[-1] != "n" and not self.is_form5:     # which finds it by its name
             self.object_to("PUF104", "Log.n is not the last field", self.place(log),
                            expected="n last", actual=f"{names[-1]} last")
         return fields

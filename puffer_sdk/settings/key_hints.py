@@ -4,10 +4,10 @@ from __future__ import annotations
 from ..base.errors import nearest
 from .table import ALIAS, FORMER, IGNORED, KEYS, Key, used_keys
 
-# names of PufferLib 2, 3 and 5, and what takes their place
+# names of PufferLib 2 and 3, and what takes their place
 RENAMED = {
     "bptt_horizon": "train.horizon", "update_epochs": "train.replay_ratio",
-    "adam_beta1": "train.beta1", "momentum": "train.beta1", "adam_beta2": "train.beta2",
+    "adam_beta1": "train.beta1", "adam_beta2": "train.beta2",
     "adam_eps": "train.eps", "num_envs": "vec.total_agents", "num_workers": "vec.num_threads",
     "reset_every_horizon": "base.reset_state", "rnn_hidden_size": "policy.hidden_size",
 }

@@ -115,6 +115,10 @@ class Vec:
                                  "train.device cuda, and C that compiles for a GPU",
                           choices=("cpu", "cuda"))
     backend: str = ignored("how environments are run in parallel")
+    num_policies: int = ignored("policies of one run: one plays all agents here")
+    hist_policy_percent: float = ignored("share of envs with opponents of earlier weights")
+    hist_policy_hidden_size: int = ignored("width of these opponents")
+    hist_policy_num_layers: int = ignored("layers of these opponents")
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,7 @@ class Train:
     min_ent_coef_ratio: float = setting(0.1, "final entropy coefficient, as a fraction of ent_coef",
                                         low=0, high=1)
     beta1: float = setting(0.95, "momentum of Muon", low=0, below=1)
+    momentum: float = alias("train.beta1", "its name in PufferLib 5.0")
     beta2: float = setting(0.999, "decay of the second moment of Adam, for the vectors that Muon "
                                   "does not optimise", low=0, below=1)
     eps: float = setting(1e-12, "Adam's epsilon", above=0, high=1)
@@ -295,6 +300,7 @@ class Selfplay:
     seed: int = ignored("seed of the choice of opponents")
     snapshot_interval: int = ignored("steps between two snapshots")
     opp_timeout_steps: int = ignored("steps after which the opponent changes")
+    eval_games: int = ignored("games of an evaluation against opponents")
 
 
 SECTIONS: dict[str, type[Any]] = {

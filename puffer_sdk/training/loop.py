@@ -229,7 +229,7 @@ def _config_for(vec: VecEnv | VecWrapper, given: Mapping[str, object] | Config |
                                  expected="settings of the training", actual=value,
                                  hint="pass it to puffer_sdk.make")
         asked.update(own)
-        given = config.resolve(folder, asked, warn_unread=False) if folder \
+        given = config.resolve(folder, asked, header.find(folder), warn_unread=False) if folder \
             else config.defaults(asked)
     if folder:
         given = backends.with_class_file(given, folder)

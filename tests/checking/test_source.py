@@ -589,6 +589,7 @@ def test_a_setting_that_only_drawing_needs(game, init, step, render, drawn):
 @pytest.mark.parametrize("helpers, step, asked", some_or_all([
     ("", "if (action == 3 && env->size > 2) env->tick++;", {(0, 3)}),
     ("", "if (action == 3) { if (env->size > 2) env->tick++; }", {(0, 3)}),
+    ("", "int lift = action == 3, big = env->size > 2; if (lift && big) env->tick++;", {(0, 3)}),
     ("", "if (action == 3) env->tick++; if (env->size == 3 && env->tick) env->tick = 0;", set()),
     ("void lift(Game* env) { if (env->size > 2) env->tick++; }",
      "switch (action) { case 2: env->tick--; break; case 3: lift(env); }", {(0, 3)}),

@@ -139,6 +139,25 @@ def test_findings_name_rows_as_the_form_has_them():
         "env->agents[i].action_mask is the row of agent i")
 
 
+def test_keys_of_their_ini(tmp_path):
+    """momentum is the trainer's; opponents have no effect, which is said once."""
+    folder = changed(TUG, tmp_path)
+    with open(folder / "tug.ini", "a", encoding="utf-8") as ini:
+        ini.write("[train]\nmomentum = 0.8\n[selfplay]\neval_games = 9\n")
+    assert config.resolve(folder).train.beta1 == 0.8
+
+
+def test_n_may_stand_anywhere_in_log(tmp_path):
+    """PufferLib 5.0 finds it by its name."""
+    text = (TUG / "tug.h").read_text()
+    fields = text[text.index("struct Log {"):text.index("}", text.index("struct Log {"))]
+    moved = fields.replace("    float n;\n", "").replace("struct Log {\n",
+                                                         "struct Log {\n    float n;\n")
+    assert moved != fields
+    spec = header.read(changed(TUG, tmp_path, (fields, moved)))
+    assert [field.name for field in spec.log_fields][0] == "n" and not spec.remarks
+
+
 def test_settings_are_lists_and_texts_with_defaults(tug, tmp_path):
     """As PufferLib 5.0's ini has them, in the library and in a program."""
     folder = changed(TUG, tmp_path, *SETTINGS)
@@ -146,6 +165,7 @@ def test_settings_are_lists_and_texts_with_defaults(tug, tmp_path):
     for one, other in zip(played(folder)[0], played(tug)[0], strict=True):
         assert np.array_equal(one, other)
     known = config.resolve(folder, spec=header.read(folder))
+    assert puffer_sdk.configure(folder).env == known.env        # without a spec, as play begins
     again = values.Config.from_dict(known.to_dict())
     assert again.env["parts"].text == "1, 2,1" and again.env["parts"] == known.env["parts"]
     assert pickle.loads(pickle.dumps(known.env["mode"])).text == "calm"

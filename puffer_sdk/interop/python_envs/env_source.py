@@ -259,10 +259,11 @@ class CompiledSource:
     def resolve(self, settings: Settings | None = None, spec: Spec | None = None, *,
                 ini: Path | None = None, warn_unread: bool = True) -> Config:
         """Its settings; ini: read alone, in place of its own files."""
+        from ...env import header
         from ...settings import config
 
-        return config.resolve(self.folder, settings, spec, ini=ini, over=self.over,
-                              warn_unread=warn_unread, theirs=self.theirs)
+        return config.resolve(self.folder, settings, spec or header.find(self.folder), ini=ini,
+                              over=self.over, warn_unread=warn_unread, theirs=self.theirs)
 
     @staticmethod
     def read_value(text: str) -> object:

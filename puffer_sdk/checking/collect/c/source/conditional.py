@@ -29,28 +29,44 @@ def ids(source: Source, spec: Spec | None) -> set[tuple[int, int]]:
     actions, found = Actions(source, spec, functions), set()
     for function in functions:
         for node in function.nodes:
-            if node.kind == "case":
-                switch = next((up for up in node.up() if up.kind == "switch"), None)
-                compared, value = switch and switch.children[0], node.children[0].value
-                does = _after(node)
-                more = any(_has_test(source, part) for part in does)
-                inner = [part for part in does if part.kind == "if"][:1]
-            elif node.op == "==" and node.kind == "binary":
-                branch = next((up for up in node.up() if up.kind == "if"), None)
-                if branch is None or not node.is_within(branch.children[0]):
-                    continue
-                compared, value = node.children[0], node.children[1].bare().value
-                more = any(n.op == "&&" for n in branch.children[0].walk()) or _has_test(
-                    source, branch.children[1])
-                does = branch.children[1:2]
-                inner = [branch, *(part for part in does[0].children if part.kind == "if")][:2]
-            else:
-                continue
-            if more and compared is not None and value is not None and not any(
-                    _is_never_met(source, term, does)
-                    for one in inner for term in _conjuncts(one.children[0])):
-                found |= {(head, int(value)) for head in _heads(actions, function, compared)}
+            for compared, value, more, does, inner in _comparisons(source, function, node):
+                if more and compared is not None and value is not None and not any(
+                        _is_never_met(source, term, does)
+                        for one in inner for term in _conjuncts(one.children[0])):
+                    found |= {(head, int(value)) for head in _heads(actions, function, compared)}
     return found
+
+
+def _comparisons(source: Source, function: Function, node: Node
+                 ) -> Iterator[tuple[Node | None, float | None, bool, list[Node], list[Node]]]:
+    """What is compared, with which number, whether there are more conditions, what is done then,
+    and the tests before it."""
+    if node.kind == "case":
+        switch = next((up for up in node.up() if up.kind == "switch"), None)
+        does = _after(node)
+        yield (switch and switch.children[0], node.children[0].value,
+               any(_has_test(source, part) for part in does), does,
+               [part for part in does if part.kind == "if"][:1])
+    elif node.op == "==" and node.kind == "binary":
+        for branch in _branches(function, node):
+            does = branch.children[1:2]
+            yield (node.children[0], node.children[1].bare().value,
+                   any(each.op == "&&" for each in branch.children[0].walk())
+                   or _has_test(source, branch.children[1]), does,
+                   [branch, *(part for part in does[0].children if part.kind == "if")][:2])
+
+
+def _branches(function: Function, node: Node) -> list[Node]:
+    """The ifs that ask for it: `if (a == 5 && near)`, `int on = a == 5; if (on && near)`."""
+    up = next((up for up in node.up() if up.kind in ("if", "variable") or up.op == "="), None)
+    if up is None:
+        return []
+    if up.kind == "if":
+        return [up] if node.is_within(up.children[0]) else []
+    key = up.key if up.kind == "variable" else up.children[0].key
+    return [] if key is None else [
+        each for each in function.nodes if each.kind == "if"
+        and any(part.kind == "name" and part.key == key for part in each.children[0].walk())]
 
 
 def _conjuncts(test: Node) -> Iterator[Node]:
