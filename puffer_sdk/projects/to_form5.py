@@ -18,20 +18,18 @@ from ..base import files, paths
 from ..base.errors import BuildError, UsageError
 from ..base.spec import Spec
 from ..env import job
+from ..env.pufferlib5 import NAMES, ROWS
 from ..env.source import hide
 from . import ocean, upgrading
 
-ROWS = ("observations", "actions", "rewards", "terminals", "action_mask")
 OBS_T = {"f32": "float", "u8": "unsigned char"}
-NAMES = {"c_reset": "puf_reset", "c_step": "puf_step", "c_render": "puf_render",
-         "c_close": "puf_close", "my_init": "puf_init", "my_log": "puf_log"}
 NEEDED = {"num_agents": "int num_agents;", "rng": "unsigned int rng;",
           "tag": "int tag;                    // of PufferLib's trainer",
           "boundary_reached": "int boundary_reached;       // the same"}
 # Of a binding: what 5.0 has no place for, and what it states elsewhere
 _HOOK = re.compile(r"\bMY_(?!ACTION_MASK\b)[A-Z_]+\b")
-_STATED = re.compile(r'(?m)^[ \t]*#[ \t]*(?:include[ \t]*"(?:[^"]*/)?(?:vecenv\.h|{header})"'
-                     r"|define[ \t]+(?:Env|OBS_TENSOR_T)\b.*)\n?")
+_STATED = (r'(?m)^[ \t]*#[ \t]*(?:include[ \t]*"(?:[^"]*/)?(?:vecenv\.h|HEADER)"'
+           r"|define[ \t]+(?:Env|OBS_TENSOR_T)\b.*)\n?")
 
 
 def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
@@ -168,8 +166,7 @@ def _top(text: str, obs_t: str) -> str:
 
 def _binding(text: str, spec: Spec) -> str:
     """What a binding says beyond the header, without what 5.0 states elsewhere."""
-    stated = re.compile(_STATED.pattern.replace("{header}", re.escape(spec.header.name)))
-    text = stated.sub("", text)
+    text = re.sub(_STATED.replace("HEADER", re.escape(spec.header.name)), "", text)
     text = re.sub(r"(?m)^#ifndef MY_ACTION_MASK\n", "", text)
     text = re.sub(r"(?m)^[ \t]*#[ \t]*define[ \t]+MY_ACTION_MASK\b.*\n(?:#endif\n)?", "", text)
     text = re.sub(r"\A(?:[ \t]*//.*\n|\s*\n)+", "", text)        # who wrote it, and for what

@@ -33,17 +33,16 @@ def compile_library(library: Path, command: Sequence[compilers.Word], *, source:
 
 
 def compile_once(library: Path, command: Sequence[compilers.Word], *, source: Path, what: str,
-                 keep: int, said: str | None, verbose: bool = False, fresh: bool = False,
+                 keep: int, said: str, verbose: bool = False, fresh: bool = False,
                  timeout: float = compilers.TIMEOUT) -> Path:
     """compile_library unless it was done before; the folder then keeps `keep` of its name.
 
-    said    what the reader is told before it takes its time, or None
+    said    what the reader is told before it takes its time
     fresh   compile again even if it exists
     """
     if is_intact(library) and not fresh:
         return library
-    if said:
-        ui.say(said)
+    ui.say(said)
     compile_library(library, command, source=source, what=what, verbose=verbose, timeout=timeout)
     prune(library.parent, library.stem.rpartition("-")[0], keep=keep, spare=library)
     return library

@@ -139,12 +139,14 @@ def test_findings_name_rows_as_the_form_has_them():
         "env->agents[i].action_mask is the row of agent i")
 
 
-def test_keys_of_their_ini(tmp_path):
-    """momentum is the trainer's; opponents have no effect, which is said once."""
+def test_keys_of_their_ini(tmp_path, capsys):
+    """momentum is the trainer's; opponents have no effect, and that is said."""
     folder = changed(TUG, tmp_path)
     with open(folder / "tug.ini", "a", encoding="utf-8") as ini:
         ini.write("[train]\nmomentum = 0.8\n[selfplay]\neval_games = 9\n")
     assert config.resolve(folder).train.beta1 == 0.8
+    said = capsys.readouterr().err
+    assert "1 setting without effect here ([selfplay] eval_games)" in said
 
 
 def test_n_may_stand_anywhere_in_log(tmp_path):

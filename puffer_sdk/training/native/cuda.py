@@ -23,7 +23,7 @@ from ...base.errors import BuildError, PufferError, RunError
 from ...env import abi
 from ...toolchain import compilers, gpu, messages, nvrtc
 from ...toolchain.cuda_finding import Runtime, find_cublaslt, find_driver, find_runtime
-from ...toolchain.libraries import compile_once, is_intact, key_of
+from ...toolchain.libraries import compile_library, compile_once, is_intact, key_of, prune
 from . import trainer_sources
 
 ARCHS = ("75", "80", "90", "120")       # compute capabilities: T4, A100, H100 and H200, RTX 50
@@ -104,12 +104,14 @@ def build_cuda_trainer(archs: Sequence[str] | None = None, *, verbose: bool = Fa
     ui.say(f"compiling the trainer for {names}, once for this machine ...")
     try:
         with _cubins(compiler, archs) as cubins:
-            return compile_once(library, trainer_command(runtime, cubins, strict=strict),
-                                source=trainer_sources.for_cuda()[1], what="the trainer for GPUs",
-                                keep=KEEP, verbose=verbose, fresh=fresh, timeout=TIMEOUT, said=None)
+            compile_library(library, trainer_command(runtime, cubins, strict=strict),
+                            source=trainer_sources.for_cuda()[1], what="the trainer for GPUs",
+                            verbose=verbose, timeout=TIMEOUT)
     except BuildError as error:
         error.hint = _what_helps(error.detail or "")
         raise
+    prune(folder, NAME, keep=KEEP, spare=library)
+    return library
 
 
 def _plan(archs: Sequence[str] | None) -> tuple[Runtime, nvrtc.Nvrtc, list[str]]:
