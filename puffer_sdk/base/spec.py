@@ -59,7 +59,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class FinalObs:
-    """Where the final observations of truncated episodes come from.
+    """Where final observations come from: those of truncated episodes, or (function) of all.
 
     function    the author's function that is called before c_reset; None: the env writes them
     line        of c_reset's definition
@@ -106,7 +106,7 @@ class Spec:
     has_mask: bool = False              # it has an action mask
     mask_at: str | None = None          # text of ACTION_MASK_AT: the observation holds the mask
     final_obs: FinalObs | None = None   # where final observations come from
-    no_final_obs: str = ""              # why there are none, though episodes are truncated
+    no_final_obs: str = ""              # why there are none
     registered: ClassVar[str] = ""       # a goal that it was registered with: none has
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live

@@ -62,8 +62,8 @@ def command(env: str | None, settings: dict[str, str], ini: Path | None, explain
         _print_sizes(config, sizes)
         if spec and found:
             _print_row(spec, found)
-        if spec and spec.has_truncations:
-            ui.out("\nfinal observations of truncated episodes", style="bold")
+        if spec:
+            ui.out("\nfinal observations", style="bold")
             ui.out(f"  {spec.final_obs or f'none: {spec.no_final_obs}'}")
 
 

@@ -1,4 +1,4 @@
-"""The final observation of a truncated episode: where it is written.  C source -> FinalObs
+"""The final observation of an episode: where it is written.  C source -> FinalObs
 
 An env may have a field, and fill its row where it sets a truncation:
 
@@ -47,14 +47,12 @@ def wrong_field(types: Mapping[str, str]) -> str | None:
 
 def find(functions: Mapping[str, Cursor], struct: str, types: Mapping[str, str]
          ) -> FinalObs | str:
-    """The Spec's final_obs, or no_final_obs: "" where no episodes are truncated.
+    """The Spec's final_obs, or no_final_obs.
 
     functions   name -> cursor of its definition, the author's and those that headers define
     struct      canonical name of the env struct
     types       field -> type, of the env struct
     """
-    if types.get("truncations") != TRUNCATIONS:
-        return ""
     if types.get("observations") == NARROW:
         return "observations of 16 bits are converted behind c_step"
     return FinalObs(None) if FIELD in types else look(functions, struct)
@@ -69,6 +67,8 @@ def look(functions: Mapping[str, Cursor], struct: str) -> FinalObs | str:
     if isinstance(line, str):
         return line
     reader = _Look(functions, struct)
+    if "c_step" in functions and "c_reset" not in reader.reach("c_step"):
+        return "c_step does not call c_reset"
     called = [node.name for node in reader.body("c_reset").nodes
               if node.kind == "call" and node.name in functions
               and reader.takes_env_alone(node.name)]
@@ -93,13 +93,13 @@ def _line_of_definition(cursor: Cursor) -> int | str:
     except OSError:
         return "c_reset cannot be read"
     text = lines[place.line - 1] if place.line <= len(lines) else ""
-    if not re.search(r"\bc_reset\s*\([^()]*\)", text):
+    if not re.search(r"\b(c|puf)_reset\s*\([^()]*\)", text):
         return "c_reset's definition is not written on one line"
     for path in paths.c_files(Path(place.file.name).parent):
         if path.name == Path(place.file.name).name:
             continue
         others = paths.text(path).splitlines()
-        if place.line <= len(others) and "c_reset" in others[place.line - 1]:
+        if place.line <= len(others) and re.search(r"\b(c|puf)_reset\b", others[place.line - 1]):
             return f"{path.name} names c_reset on the same line"
     return int(place.line)
 

@@ -40,7 +40,8 @@ class Description:
     act_sizes: tuple[int, ...]  # head widths, 1 = continuous
     mask_size: int
     has_truncations: bool
-    has_final_obs: bool
+    has_final_obs: bool         # of truncated episodes
+    has_all_finals: bool        # of all, where PUFFER_ALL_FINALS asks for them
     has_alive: bool             # variable number of agents
     whole_steps: bool           # every step takes all envs
     log_names: tuple[str, ...]
@@ -114,7 +115,8 @@ class Library:
             name=text_of(out.name), obs_dtype=DTYPES[out.obs_dtype],
             obs_size=out.obs_size, act_sizes=tuple(out.act_sizes[0:out.num_atns]),
             mask_size=out.mask_size, has_truncations=bool(out.has_truncations),
-            has_final_obs=bool(out.has_final_obs), has_alive=bool(out.has_alive),
+            has_final_obs=out.has_final_obs == 1, has_all_finals=bool(out.has_final_obs),
+            has_alive=bool(out.has_alive),
             whole_steps=bool(out.whole_steps),
             log_names=tuple(text_of(out.log_names[i]) for i in range(out.num_logs)))
 

@@ -121,7 +121,8 @@ class Reader(Bound):
         functions = {n: (self.relative(c.location.file.name), c.location.line)
                      for n, c in self.funcs.items() if n in (*FUNCTIONS, "init")}
         text = {n: m[0] for n, m in self.macros.items()}
-        finals = final_obs.find(self.funcs, struct.type.get_canonical().spelling, types)
+        finals = "a c_step stands beside puf_step" if pufferlib5.OWN in (self.flags or ()) else \
+            final_obs.find(self.funcs, struct.type.get_canonical().spelling, types)
         return Spec(
             name=self.name, folder=self.folder, header=self.header,
             struct=self.struct_name, fields=fields, log_fields=log_fields, functions=functions,

@@ -54,13 +54,14 @@ class VecEnv(RowSpaces, Logs):
     terminals     (N,)   float32            1 where the last step ended an episode
     truncations   (N,)   float32            1 where a time limit ended it (terminals is 1 as well)
     action_mask   (N, mask_size) uint8      or None; 1 = legal
-    final_observations  (N, D)              the last observation of truncated episodes; or None
+    final_observations  (N, D)              the last observation of truncated episodes, or with
+                                            all_finals of all; None where nobody can give them
     has_final     (N,)   uint8              1 where the last step wrote that row of them; or None
     alive         (N,)   uint8              0 where a row has no agent now; None: all always have
 
     all_finals: if True, final_observations holds the last observation of all episodes, not only of
-    truncated ones. Environments that write them themselves may ignore it; those that have none
-    refuse it.
+    truncated ones. Environments that write them themselves may ignore it; those that cannot give
+    them refuse it, and say why.
 
     observation_space, action_space: what these arrays hold, as Gymnasium's vectors name it.
 

@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base import paths
 from ..base.errors import UsageError
 from ..base.sealed import Fixed, Sealed
 from ..settings.values import FrozenDict
+from . import header
 from .abi import CObject
 from .library import Description, EnvLibrary, Obs
 
@@ -60,12 +62,20 @@ class Rows(Sealed):
 
     @all_finals.setter
     def all_finals(self, value: bool) -> None:
-        if value and self._has_final is None:
+        about = self.description
+        if value and not about.has_all_finals:
+            folder = self.library.folder
             raise Fixed("this environment keeps no final observations, so all_finals would do "
-                        "nothing", where=self.library.folder or self.description.name,
-                        expected="final_observations and has_final",
-                        actual="neither",
-                        hint="the struct declares them: docs/reference/contract.md")
+                        "nothing", where=folder or about.name,
+                        expected="a function that takes the env alone and writes the observations",
+                        actual=header.read(folder).no_final_obs if folder else "none",
+                        hint=paths.page("trainer/algorithm.md#final-observations"))
+        self._check_open()
+        if value and self._has_final is None:       # no episode is truncated: nobody has asked yet
+            vars(self).update(
+                _final_observations=np.zeros((self.num_agents, about.obs_size), about.obs_dtype),
+                _has_final=np.zeros(self.num_agents, np.uint8))
+            self._bind()
         self._all_finals = bool(value)
 
     @property
@@ -105,6 +115,10 @@ class Rows(Sealed):
         """The PufferVec*, for library.api; UsageError once this VecEnv is closed."""
         self._check_open()
         return self._handle
+
+    def _bind(self) -> None:
+        """Tell the envs where the arrays are."""
+        raise NotImplementedError
 
     def _check_open(self) -> None:
         if self._handle is None:

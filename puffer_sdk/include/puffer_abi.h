@@ -43,6 +43,9 @@ enum {    // what a worker is doing, for whoever watches it
 #define PUFFER_KEEP_REWARDS 1
 #define PUFFER_ALL_FINALS   2
 
+// A has_final_obs: there is no other use for them, as no episode is truncated
+#define PUFFER_ALL_FINALS_ONLY 2
+
 enum PufferErrorKind {
     PUFFER_FAILED,             // anything else: the text says what
     PUFFER_MISSING_KEY,        // name: the key of [env] that the binding reads
@@ -82,7 +85,7 @@ typedef struct PufferDescription {
     int32_t act_sizes[PUFFER_MAX_HEADS];    // [K] head widths; 1 = continuous
     int32_t mask_size;                      // bytes of one agent's action mask; 0 = none
     int32_t has_truncations;                // 1 if the env writes truncations
-    int32_t has_final_obs;                  // 1 if final observations are there
+    int32_t has_final_obs;                  // 1 if final observations are there; or _ONLY
     int32_t has_alive;                      // 1: variable number of agents, rows may be empty
     int32_t whole_steps;                    // 1 if step takes all envs or none (MY_VEC_STEP)
     int32_t num_logs;

@@ -167,9 +167,6 @@ PUFFER_ASSERT(NUM_ATNS == puffer_num_atns,
 PUFFER_ASSERT(puffer_num_atns > 0, "PUF112: ACT_SIZES is an empty list");
 PUFFER_ASSERT(puffer_num_atns <= PUFFER_MAX_HEADS, "PUF112: more than 128 entries in ACT_SIZES");
 PUFFER_ASSERT(sizeof(Log) % sizeof(float) == 0, "PUF104: Log holds something but floats");
-#if defined(PUFFER_FINALS) && !defined(PUFFER_HAS_TRUNCATIONS)
-#error "final observations are those of truncated episodes: truncations are missing"
-#endif
 #ifndef __cplusplus    // the reader has said so before a GPU's compiler sees it
 PUFFER_ASSERT(_Generic(PUFFER_OF((Env*)0, observations),
               void*: true,
@@ -321,7 +318,7 @@ static int32_t puffer_describe(const PufferSettings* settings, PufferDescription
         out->has_truncations = 1;
 #endif
 #ifdef PUFFER_FINALS
-        out->has_final_obs = 1;
+        out->has_final_obs = out->has_truncations ? 1 : PUFFER_ALL_FINALS_ONLY;
 #endif
 #if defined(PUFFER_HAS_ALIVE) || defined(PUFFER_HAS_MAX_AGENTS)
         out->has_alive = 1;
@@ -883,7 +880,7 @@ static inline void puffer_note_alive(PufferVec* vec, int32_t e) {
 static void puffer_note_finals(PufferVec* vec, int32_t e, bool all) {
     int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
     const float* ends = all ? vec->terminals[e] : vec->truncations[e];
-    for (int32_t i = 0; i < agents; i++) vec->has_final[e][i] = ends[i] != 0.0f;
+    for (int32_t i = 0; i < agents; i++) vec->has_final[e][i] = ends && ends[i] != 0.0f;
 }
 #endif
 
@@ -893,38 +890,70 @@ void puffer_author_reset(Env* env);
 static __thread PufferVec* puffer_stepping;    // the envs that this thread steps, or NULL
 static __thread bool puffer_all_finals;        // and whether PUFFER_ALL_FINALS holds
 
+// The first has_final of an env that was looked at in this step: before or after it said who ends
+enum { PUFFER_LOOKED_EARLY = 2, PUFFER_LOOKED = 3, PUFFER_UNTOUCHED = 0x5A };
+
 static bool puffer_is_cut(const PufferVec* vec, int32_t e) {
     int32_t agents = vec->first_row[e + 1] - vec->first_row[e];
     const float* ends = puffer_all_finals ? vec->terminals[e] : vec->truncations[e];
-    for (int32_t i = 0; i < agents; i++)
+    for (int32_t i = 0; ends && i < agents; i++)
         if (ends[i] != 0.0f) return true;
     return false;
 }
 
+static bool puffer_is_untouched(const char* bytes, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != PUFFER_UNTOUCHED) return false;
+    return true;
+}
+
 // The author's own function looks at the env once more before c_reset changes it. What it writes
-// besides observations is taken back: the env goes on as if nobody had looked
+// besides observations is taken back: the env goes on as if nobody had looked. It was not written
+// for how an episode ends (an agent beyond the edge): it looks between two margins, and where it
+// writes there, the episode has no final observation
 static void puffer_look(PufferVec* vec, Env* env) {
     int32_t e = (int32_t)(env - vec->envs);
-    if (env < vec->envs || e >= vec->num_envs || !vec->finals[e] || !puffer_is_cut(vec, e)) return;
+    if (env < vec->envs || e >= vec->num_envs || !vec->has_final[e]) return;
     size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
-    enum { small = sizeof(Env) <= 4096 };    // malloc takes as long as looking
-    double room[small ? sizeof(Env) / sizeof(double) + 1 : 1];
-    char* before = small ? (char*)room : (char*)malloc(sizeof(Env));
+    bool cut = puffer_is_cut(vec, e);    // some authors set the ending behind c_reset
+    if (rows == 0 || !(cut || puffer_all_finals) || vec->has_final[e][0] == PUFFER_LOOKED) return;
+    size_t row = (size_t)vec->obs_size * obs_element_size(), size = rows * row;
+    size_t margin = (row + 63) / 64 * 64;
+    char* before = (char*)malloc(sizeof(Env) + 2 * margin + size);
     if (!before) return;
+    char* seen = before + sizeof(Env) + margin;
     uint32_t dice = vec->rand_states[e];
     memcpy(before, env, sizeof(Env));
-    memcpy(vec->finals[e], env->observations, rows * (size_t)vec->obs_size * obs_element_size());
-    PUFFER_POINT(env->observations, vec->finals[e]);
+    memset(seen - margin, PUFFER_UNTOUCHED, 2 * margin + size);
+    memcpy(seen, (const void*)PUFFER_OF(env, observations), size);
+    PUFFER_POINT(PUFFER_OF(env, observations), seen);
+#ifdef PUFFER_AGENTS
+    puffer_setup_perm(vec, env);
+#endif
     PUFFER_OBSERVE(env);
     memcpy(env, before, sizeof(Env));
     vec->rand_states[e] = dice;
-    if (!small) free(before);
-    puffer_note_finals(vec, e, puffer_all_finals);
+    if (puffer_is_untouched(seen - margin, margin) && puffer_is_untouched(seen + size, margin)) {
+        memcpy(vec->finals[e], seen, size);
+        vec->has_final[e][0] = cut ? PUFFER_LOOKED : PUFFER_LOOKED_EARLY;
+    }
+    free(before);
 }
 
 void c_reset(Env* env) {
-    if (puffer_stepping) puffer_look(puffer_stepping, env);
+    PufferVec* vec = puffer_stepping;
+    if (vec) puffer_look(vec, env);
+    puffer_stepping = NULL;    // one that calls itself has nothing left to show
     puffer_author_reset(env);
+    puffer_stepping = vec;
+}
+
+static void puffer_note_looks(PufferVec* vec, int32_t first, int32_t count) {
+    for (int32_t e = first; e < first + count; e++) {
+        bool there = vec->has_final[e] && vec->first_row[e + 1] > vec->first_row[e];
+        if (there && vec->has_final[e][0] >= PUFFER_LOOKED_EARLY)
+            puffer_note_finals(vec, e, puffer_all_finals);
+    }
 }
 #endif
 
@@ -999,6 +1028,7 @@ static void puffer_step_range(PufferVec* vec, int32_t first, int32_t count, int3
 #endif
 #ifdef PUFFER_OBSERVE
     puffer_stepping = NULL;
+    puffer_note_looks(vec, first, count);
 #endif
 #ifdef PUFFER_HAS_FINALS    // the env fills them where it sets a truncation
     for (int32_t e = first; e < first + count; e++)

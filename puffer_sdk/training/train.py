@@ -309,7 +309,7 @@ class _Parent:
             else:
                 self.tell_choices()
             self.sinks = self.stack.enter_context(self.open_sinks(self.run, self.config))
-            if self.spec.no_final_obs:
+            if self.spec.has_truncations and self.spec.no_final_obs:
                 ui.warn(f"no final observations: {self.spec.no_final_obs}. Where a time limit ends "
                         "an episode, the value of the observation before stands in",
                         "fill a field final_observations, or let one function that takes the env "

@@ -1,4 +1,4 @@
-"""Final observations: what a truncated episode ended with, before its env began the next one."""
+"""Final observations: what an episode ended with, before its env began the next one."""
 from __future__ import annotations
 
 import re
@@ -16,6 +16,7 @@ from puffer_sdk.env import abi, build, final_obs, header
 from puffer_sdk.env.job import EnvJob
 from puffer_sdk.env.vec import VecEnv
 from puffer_sdk.projects import ocean
+from puffer_sdk.projects.scaffold import new
 from puffer_sdk.settings import config
 
 HEADER = """#pragma once
@@ -110,7 +111,8 @@ def test_examples_with_truncations_have_final_observations():
     assert {name for name, spec in found.items() if spec.has_truncations} == \
         {"breakout", "cartpole", "pendulum", "pong"}
     for spec in found.values():
-        assert bool(spec.final_obs) == spec.has_truncations and not spec.no_final_obs
+        assert bool(spec.final_obs) != bool(spec.no_final_obs)
+        assert bool(spec.final_obs) >= spec.has_truncations
         assert not spec.final_obs or str(spec.final_obs) == "observe(), called before c_reset"
 
 
@@ -155,7 +157,7 @@ def test_another_file_on_the_same_line_is_in_the_way(tmp_path):
     assert header.read(folder).no_final_obs == "game.c names c_reset on the same line"
 
 
-def test_truncations_that_nobody_reads_need_no_last_look(tmp_path):
+def test_truncations_that_nobody_reads_are_no_reason_to_look(tmp_path):
     """PufferLib's cartpole has them as bytes, and its binding leaves them alone."""
     folder = write_game(tmp_path, text=HEADER.replace("*terminals, *truncations;", "*terminals;\n"
                                                       "    unsigned char* truncations;").replace(
@@ -167,14 +169,59 @@ def test_truncations_that_nobody_reads_need_no_last_look(tmp_path):
         '    env->limit = dict_get(kwargs, "limit")->value; }\n'
         'void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }\n')
     spec = header.read(folder)
-    assert (spec.final_obs, spec.no_final_obs, spec.has_truncations) == (None, "", False)
+    assert spec.final_obs and not spec.has_truncations
     with open_vec(folder) as vec:
         assert vec.final_observations is None and len(play(vec, 9)[0]) == 9
 
 
-def test_without_truncations_there_is_nothing_to_say():
+@pytest.mark.parametrize("ending", some_or_all(["before", "behind", "twice", "form5"], 1, 3))
+def test_every_ending_shows_what_it_saw_last(tmp_path, ending):
+    """Whether the author says it before c_reset or behind it, and where c_reset calls itself."""
+    text = HEADER.replace("*terminals, *truncations;", "*terminals;").replace(
+        " = env->truncations[0]", "")
+    if ending == "behind":
+        line = "    env->terminals[0] = (float)late;\n"
+        text = text.replace(line, "").replace("        c_reset(env);\n",
+                                              f"        c_reset(env);\n    {line}")
+    if ending == "twice":
+        text = text.replace("    env->tick = 0;\n", "    int again = env->tick != 0;\n"
+                            "    env->tick = 0;\n    if (again) c_reset(env);\n")
+    if ending == "form5":
+        new("game", dialect="5", output_dir=tmp_path)
+    else:
+        write_game(tmp_path, text=text)
+    with open_vec(tmp_path / "game", total_agents=8, checked=True) as vec:
+        assert vec.has_final is None and not vec.description.has_final_obs
+        vec.all_finals = True
+        vec.reset()
+        endings = 0
+        for tick in range(1, 16):
+            before = vec.observations.astype(int)
+            vec.step(np.ones(8))
+            assert np.array_equal(vec.has_final, vec.terminals)
+            for row in np.flatnonzero(vec.has_final):
+                final, endings = vec.final_observations[row].astype(int), endings + 1
+                if ending != "form5":
+                    x = before[row, 0] + 2
+                    assert final.tolist() == [x, x // 2, tick and 5]
+                else:       # down: the agent is a row below, or over the edge, or on its target
+                    grid = np.argwhere(before[row].reshape(11, 11) == 1)[0] + (1, 0)
+                    at = np.argwhere(final.reshape(11, 11) == 1)
+                    assert at.tolist() == ([grid.tolist()] if grid[0] < 11 else [])
+        assert endings >= 16
+
+
+def test_what_is_written_past_the_row_is_not_shown(tmp_path):
+    """Nobody wrote observe() for an agent beyond the edge: its row has margins, and is dropped."""
+    folder = write_game(tmp_path, "out[env->tick == 5 ? 2 : 1] = 0.0f;")
+    with open_vec(folder) as vec:
+        _, ends = play(vec, 5)
+        assert not any(has.any() for has, _ in ends) and vec.truncations.all()
+
+
+def test_without_a_reset_in_the_step_there_is_nothing_to_look_at():
     spec = header.read(SPECIMENS / "innings")
-    assert (spec.final_obs, spec.no_final_obs) == (None, "")
+    assert (spec.final_obs, spec.no_final_obs) == (None, "c_step does not call c_reset")
 
 
 # -- in the library --------------------------------------------------------------------------------
@@ -303,4 +350,3 @@ def test_flags_are_what_the_compiler_is_told():
     assert FinalObs(None).flags == ["-DPUFFER_HAS_FINALS"]
     assert final_obs.find({}, "struct Game", {"truncations": "float *"}) == \
         "there is no c_reset"
-    assert final_obs.find({}, "x", {}) == ""

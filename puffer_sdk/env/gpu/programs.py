@@ -123,7 +123,8 @@ def preprocess(spec: Spec, build_dir: Path, *, verbose: bool = False) -> bytes:
                f"-I{paths.data_dir('trainer') / 'device'}",     # before a compiler's -isystem
                "-U__SSE__", "-U__SSE2__", "-U_OPENMP", "-DPUFFER_LIBRARY", "-DPUFFER_DEVICE=1",
                "-DRAYMATH_STATIC_INLINE", f'-DPUFFER_NAME="{spec.name}"',
-               *spec.field_flags, *(spec.final_obs.flags if spec.final_obs else []),
+               *spec.field_flags,
+               *(spec.final_obs.flags if spec.final_obs and spec.has_truncations else []),
                "-include", device / "puffer_prelude.h", source]
     try:
         text = compilers.run_compiler(command, source=spec.header, what=spec.header.name,

@@ -105,6 +105,7 @@ class Facts:
         return Description(name=name, obs_dtype=self.observations.dtype,
                            obs_size=self.observations.size, act_sizes=self.actions.sizes,
                            mask_size=self.mask_size, has_truncations=True, has_final_obs=True,
+                           has_all_finals=True,
                            has_alive=self.has_alive, whole_steps=True,
                            log_names=("episode_return", "episode_length"),
                            layout=self.observations, actions=self.actions)

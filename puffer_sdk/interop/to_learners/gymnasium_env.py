@@ -76,6 +76,8 @@ class PufferEnv(gymnasium.Env[Observation, object]):
         truncated = bool(vec.truncations[0])
         terminated = bool(vec.terminals[0]) and not truncated
         self._over = terminated or truncated
+        if self._over:
+            self.opened.warn_of_missing(vec, np.array([0]))
         episode.last = row = episode.finals(np.array([0])) if self._over \
             else vec.observations.copy()
         info = episode.logged() if self._over else self._info(episode)

@@ -173,6 +173,7 @@ class PufferVector(VectorEnv[Observation, object, NDArray[Any]]):
         """Say in infos how episodes went, and what they saw last: there, or in these rows."""
         over, finals, columns, there = steps.end(
             count, steps.last if self._before is None else self._before)
+        self.opened.warn_of_missing(steps.vec, over)
         logs = dict(zip(self._log_names, [*columns, *[there] * len(columns)]))
         if self.autoreset == SAME_STEP:
             batch = np.empty(self.num_envs, object)         # of None

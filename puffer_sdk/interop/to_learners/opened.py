@@ -58,12 +58,24 @@ class Opened:
         self.agents = self._library.agents_per_env(self.settings)
         row = obs_spec.read(self._spec, self.about.obs_size, self.about.act_sizes, self.settings)
         self.observations, self.actions = Observations(self.about, row, layout), Actions(self.about)
+        self._told = False
 
     @property
     def keeps_finals(self) -> bool:
         """Whether every episode's final observation is kept, and not those of some alone."""
         finals = self._spec.final_obs
         return self.agents == 1 and finals is not None and finals.function is not None
+
+    def warn_of_missing(self, vec: Copies, rows: NDArray[np.intp]) -> None:
+        """Say once that nothing shows what these rows, whose episodes ended, saw last."""
+        kept = vec.has_final
+        if self._told or len(rows) == 0 or kept is not None and kept[rows].all():
+            return
+        self._told = True
+        why = self._spec.no_final_obs or "it was not written in this step, or past its row"
+        gymnasium.logger.warn(f"{self.name} gives no final observation of an episode: the one "
+                              f"before the last step stands in ({why}; "
+                              f"{paths.page('trainer/algorithm.md#final-observations')})")
 
     def vec(self, seeds: Sequence[int], *, threads: int = 1, last: Copies | None = None) -> Copies:
         """A VecEnv, or a DrawnVec, with a copy for each of these seeds.

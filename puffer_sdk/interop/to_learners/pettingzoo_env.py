@@ -107,6 +107,7 @@ class PufferParallel(ParallelEnv, EzPickle):    # type: ignore[misc]  # PettingZ
         over = ended(vec)
         rows = vec.observations.copy()
         gone = playing[over[playing]]
+        self.opened.warn_of_missing(episode.vec, gone)
         rows[gone] = episode.finals(gone)
         truncated = vec.truncations != 0
         infos = self._infos(episode, stepped)

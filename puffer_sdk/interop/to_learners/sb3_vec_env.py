@@ -107,6 +107,7 @@ class PufferSB3(VecEnv):
     def _end(self, steps: Steps, count: int, truncated: NDArray[np.bool_],
              infos: list[dict[str, Any]]) -> None:
         over, finals, columns, there = steps.end(count, steps.last)
+        self.opened.warn_of_missing(steps.vec, over)
         logged = columns[:, over].T.tolist()
         for env, final, values in zip(over.tolist(), self.opened.observations.each(finals), logged):
             infos[env] |= {

@@ -12,5 +12,5 @@ def make_vec(library: Library, seeds: Sequence[int], agents: int, settings: Mapp
     """A VecEnv of copies with these own seeds, that keeps all final observations."""
     vec = VecEnv(library, total_agents=len(seeds) * agents, env_seeds=seeds, threads=threads,
                  env_settings=settings)
-    vec.all_finals = vec.has_final is not None
+    vec.all_finals = vec.description.has_all_finals
     return vec

@@ -94,13 +94,18 @@ static inline int random_below(unsigned int* rng, int count) {
     return (int)(((uint64_t)bits * (uint64_t)count) >> 32);
 }
 
+static inline bool on_board(const Env* env) {
+    return env->row >= 0 && env->row < SIDE && env->col >= 0 && env->col < SIDE;
+}
+
 // Nobody clears the board between steps, so what is not written here keeps its old value.
-// Writing all of it costs little and leaves nothing behind
+// Writing all of it costs little and leaves nothing behind. puffer-sdk also calls this to keep
+// what an ended episode saw last: an agent over the edge is on no tile
 static inline void observe(Env* env) {
     obs_t* board = env->agents[0].observations;
     memset(board, TILE_EMPTY, OBS_SIZE);
     board[env->target_row * SIDE + env->target_col] = TILE_TARGET;
-    board[env->row * SIDE + env->col] = TILE_AGENT;
+    if (on_board(env)) board[env->row * SIDE + env->col] = TILE_AGENT;
 }
 
 //-- Functions: puf_init, puf_close, puf_log, then the two that matter ------------
@@ -168,7 +173,7 @@ void puf_step(Env* env) {
     }
     env->tick += 1;
 
-    bool outside = env->row < 0 || env->row >= SIDE || env->col < 0 || env->col >= SIDE;
+    bool outside = !on_board(env);
     bool late = env->tick > env->patience * SIDE;
     bool won = env->row == env->target_row && env->col == env->target_col && !late;
     bool done = outside || late || won;

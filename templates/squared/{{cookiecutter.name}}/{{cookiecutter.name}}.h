@@ -90,12 +90,17 @@ static inline int random_below(unsigned int* rng, int count) {
     return (int)(((uint64_t)bits * (uint64_t)count) >> 32);
 }
 
+static inline bool on_board(const {{ cookiecutter.__struct }}* env) {
+    return env->row >= 0 && env->row < env->size && env->col >= 0 && env->col < env->size;
+}
+
 // Nobody clears the board between steps, so what is not written here keeps its old value.
-// Writing all of it costs little and leaves nothing behind
+// Writing all of it costs little and leaves nothing behind. puffer-sdk also calls this to keep
+// what an ended episode saw last: an agent over the edge is on no tile
 static inline void observe({{ cookiecutter.__struct }}* env) {
     memset(env->observations, TILE_EMPTY, (size_t)OBS_SIZE);
     env->observations[env->target_row * env->size + env->target_col] = TILE_TARGET;
-    env->observations[env->row * env->size + env->col] = TILE_AGENT;
+    if (on_board(env)) env->observations[env->row * env->size + env->col] = TILE_AGENT;
 }
 
 //-- Functions: init, c_close, then the two that matter ---------------------------
@@ -136,8 +141,7 @@ void c_step({{ cookiecutter.__struct }}* env) {
     }
     env->tick += 1;
 
-    bool outside = env->row < 0 || env->row >= env->size
-                || env->col < 0 || env->col >= env->size;
+    bool outside = !on_board(env);
     bool late = env->tick > PATIENCE * env->size;
     bool won = env->row == env->target_row && env->col == env->target_col && !late;
     bool done = outside || late || won;
