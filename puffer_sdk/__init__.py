@@ -19,6 +19,7 @@
     puffer_sdk.runs("my_env")           its runs and their curves, as records for pandas
     puffer_sdk.evaluate("my_env")       how good it is
     puffer_sdk.Policy.load("runs/my_env/0001")      it acts in your own loop
+    puffer_sdk.collect(policy, vec, 100_000)    transitions for other libraries
     puffer_sdk.export("my_env")         its policy for C, ONNX or PyTorch
     puffer_sdk.play("my_env")           a window, and you
     puffer_sdk.record("my_env", gif="my_env.gif")   what it looks like
@@ -58,6 +59,7 @@ if TYPE_CHECKING:       # for editors and type checkers: the names of _PUBLIC
     from .interop.to_learners.registration import register as register
     from .pictures.record import record as record
     from .playing.play import play as play
+    from .policy.collecting import collect as collect
     from .policy.evaluate import evaluate as evaluate
     from .policy.export import export as export
     from .policy.trained_policy import Policy as Policy
@@ -85,7 +87,8 @@ _PUBLIC = {
     "to_gymnasium": "interop.to_learners.public", "to_vector": "interop.to_learners.public",
     "to_parallel": "interop.to_learners.public", "to_sb3": "interop.to_learners.public",
     "register": "interop.to_learners.registration",
-    "train": "training.train", "evaluate": "policy.evaluate", "record": "pictures.record",
+    "train": "training.train", "collect": "policy.collecting", "evaluate": "policy.evaluate",
+    "record": "pictures.record",
     "play": "playing.play", "export": "policy.export", "configure": "env.open_env",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
     "review": "reviewing.review", "Policy": "policy.trained_policy",

@@ -69,7 +69,7 @@ class Rows(Sealed):
                         "nothing", where=folder or about.name,
                         expected="a function that takes the env alone and writes the observations",
                         actual=header.read(folder).no_final_obs if folder else "none",
-                        hint=paths.page("trainer/algorithm.md#final-observations"))
+                        hint=paths.page("trainer/algorithm.md"))
         self._check_open()
         if value and self._has_final is None:       # no episode is truncated: nobody has asked yet
             vars(self).update(

@@ -51,9 +51,37 @@ def test_the_auxiliary_loss_learns_to_guess_rewards(vec):
 
 def test_its_network_fits_continuous_heads():
     torch = pytest.importorskip("torch")
-    found = importlib.util.spec_from_file_location("auxiliary", IDEAS / "auxiliary_loss.py")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module = load("auxiliary_loss")
     assert module.Net(4, (3, 1), 8, 1).logstd.shape == (1,)
     guesses = module.Net(4, (3, 1), 8, 1).sequence(torch.zeros(2, 3, 4), None, None)[2]
     assert guesses.shape == (2, 3)
+
+
+def load(name):
+    found = importlib.util.spec_from_file_location(name, IDEAS / f"{name}.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_a_clone_of_collected_data_plays_as_its_policy_does(vec, squared, tmp_path, monkeypatch,
+                                                            capsys):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    module = load("offline_data")
+
+    def walk(obs):
+        """To the target's row, then to it."""
+        grid = obs.reshape(len(obs), 11, 11)
+        here, there = ((grid == what).reshape(len(obs), -1).argmax(1) for what in (1, 2))
+        down, right = there // 11 - here // 11, there % 11 - here % 11
+        return np.select([down > 0, down < 0, right < 0], [1, 2, 3], 4)
+
+    data = puffer_sdk.collect(walk, vec, 20_000)
+    assert module.returns(data) == 1
+    play = module.player(module.clone(data))
+    assert module.returns(puffer_sdk.collect(play, vec, 3_000)) > 0.6
+    with puffer_sdk.Trainer(vec, SMALL) as trainer:
+        module.main(squared, trainer.save("policy.safetensors"), 2_000)
+    assert "of its clone: 1.000" in capsys.readouterr().out         # two ticks: only wins end
+    assert len(np.load("offline.npz")["rewards"]) == 2048

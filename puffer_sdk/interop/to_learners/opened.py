@@ -75,7 +75,7 @@ class Opened:
         why = self._spec.no_final_obs or "it was not written in this step, or past its row"
         gymnasium.logger.warn(f"{self.name} gives no final observation of an episode: the one "
                               f"before the last step stands in ({why}; "
-                              f"{paths.page('trainer/algorithm.md#final-observations')})")
+                              f"{paths.page('trainer/algorithm.md')})")
 
     def vec(self, seeds: Sequence[int], *, threads: int = 1, last: Copies | None = None) -> Copies:
         """A VecEnv, or a DrawnVec, with a copy for each of these seeds.
