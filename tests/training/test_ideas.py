@@ -77,7 +77,7 @@ def test_a_clone_of_collected_data_plays_as_its_policy_does(vec, squared, tmp_pa
         down, right = there // 11 - here // 11, there % 11 - here % 11
         return np.select([down > 0, down < 0, right < 0], [1, 2, 3], 4)
 
-    data = puffer_sdk.collect(walk, vec, 20_000)
+    data = puffer_sdk.collect(walk, vec, 40_000)
     assert module.returns(data) == 1
     play = module.player(module.clone(data))
     assert module.returns(puffer_sdk.collect(play, vec, 3_000)) > 0.6
