@@ -173,8 +173,8 @@ typedef struct Kernels {
     // m = mu m + scale g; u = scale g + mu m
     void (*nesterov)(int64_t n, float mu, float scale, const float* g, float* m, float* u);
     void (*add_scaled)(int64_t n, float factor, const float* x, float* y);    // y += factor x
-    // P = b G + c P, and a on the diagonal, for rows first to last of an (n, ld) matrix
-    void (*muon_polynomial)(int first, int last, int ld, float a, float b, float c, const float* G,
+    // P (rows, n) = b G + c P, and a on the diagonal, which begins at the first of both
+    void (*muon_polynomial)(int rows, int n, int ld, float a, float b, float c, const float* G,
                             float* P);
 } Kernels;
 

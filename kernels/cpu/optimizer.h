@@ -42,13 +42,10 @@ static void add_scaled(int64_t n, float factor, const float* x, float* y) {
     for (int64_t i = 0; i < n; i++) y[i] = s_fma(factor, x[i], y[i]);
 }
 
-static void muon_polynomial(int first, int last, int ld, float a, float b, float c, const float* G,
+static void muon_polynomial(int rows, int n, int ld, float a, float b, float c, const float* G,
                             float* P) {
-    for (int i = first; i < last; i++) {
-        for (int j = 0; j < ld; j++) {
-            int64_t at = (int64_t)i * ld + j;
-            P[at] = s_fma(c, P[at], b * G[at]);
-        }
-        P[(int64_t)i * ld + i] += a;
+    for (int i = 0; i < rows; i++, G += ld, P += ld) {
+        for (int j = 0; j < n; j++) P[j] = s_fma(c, P[j], b * G[j]);
+        P[i] += a;
     }
 }

@@ -342,8 +342,9 @@ class Table:
         self.c.add_scaled(len(x), factor, pointer(x), out.pointer)
         return out.done()[0]
 
-    def muon_polynomial(self, first, last, coefficients, G, P):
-        """Rows first to last of b G + c P, and a on the diagonal; the others as they were"""
-        out = Out(*P.shape, P.shape[1], P)
-        self.c.muon_polynomial(first, last, P.shape[1], *coefficients, pointer(G), out.pointer)
+    def muon_polynomial(self, coefficients, G, P, rows=None):
+        """b G + c P, and a on the diagonal, in the first rows; the others as they were"""
+        out, (all_rows, n) = Out(*P.shape, P.shape[1], P), P.shape
+        self.c.muon_polynomial(all_rows if rows is None else rows, n, n, *coefficients, pointer(G),
+                               out.pointer)
         return out.done()

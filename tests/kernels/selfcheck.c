@@ -287,7 +287,7 @@ static void updates(void) {
     int ld = up(WIDE, 2 * lanes);
     float *G = numbers(WIDE * WIDE), *P = numbers(WIDE * WIDE),
           *wide_g = padded_rows(G, WIDE, WIDE, ld), *wide_p = padded_rows(P, WIDE, WIDE, ld);
-    kernels->muon_polynomial(0, WIDE, ld, 3.0f, -4.0f, 1.5f, wide_g, wide_p);
+    kernels->muon_polynomial(WIDE, ld, ld, 3.0f, -4.0f, 1.5f, wide_g, wide_p);
     show("muon_polynomial", wide_p, WIDE, WIDE, ld);
     free(G), free(P), free(wide_g), free(wide_p);
 }

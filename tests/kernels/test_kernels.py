@@ -54,14 +54,17 @@ def test_products_are_sums_in_the_order_of_k(table, kind, M):
 
 @pytest.mark.parametrize("kind", ["panels", "nn", "tn"])
 def test_a_products_bits_do_not_depend_on_the_range_asked_for(table, kind):
-    """Tiles of other heights, other first rows and columns: the same sums."""
+    """Tiles of other heights, other first rows and columns, packed and not: the same sums."""
     two = 2 * table.lanes
-    A, B, start = normal(1, 65, 230), normal(2, 230, 3 * two), normal(3, 65, 3 * two)
+    n = two + 256                   # from 256 columns on, tiles read packed copies
+    A, B, start = normal(1, 125, 230), normal(2, 230, n), normal(3, 125, n)
     whole = table.product(kind, A, B, start)
-    for first, last in (0, 1), (0, 4), (1, 6), (3, 16), (7, 20), (40, 65), (64, 65):
+    for first, last in (0, 1), (0, 4), (1, 6), (3, 16), (7, 20), (40, 65), (64, 65), (99, 125):
         assert same(table.product(kind, A[first:last], B, start[first:last]), whole[first:last])
     right = table.product(kind, A, B[:, two:], start[:, two:])
     assert same(right, whole[:, two:])
+    last = table.product(kind, A, B[:, -two:], start[:, -two:])
+    assert same(last, whole[:, -two:])
     assert same(table.product(kind, A[:5], B, start[:5], extra=0), whole[:5])
 
 
@@ -296,10 +299,10 @@ def test_a_muon_polynomial_row_by_row(table, wide_side):
     G, P = normal(1, wide_side, ld), normal(2, wide_side, ld)
     a, b, c = 3.0, -4.0, 1.5
     want = b * G.astype(float) + c * P + a * np.eye(wide_side, ld)
-    whole = table.muon_polynomial(0, wide_side, (a, b, c), G, P)
+    whole = table.muon_polynomial((a, b, c), G, P)
     assert np.allclose(whole, want, rtol=1e-6, atol=1e-5)
-    part = table.muon_polynomial(1, 3, (a, b, c), G, P)
-    assert same(part[1:3], whole[1:3]) and same(part[0], P[0]) and same(part[3:], P[3:])
+    part = table.muon_polynomial((a, b, c), G, P, rows=2)
+    assert same(part[:2], whole[:2]) and same(part[2:], P[2:])
 
 
 @pytest.mark.parametrize("tall, wide_side", [(1, 1), (13, 5), (33, 33), (121, 17), (64, 64)])
@@ -313,7 +316,7 @@ def test_muons_steps_orthogonalise(table, tall, wide_side):
     for coefficients in reference.ppo.COEFFICIENTS:
         G = table.product("tn", X[:, :wide_side].T, X, extra=0)
         P = table.product("tn", G[:, :wide_side].T, G, extra=0)
-        P = table.muon_polynomial(0, wide_side, coefficients, G, P)
+        P = table.muon_polynomial(coefficients, G, P)
         X = table.product("nn", X[:, :wide_side], P, extra=0)
     assert not X[:, wide_side:].any()
     reached = np.diag(left.T @ X[:, :wide_side] @ right.T)

@@ -96,7 +96,7 @@ def test_threads_change_no_bit_of_wide_networks(variant):
     """Beyond a width of 64, threads share the steps of each matrix."""
     def bytes_of(threads, **changes):
         native = make_native((3, 1), dict(num_agents=24, obs_size=81, mask=True), **variant,
-                             threads=threads, hidden_size=75, num_layers=2, horizon=5,
+                             threads=threads, hidden_size=270, num_layers=1, horizon=5,
                              minibatch_size=5 * 20, **changes)
         run(native, 3)
         return everything(native)

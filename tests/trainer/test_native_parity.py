@@ -70,9 +70,12 @@ CASES = {
         replay_ratio=2.0, warm=3),
     "no carry": dict(replay_ratio=2.75, minibatch_carry=0, warm=1),
     "no carry, less than a minibatch": dict(replay_ratio=0.3, minibatch_carry=0, prio_alpha=0.0),
+    "wide, by packed products": dict(
+        sizes=(3,), vec=dict(num_agents=9, obs_size=30), horizon=5, minibatch_size=25,
+        hidden_size=260, num_layers=1, total_timesteps=9 * 5 * 20),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
 }
-SHORT = 1, 2, 3, 4, 6, 8, 11, 13
+SHORT = 1, 2, 3, 4, 6, 8, 11, 13, 16
 every_case = pytest.mark.parametrize("case", some_or_all(CASES.values(), *SHORT),
                                      ids=some_or_all(CASES, *SHORT))
 

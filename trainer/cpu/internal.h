@@ -61,7 +61,8 @@ typedef struct Matrix {    // a weight matrix, its gradient and Muon's view of i
     int32_t rows, cols;         // as stored; the encoder is stored transposed, (D, H)
     int32_t fan_in, fan_out;    // columns and rows of the matrix that the field writes down
     int32_t tall, wide;         // max and min of rows, cols
-    int32_t ld;                 // of the next four: wide rounded up to 2 lanes
+    int32_t padded;             // wide rounded up to 2 lanes
+    int32_t ld;                 // of the next four
     float* X;                   // (tall, ld) the orthogonalised update
     float* Y;                   // (tall, ld)
     float* G;                   // (ld, ld) X^T X

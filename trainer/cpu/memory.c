@@ -3,7 +3,9 @@
 #include "internal.h"
 #include <unistd.h>
 
-#define BLOCK_BYTES (320 << 10)    // what a block of training may take of a core's second cache
+#define BLOCK_BYTES   (320 << 10)    // what a block of training may take of a core's second cache
+#define LEAST_ROWS    128    // of a block that takes more: it reads and writes the gradients
+#define MOST_SEGMENTS 8      // of a block
 
 // Rows of a training block, in whole segments
 static void plan_blocks(PufferTrainer* trainer) {
@@ -15,8 +17,9 @@ static void plan_blocks(PufferTrainer* trainer) {
     int64_t segment = row * (int64_t)sizeof(float) * (config->horizon ? config->horizon : 1);
     trainer->segments = segments_per_minibatch(config);
     trainer->chunk_count = trainer->segments < MAX_CHUNKS ? trainer->segments : MAX_CHUNKS;
-    int64_t fit = BLOCK_BYTES / segment;
-    trainer->segments_per_block = fit < 1 ? 1 : fit > 8 ? 8 : (int32_t)fit;
+    int64_t fit = BLOCK_BYTES / segment, T = config->horizon ? config->horizon : 1;
+    if (fit * T < LEAST_ROWS) fit = (LEAST_ROWS + T - 1) / T;
+    trainer->segments_per_block = fit > MOST_SEGMENTS ? MOST_SEGMENTS : (int32_t)fit;
     int64_t rows = (int64_t)trainer->segments_per_block * config->horizon;
     trainer->work_rows = (int32_t)(rows > BLOCK_ROWS ? rows : BLOCK_ROWS);
     trainer->columns_ld = (int32_t)round_up(trainer->work_rows, KERNEL_ROWS) + KERNEL_ROWS;

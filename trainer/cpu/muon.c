@@ -141,24 +141,52 @@ static void apply(const Step* step, Matrix* matrix) {
     }
 }
 
-// Rows [first, last) of one product of a Newton-Schulz step
+// Rows of one item: whole tiles, and whole columns of tiles, for every instruction set
+enum { MUON_ROWS = 96 };
+
+// What stands right of these rows' diagonal is the transpose of what stands below it
+static void mirror(const Matrix* matrix, int first, int last, float* square) {
+    for (int j = last; j < matrix->wide; j++)
+        for (int i = first; i < last; i++)
+            square[(int64_t)j * matrix->ld + i] = square[(int64_t)i * matrix->ld + j];
+}
+
+// Rows [first, last) of one product of a Newton-Schulz step. G and P are symmetric, to the bit:
+// both halves add the same products in the same order. So G^T G is G G, and a half is enough
 static void advance_rows(const Step* step, Matrix* matrix, int stage, int first, int last) {
     static const float coefficients[MUON_STEPS][3] = MUON_COEFFICIENTS;
     const Kernels* kernels = step->trainer->policy.kernels;
     const float* c = coefficients[step->step];
-    int ld = matrix->ld, rows = last - first;
+    int ld = matrix->ld, rows = last - first, right = matrix->padded - first;
     int64_t at = (int64_t)first * ld;
     if (stage == GRAM) {
-        kernels->product_tn(rows, ld, matrix->tall, matrix->X + first, ld, matrix->X, ld,
-                            matrix->G + at, ld, 0);
-    } else if (stage == POLYNOMIAL) {    // G is symmetric: G^T G is G G
-        kernels->product_tn(rows, ld, matrix->wide, matrix->G + first, ld, matrix->G, ld,
-                            matrix->P + at, ld, 0);
-        kernels->muon_polynomial(first, last, ld, c[0], c[1], c[2], matrix->G, matrix->P);
+        kernels->product_tn(rows, right, matrix->tall, matrix->X + first, ld, matrix->X + first, ld,
+                            matrix->G + at + first, ld, 0);
+        mirror(matrix, first, last, matrix->G);
+    } else if (stage == POLYNOMIAL) {
+        kernels->product_tn(rows, right, matrix->wide, matrix->G + first, ld, matrix->G + first, ld,
+                            matrix->P + at + first, ld, 0);
+        kernels->muon_polynomial(rows, right, ld, c[0], c[1], c[2], matrix->G + at + first,
+                                 matrix->P + at + first);
+        mirror(matrix, first, last, matrix->P);
     } else {
-        kernels->product_nn(rows, ld, matrix->wide, matrix->X + at, ld, matrix->P, ld,
+        kernels->product_nn(rows, matrix->padded, matrix->wide, matrix->X + at, ld, matrix->P, ld,
                             matrix->Y + at, ld, 0);
     }
+}
+
+static int stage_rows(const Matrix* matrix, int stage) {
+    return stage == ADVANCE ? matrix->tall : matrix->wide;
+}
+
+static int stage_items(const Matrix* matrix, int stage) {
+    if (stage == MAKE_UPDATE || stage == APPLY) return 1;
+    return (stage_rows(matrix, stage) + MUON_ROWS - 1) / MUON_ROWS;
+}
+
+static void stage_matrix(const Step* step, Matrix* matrix, int stage, int item) {
+    int rows = stage_rows(matrix, stage), first = item * MUON_ROWS, last = first + MUON_ROWS;
+    advance_rows(step, matrix, stage, first, last < rows ? last : rows);
 }
 
 static void swap_xy(Matrix* matrix) {
@@ -174,21 +202,13 @@ static void whole_matrix(void* about, int32_t item, int32_t worker) {
     step.trainer->work[worker].since = clock_now();
     make_update(&step, matrix);
     for (step.step = 0; step.step < MUON_STEPS; step.step++) {
-        advance_rows(&step, matrix, GRAM, 0, matrix->wide);
-        advance_rows(&step, matrix, POLYNOMIAL, 0, matrix->wide);
-        advance_rows(&step, matrix, ADVANCE, 0, matrix->tall);
+        for (int stage = GRAM; stage <= ADVANCE; stage++)
+            for (int i = 0; i < stage_items(matrix, stage); i++)
+                stage_matrix(&step, matrix, stage, i);
         swap_xy(matrix);
     }
     apply(&step, matrix);
     mark(&step.trainer->work[worker], PHASE_MUON);
-}
-
-enum { MUON_ROWS = 24 };
-
-static int stage_items(const Matrix* matrix, int stage) {
-    if (stage == MAKE_UPDATE || stage == APPLY) return 1;
-    int rows = stage == ADVANCE ? matrix->tall : matrix->wide;
-    return (rows + MUON_ROWS - 1) / MUON_ROWS;
 }
 
 static void stage_item(void* about, int32_t item, int32_t worker) {
@@ -202,11 +222,9 @@ static void stage_item(void* about, int32_t item, int32_t worker) {
             item -= items;
             continue;
         }
-        int rows = step->stage == ADVANCE ? matrix->tall : matrix->wide;
-        int first = item * MUON_ROWS, last = first + MUON_ROWS < rows ? first + MUON_ROWS : rows;
         if (step->stage == MAKE_UPDATE) make_update(step, matrix);
         else if (step->stage == APPLY) apply(step, matrix);
-        else advance_rows(step, matrix, step->stage, first, last);
+        else stage_matrix(step, matrix, step->stage, item);
         break;
     }
     mark(&trainer->work[worker], PHASE_MUON);

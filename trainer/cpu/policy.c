@@ -20,7 +20,8 @@ static void size_matrix(Matrix* matrix, int rows, int cols, int chunk_rows, int 
     matrix->fan_in = cols;
     matrix->tall = rows > cols ? rows : cols;
     matrix->wide = rows > cols ? cols : rows;
-    matrix->ld = (int32_t)round_up(matrix->wide, 2 * lanes);
+    matrix->padded = (int32_t)round_up(matrix->wide, 2 * lanes);
+    matrix->ld = matrix->padded + (matrix->wide < 256 ? 0 : 16);    // an odd number of cache lines
     matrix->chunk_rows = chunk_rows;
 }
 
