@@ -17,6 +17,7 @@ from puffer_sdk.settings.goal import Goal, parse_goal
 from puffer_sdk.settings.values import Config
 from puffer_sdk.training import backends
 from puffer_sdk.training.log_window import Window
+from puffer_sdk.training.native.network_flops import Network
 
 WINDOW = 0.3            # seconds of training in one measurement of a rate
 AGAIN = 1.05            # times the steps of a try that missed the goal, at which the next is due
@@ -109,11 +110,11 @@ def rate(vec, trainer, looks: int = 3) -> float:
 
 
 def flops_per_step(resolved: Config, obs_size: int, act_sizes, dense: bool) -> float:
-    """Multiplications and additions of the network's products for one agent step, trained on
+    """Multiplications and additions of all products for one agent step, trained on
     `replay_ratio` times. An encoder that skips zeros is not counted."""
-    hidden, layers = resolved.policy.hidden_size, resolved.policy.num_layers
-    body = 3 * layers * hidden * hidden + hidden * (sum(act_sizes) + 1)
-    encoder = obs_size * hidden if dense else 0
-    acting = 1 + 1 / resolved.train.horizon         # the bootstrap is one more tick
-    return 2 * ((body + encoder) * acting
-                + (3 * body + 2 * encoder) * resolved.train.replay_ratio)
+    network = Network.of(obs_size, act_sizes, resolved.policy.hidden_size,
+                         resolved.policy.num_layers)
+    learned = resolved.train.replay_ratio
+    by_phase = network.by_phase(1 + 1 / resolved.train.horizon,  # the bootstrap is one more tick
+                                learned, learned / resolved.train.minibatch_size)
+    return sum(flops for phase, flops in by_phase.items() if dense or "encoder" not in phase)

@@ -300,8 +300,10 @@ void puffer_trainer_peaks(PufferTrainer* trainer, double* copy_rate, double* pro
 
 const char* puffer_trainer_path_name(int32_t path);     // "generic", "avx2", "avx512", "neon"
 int32_t puffer_trainer_path_available(int32_t path);    // 1 if this library and CPU have it
-double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads, double seconds);
-// best GFLOP/s of our tile on products of a training run
+// Best GFLOP/s of our tile on products of a training run, with so many terms and columns. bf16: of a
+// layer, which has three times as many terms as columns; other products stay in fp32
+double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads, int32_t terms,
+                                  int32_t columns, double seconds);
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..training.profiling import Profile
 
 BAR = 24                # columns of the longest bar
+MUON_SHARE = 0.1        # of all operations, from which on a line says what Muon costs
 
 
 @click.command(cls=Page, examples=[
@@ -64,21 +65,30 @@ def _table(title: str, *columns: str) -> Table:
 def print_table(found: Profile) -> None:
     """One row per phase, with a bar on a terminal; below it, what the network costs."""
     fancy = ui.console().is_terminal
-    table = _table(f"{found.env}, {found.steps_per_second:,.0f} steps/s", "share", "ns/step")
+    rates = ["GFLOP/s"] if any(phase.gflops for phase in found.phases) else []
+    table = _table(f"{found.env}, {found.steps_per_second:,.0f} steps/s", "share", "ns/step",
+                   *rates)
     if fancy:
         table.add_column("", no_wrap=True, style="cyan")
     most = max(phase.share for phase in found.phases)
     for phase in found.phases:
         bar = ["█" * round(BAR * phase.share / most)] if fancy else []
-        table.add_row(phase.name, f"{phase.share:.1%}", f"{phase.ns_per_step:,.0f}", *bar,
+        rate = [f"{phase.gflops:,.0f}" if phase.gflops else ""] if rates else []
+        table.add_row(phase.name, f"{phase.share:.1%}", f"{phase.ns_per_step:,.0f}", *rate, *bar,
                       style="dim" if phase.share < 0.01 else None)
     ui.out_renderable(table)
     gpu: Mapping[str, Any] = found.gpu or {}
     most = gpu.get("gpus", 1) * found.matmul_gflops
     who = named(gpu) if gpu else f"{found.threads} threads"
     reach = "reaches" if gpu.get("gpus") == 1 else "reach"
-    ui.out(f"network   {found.gflops:,.0f} GFLOP/s, {found.gflops / most:.0%} of the "
-           f"{most:,.0f} that {who} {reach} in matrix products")
+    ui.out(f"products  {found.gflops:,.0f} GFLOP/s, {found.gflops / most:.0%} of the "
+           f"{most:,.0f} that {who} {reach} in " + ("matrix products" if gpu else
+                                                    "products of these shapes"))
+    if found.muon_share >= MUON_SHARE:
+        half = found.muon_share / (2 - found.muon_share)
+        ui.out(f"Muon      {found.muon_gflop:,.1f} GFLOP a minibatch of any size: "
+               f"{found.muon_share:.0%} of all operations, {half:.0%} with twice the "
+               "train.minibatch_size")
     if gpu:
         print_kernels(found, gpu)
         return

@@ -13,7 +13,7 @@ The others wait for the one that waited least.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from ..env.job import EnvJob
 from ..interop.python_envs import env_source
 from ..settings.values import Config
 from . import backends
+from .native.network_flops import UPDATED, Network
 
 if TYPE_CHECKING:
     from .native.native_ppo import NativePPO
@@ -47,6 +48,7 @@ class Phase:
     seconds: float          # of all threads together
     share: float            # of all threads' time
     ns_per_step: float      # its part of the time of one agent step
+    gflops: float | None = None     # GFLOP/s of all threads in it; None where it has no products
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,11 @@ class Profile:
     seconds: float              # they took this long
     steps_per_second: float
     phases: list[Phase]         # in the order of an epoch, waiting last; shares add up to 1
-    gflops: float               # GFLOP/s of the network, counting all its products as dense
-    matmul_gflops: float        # of the same threads in matrix products only
+    gflops: float               # GFLOP/s of all products, Muon's too, counted as dense
+    matmul_gflops: float        # of the same threads in products of these shapes only
     flops_per_step: float
+    muon_gflop: float           # GFLOP of one step of Muon, which a minibatch of any size takes
+    muon_share: float           # of all operations
     threads: int
     path: str                   # instruction set: "avx512", "avx2", "neon", "generic"
     precision: str              # "fp32" or "bf16"
@@ -132,11 +136,6 @@ def profile(env: str | Path | None = None, settings: Mapping[str, object] | None
                       "kernels": [Kernel(**kernel) for kernel in found.get("kernels", ())]})
 
 
-def flops_of_forward(obs_size: int, act_sizes: Sequence[int], hidden: int, layers: int) -> float:
-    """Floating-point operations of one agent's forward pass: two per weight."""
-    return 2.0 * hidden * (obs_size + 3 * layers * hidden + sum(act_sizes) + 1)
-
-
 # -- in the child ------------------------------------------------------------------
 
 
@@ -164,7 +163,9 @@ def work(job: ProfileJob, link: Link) -> dict[str, object]:
         vec, resolved, path=agreeing.best_path(paths, group.hosts) if group.size > 1 else "auto",
         group=group)
     assert isinstance(trainer, NativePPO)       # profile() refuses others
-    best = product_rate(trainer, resolved)
+    network = Network.of(vec.obs_size, vec.act_sizes, resolved.policy.hidden_size,
+                         resolved.policy.num_layers)
+    best = product_rate(trainer, network, resolved.train.precision)
     warm = WARM_UP * job.seconds
     if not train(trainer, warm, link, 0.0, group):
         return {}                               # the parent was interrupted
@@ -174,14 +175,15 @@ def work(job: ProfileJob, link: Link) -> dict[str, object]:
         return {}
     seconds = time.perf_counter() - began
     stats, after, gpu = trainer.stats(), trainer.counters, trainer.gpu()
-    best = max(best, product_rate(trainer, resolved))
+    best = max(best, product_rate(trainer, network, resolved.train.precision))
     epochs = after["epoch"] - before["epoch"]
     steps = after["global_step"] - before["global_step"]
-    replayed = (after["optimizer_steps"] - before["optimizer_steps"]) \
-        * job.config.train.minibatch_size
-    forward = flops_of_forward(vec.obs_size, vec.act_sizes, resolved.policy.hidden_size,
-                               resolved.policy.num_layers)
-    flops = forward * (steps + 3 * replayed) / group.size       # of this process
+    updates = after["optimizer_steps"] - before["optimizer_steps"]
+    by_phase = network.by_phase(steps / group.size, updates * resolved.train.minibatch_size,
+                                updates)                        # of this process
+    muon = network.muon(whole=bool(gpu))
+    by_phase[UPDATED] = updates * muon
+    flops = sum(by_phase.values())
     ranks = group.share({"rollout": stats["rollout"], "update": stats["update"], "exchange":
                          stats["seconds"].get(EXCHANGE_PHASE, 0.0)})
     trainer.close()
@@ -189,22 +191,31 @@ def work(job: ProfileJob, link: Link) -> dict[str, object]:
     vec.close()
     return {"env": job.name, "steps": steps, "seconds": seconds,
             "steps_per_second": steps / seconds,
-            "phases": phases(stats["seconds"], seconds * stats["threads"], steps / seconds),
+            "phases": phases(stats["seconds"], seconds * stats["threads"], steps / seconds,
+                             stats["threads"], {} if gpu else by_phase),
             "gflops": flops / seconds * 1e-9, "matmul_gflops": best * 1e-9,
-            "flops_per_step": flops * group.size / steps, "precision": resolved.train.precision,
+            "flops_per_step": flops * group.size / steps, "muon_gflop": muon * 1e-9,
+            "muon_share": by_phase[UPDATED] / flops, "precision": resolved.train.precision,
             "ranks": [{"host": host, **rank} for host, rank in zip(group.hosts, ranks)], **more,
             **{name: stats[name] for name in ("threads", "path", "blocks", "block_agents",
                                               "lockstep", "bytes")}}
 
 
-def product_rate(trainer: NativePPO, resolved: Config) -> float:
-    """FLOP/s of matrix products only, on the device of this trainer."""
+def product_rate(trainer: NativePPO, network: Network, precision: str) -> float:
+    """FLOP/s of matrix products only, on the device of this trainer: on a CPU of the layers' and
+    the encoder's shapes, weighted by what each takes of a training step."""
     from .native import trainer_library
 
     if trainer.gpu():
         return trainer.peaks()[1]
-    return 1e9 * trainer_library.matmul_rate(trainer.stats()["path"], resolved.train.precision,
-                                             trainer.threads, RATE_SECONDS)
+    weights = {network.layer_product(): network.body * 4,
+               network.encoder_product(): network.encoder * 3}
+    path, total = trainer.stats()["path"], sum(weights.values())
+    seconds = 0.0
+    for shape, flops in weights.items():
+        seconds += flops / trainer_library.matmul_rate(
+            path, precision, trainer.threads, RATE_SECONDS * flops / total, shape)
+    return 1e9 * total / seconds
 
 
 def kernel_facts(vec: Envs, resolved: Config, epoch_seconds: float) -> dict[str, object]:
@@ -251,11 +262,12 @@ def train(trainer: NativePPO, seconds: float, link: Link, before: float,
         link.emit("progress", done=before + time.perf_counter() - began)
 
 
-def phases(seconds: Mapping[str, float], total: float, steps_per_second: float
-           ) -> list[dict[str, object]]:
+def phases(seconds: Mapping[str, float], total: float, steps_per_second: float, threads: int,
+           flops: Mapping[str, float]) -> list[dict[str, object]]:
     """Phases as dicts. total: seconds of all threads; those of no phase are waiting."""
     claimed = sum(seconds.values())
     every = {**seconds, WAITING: max(0.0, total - claimed)}
     total = max(total, claimed)                 # clocks of several cores may differ a little
-    return [asdict(Phase(name, each, each / total, 1e9 / steps_per_second * each / total))
+    return [asdict(Phase(name, each, each / total, 1e9 / steps_per_second * each / total,
+                         1e-9 * threads * flops[name] / each if name in flops and each else None))
             for name, each in every.items()]

@@ -10,46 +10,53 @@ int32_t puffer_trainer_path_available(int32_t path) { return kernels_find(path, 
 
 // ---- the rate of matrix products, to compare a training run with --------------------------------
 
-enum {
-    RATE_ROWS = 480,
-    RATE_HIDDEN = 128,
-    RATE_GATES = 3 * RATE_HIDDEN,
-    RATE_LD = RATE_GATES + 16,
-    RATE_REPEATS = 8
-};
+enum { RATE_ROWS = 480 };
 
 typedef struct {
     const Kernels* kernels;
-    float *gates, *weights, *dx;    // of each worker in turn; all share the weights
+    int32_t terms, columns, lda, repeats, layer;
+    float *left, *weights, *result;    // of each worker in turn; all share the weights
 } Rate;
 
 static void multiply_item(void* about, int32_t item, int32_t worker) {
     Rate* rate = about;
-    for (int i = 0; i < RATE_REPEATS; i++)
-        rate->kernels->layer_dx(RATE_ROWS, RATE_HIDDEN, rate->gates + item * RATE_ROWS * RATE_LD,
-                                RATE_LD, rate->weights, rate->dx + item * RATE_ROWS * RATE_HIDDEN,
-                                RATE_HIDDEN);
+    int64_t row = (int64_t)item * RATE_ROWS;
+    const float* left = rate->left + row * rate->lda;
+    float* result = rate->result + row * rate->columns;
+    for (int i = 0; i < rate->repeats; i++)
+        if (rate->layer)
+            rate->kernels->layer_dx(RATE_ROWS, rate->columns, left, rate->lda, rate->weights,
+                                    result, rate->columns);
+        else
+            rate->kernels->product_panels(RATE_ROWS, rate->columns, rate->terms, left, rate->lda,
+                                          rate->weights, rate->terms, result, rate->columns, 1);
     (void)worker;
 }
 
-double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads,
-                                  double seconds) {
-    Rate rate = {.kernels = kernels_find(path, precision == PUFFER_BF16)};
-    if (!rate.kernels || threads < 1) return 0.0;
+double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads, int32_t terms,
+                                  int32_t columns, double seconds) {
+    Rate rate = {.kernels = kernels_find(path, precision == PUFFER_BF16),
+                 .layer = terms == 3 * columns};
+    if (!rate.kernels || threads < 1 || terms < 1 || columns < 1) return 0.0;
+    rate.columns = (int32_t)round_up(columns, 2 * rate.kernels->lanes);
+    rate.terms = rate.layer ? 3 * rate.columns : terms;
+    rate.lda = (int32_t)round_up(rate.terms, 16) + 16;    // an odd number of cache lines
+    double products = 2.0 * RATE_ROWS * terms * columns;
+    rate.repeats = (int32_t)(1e9 / products) + 1;    // some ten milliseconds
     Arena arena = {0};
     Pool* pool = pool_create(threads);
-    ARENA_ADD(&arena, rate.gates, (int64_t)threads * RATE_ROWS * RATE_LD);
-    ARENA_ADD(&arena, rate.weights, RATE_GATES * RATE_HIDDEN);    // zeros cost what others do
-    ARENA_ADD(&arena, rate.dx, (int64_t)threads * RATE_ROWS * RATE_HIDDEN);
+    ARENA_ADD(&arena, rate.left, (int64_t)threads * RATE_ROWS * rate.lda);
+    ARENA_ADD(&arena, rate.weights, (int64_t)rate.terms * rate.columns);    // zeros cost as much
+    ARENA_ADD(&arena, rate.result, (int64_t)threads * RATE_ROWS * rate.columns);
     double best = 0.0;
     if (pool && arena_commit(&arena) == 0) {
-        for (double end = seconds_now() + seconds; seconds_now() < end;) {
+        double end = seconds_now() + seconds;
+        do {
             double began = seconds_now();
             pool_run(pool, multiply_item, &rate, threads);
-            double products = 2.0 * RATE_ROWS * RATE_GATES * RATE_HIDDEN;
-            double now = products * RATE_REPEATS * threads / (seconds_now() - began) * 1e-9;
+            double now = products * rate.repeats * threads / (seconds_now() - began) * 1e-9;
             if (now > best) best = now;
-        }
+        } while (seconds_now() < end);
     }
     pool_destroy(pool);
     arena_free(&arena);

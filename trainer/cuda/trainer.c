@@ -201,8 +201,8 @@ void puffer_trainer_peaks(PufferTrainer* trainer, double* copy_rate, double* pro
 // Paths are instruction sets of a CPU; a GPU has its own
 const char* puffer_trainer_path_name(int32_t path) { return path == 0 ? "auto" : "unknown"; }
 int32_t puffer_trainer_path_available(int32_t path) { return path == 0; }
-double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads,
-                                  double seconds) {
-    (void)path, (void)precision, (void)threads, (void)seconds;
+double puffer_trainer_matmul_rate(int32_t path, int32_t precision, int32_t threads, int32_t terms,
+                                  int32_t columns, double seconds) {
+    (void)path, (void)precision, (void)threads, (void)terms, (void)columns, (void)seconds;
     return 0.0;
 }

@@ -99,7 +99,11 @@ def has_bf16() -> bool:
 
 
 def matmul_rate(path: str = "auto", precision: str = "fp32", threads: int = 1,
-                seconds: float = 0.3) -> float:
-    """Best measured GFLOP/s of the trainer's own matrix products; 0 where there are none."""
+                seconds: float = 0.3, shape: tuple[int, int] = (384, 128)) -> float:
+    """Best measured GFLOP/s of the trainer's own matrix products; 0 where there are none.
+
+    shape    terms of a sum, and columns, of a product. bf16: of a layer, three times its columns;
+             other shapes stay in fp32, as the encoder does
+    """
     return float(library().puffer_trainer_matmul_rate(
-        PATHS.index(path), PRECISIONS.index(precision), threads, seconds))
+        PATHS.index(path), PRECISIONS.index(precision), threads, *shape, seconds))
