@@ -18,6 +18,7 @@
     puffer_sdk.sweep("my_env")          settings that reach more for less
     puffer_sdk.runs("my_env")           its runs and their curves, as records for pandas
     puffer_sdk.evaluate("my_env")       how good it is
+    puffer_sdk.match("my_env", ["best", "random"])  who wins how often, where there are teams
     puffer_sdk.Policy.load("runs/my_env/0001")      it acts in your own loop
     puffer_sdk.collect(policy, vec, 100_000)    transitions for other libraries
     puffer_sdk.export("my_env")         its policy for C, ONNX or PyTorch
@@ -62,6 +63,7 @@ if TYPE_CHECKING:       # for editors and type checkers: the names of _PUBLIC
     from .policy.collecting import collect as collect
     from .policy.evaluate import evaluate as evaluate
     from .policy.export import export as export
+    from .policy.match import match as match
     from .policy.trained_policy import Policy as Policy
     from .programs.targets import build_programs as build_programs
     from .projects.scaffold import new as new
@@ -88,7 +90,7 @@ _PUBLIC = {
     "to_parallel": "interop.to_learners.public", "to_sb3": "interop.to_learners.public",
     "register": "interop.to_learners.registration",
     "train": "training.train", "collect": "policy.collecting", "evaluate": "policy.evaluate",
-    "record": "pictures.record",
+    "match": "policy.match", "record": "pictures.record",
     "play": "playing.play", "export": "policy.export", "configure": "env.open_env",
     "Trainer": "training.loop", "profile": "training.profiling", "report": "reporting.report",
     "review": "reviewing.review", "Policy": "policy.trained_policy",

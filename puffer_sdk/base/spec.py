@@ -110,6 +110,10 @@ class Spec:
     registered: ClassVar[str] = ""       # a goal that it was registered with: none has
     has_max_agents: bool = False        # max_agents is its number of rows
     has_alive: bool = False             # it writes which of its agents live
+    has_team: bool = False              # int team[N]: which agents play together
+    teams: tuple[int, int] | None = None    # of a line `puffer: teams 2 x 5`; 0: any number each
+    has_seats: bool = False             # its agents' policies differ: PufferLib's self-play
+    has_bot: bool = False               # c_bot, a scripted opponent
     steps_per_second: int | None = None     # PUF_STEPS_PER_SEC, of PufferLib 5.0
     is_cpp: bool = False                # of PufferLib 5.0, which C++17 compiles and C does not
     late_obs: bool = False              # obs_t is declared below the include of pufferenv.h
@@ -125,6 +129,11 @@ class Spec:
                    for field in self.fields)
 
     @property
+    def in_teams(self) -> bool:
+        """Whether it declares teams, as far as its source tells."""
+        return bool(self.has_team or self.teams or self.has_seats)
+
+    @property
     def mask_size(self) -> int:
         """Bytes of one agent's action mask; 0 without, or where ACT_SIZES is no constant."""
         return sum(self.act_widths or ()) if self.has_mask else 0
@@ -137,8 +146,11 @@ class Spec:
     @property
     def field_flags(self) -> list[str]:
         """What the compiler is told of fields that an env may have: vecenv.h."""
-        found = [f"-DPUFFER_HAS_{name.upper()}" for name in ("truncations", "max_agents", "alive")
+        optional = ("truncations", "max_agents", "alive", "team", "bot")
+        found = [f"-DPUFFER_HAS_{name.upper()}" for name in optional
                  if getattr(self, f"has_{name}")]
+        if self.teams:
+            found += [f"-DPUFFER_TEAMS={self.teams[0]}", f"-DPUFFER_TEAM_SIZE={self.teams[1]}"]
         found += [] if self.has_rng else ["-DPUFFER_NO_RNG"]
         found += ["-DPUFFER_LATE_OBS"] if self.late_obs else []
         found += ["-DPUFFER_OWN_NAMES"] if self.own_names else []

@@ -49,8 +49,6 @@ def recording_options(command: Decorated) -> Decorated:
                      help="Index of the env to record."),
         click.option("--grid", default="1x1", metavar="RxC", show_default=True,
                      help="Record R rows and C columns of envs in one picture."),
-        click.option("--beside", type=click.Choice(["random", "idle"]),
-                     help="Also record this baseline, on the right."),
         click.option("--width", type=int, metavar="PIXELS", help="Width of the recording.  "
                      "[default: the window's; above 1280 it is scaled down]"),
         click.option("--force", is_flag=True,
@@ -74,23 +72,32 @@ def recording_options(command: Decorated) -> Decorated:
 @click.option("--baselines", is_flag=True,
               help="Evaluate only random and idle play, without a policy.")
 @click.option("--greedy", is_flag=True, help="Take the most likely action instead of sampling.")
+@click.option("--opponent", metavar="WHO", help="Who plays the other teams: random, idle, "
+              "bot:LEVEL, a run or weights; self: each policy plays all agents.  [default: random "
+              "where there are teams]")
 @click.option("--as-trained", is_flag=True, help="Play the run's copies of the code, with the "
               "run's settings, rather than the code of today.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path),
               help="Output file for the episodes.  [default: episodes.json in the run's folder]")
 @recording_options
+@click.option("--beside", type=click.Choice(["random", "idle"]),
+              help="Also record this baseline, on the right.")
 @runs_dir_option
 @format_option
 @trust_option
 @verbose_option
 def command(env: str | None, settings: dict[str, str], model: str | None, baselines: bool,
-            greedy: bool, as_trained: bool, output: Path | None, ini: Path | None,
-            runs_dir: Path | None, format_: str, verbose: bool, **recording: Any) -> None:
+            greedy: bool, opponent: str | None, as_trained: bool, output: Path | None,
+            ini: Path | None, runs_dir: Path | None, format_: str, verbose: bool,
+            **recording: Any) -> None:
     """Compare a policy of ENV with random and idle play, and record it.
 
     Envs start from fixed seeds ([eval] seed), so results are comparable. The table shows the
     environment's log, each entry once. If episodes do not end, play lasts [eval] steps ticks. The
     exit status is 1 if the ini has a goal that is not met.
+
+    Where an environment has teams, each policy plays half of the games in either seat, against
+    random play or --opponent.
 
     A recording (--gif, --mp4, --frames) shows the same envs, seeds and actions as the table. It
     needs no display: frames are rendered in memory.
@@ -109,16 +116,17 @@ def command(env: str | None, settings: dict[str, str], model: str | None, baseli
             from ..raylib.drawing import shared
             shared("headless", on_progress=bar.update, verbose=verbose)
         result = evaluate(env, settings, model=model, output=output, ini=ini, runs_dir=runs_dir,
-                          greedy=greedy, as_trained=as_trained, on_progress=bar.update,
-                          verbose=verbose)
+                          greedy=greedy, as_trained=as_trained, opponent=opponent,
+                          on_progress=bar.update, verbose=verbose)
     if format_ == "text":
         print_result(result)
     warn_of_perf({name: score.mean for name, score in result.scores.items()})
     if shot:
         from ..pictures.record import record_options
         with ui.Progress() as bar:
-            film = record_options(shot, env, settings, model=model, greedy=greedy, ini=ini,
-                                  runs_dir=runs_dir, on_progress=bar.update, verbose=verbose)
+            film = record_options(shot, env, settings, model=model, greedy=greedy,
+                                  opponent=opponent, ini=ini, runs_dir=runs_dir,
+                                  on_progress=bar.update, verbose=verbose)
         print_recording(film, shot, text=format_ == "text")
     if format_ == "json":
         ui.out(json.dumps({**result.to_dict(), **({"recording": film.to_dict()} if film else {})}))
@@ -168,6 +176,7 @@ def _without_a_recording(name: str, value: object, renamed: bool) -> UsageError:
 
 def print_result(result: Evaluation) -> None:
     """The table, and where the episodes are."""
+    from ..scoring.games import MEASURES
     from ..scoring.words import ZERO_SUM
 
     print_table(result)
@@ -177,7 +186,9 @@ def print_result(result: Evaluation) -> None:
         ui.out(f"episodes  {paths.shown(result.path)}")
     if result.goal and "trained" in result.scores:
         said = "met" if result.solved else "not met"
-        if not result.measured:
+        if not result.measured and result.opponent:
+            said += f": games have {', '.join(MEASURES)}"
+        elif not result.measured:
             said += f": the environment logged no {result.goal.name} during this evaluation"
         ui.out(f"goal      {result.goal}: {said}")
         if result.measured and not result.solved:
@@ -187,7 +198,7 @@ def print_result(result: Evaluation) -> None:
         mean = trained.mean.get(result.registered.name)
         met = mean is not None and result.registered.is_met(mean)
         ui.out(f"goal      {result.registered}, as Gymnasium registers: {'not ' * (not met)}met")
-    if trained and trained.zero_sum:
+    if trained and trained.zero_sum and not trained.opponent:
         ui.out(f"note      {ZERO_SUM}")
 
 
@@ -220,7 +231,9 @@ def print_table(result: Evaluation) -> None:
     names = list(dict.fromkeys(name for score in scores for name in score.mean))
     names.sort(key=lambda name: name in RATES)
     endless = bool(scores) and all(score.unit == ENDLESS for score in scores)
-    table = Table(title=f"{result.env}, {ENDLESS if endless else 'per episode'}",
+    unit = "per game" if result.opponent else "per episode"
+    against = f", against {result.opponent}" if result.opponent else ""
+    table = Table(title=f"{result.env}, {ENDLESS if endless else unit}{against}",
                   title_justify="left", box=None, title_style="bold", header_style="dim",
                   padding=(0, 0, 0, 4), pad_edge=False)
     table.add_column("", no_wrap=True)
@@ -229,7 +242,7 @@ def print_table(result: Evaluation) -> None:
                          style="bold cyan" if score.policy == "trained" else None)
     for name in names:
         table.add_row(name.replace("_", " "), *(cell(score, name) for score in scores))
-    table.add_row("log entries" if endless else "episodes",
+    table.add_row("games" if result.opponent else "log entries" if endless else "episodes",
                   *(f"{score.count:,}" for score in scores), style="dim")
     if not endless and any(score.unfinished for score in scores):
         table.add_row("unfinished", *(f"{score.unfinished:,}" for score in scores), style="dim")

@@ -28,6 +28,7 @@ SECTIONS = {
         "sweep": "Tune hyperparameters for score per compute.",
         "profile": "Show where training time goes.",
         "eval": "Compare a policy with random and idle play; record it.",
+        "match": "Play policies against each other, with swapped sides.",
     },
     "Share it": {
         "report": "Write a report for reviewers: check, training, speed.",
@@ -62,7 +63,8 @@ COMMANDS = {name: line for entries in SECTIONS.values() for name, line in entrie
 # what other tools call it -> what to type here
 MEANT = {"init": "new", "create": "new", "resume": "train --resume", "test": "check",
          "lint": "check", "render": "play", "watch": "play", "view": "play", "run": "train",
-         "learn": "train", "evaluate": "eval", "compile": "build", "record": "eval --gif FILE"}
+         "learn": "train", "evaluate": "eval", "compile": "build", "record": "eval --gif FILE",
+         "versus": "match"}
 
 
 class LazyGroup(click.Group):

@@ -14,6 +14,7 @@
     vec            many environments behind NumPy arrays
     vec_arrays     what a VecEnv shows of itself: its arrays, by name
     agent_slots    variable number of agents
+    teams          which agents play together; scripted players
     open_env       the public build, configure, load and make
     job            what a child process needs to open an environment
     shared_memory  the memory that parent and child share

@@ -30,6 +30,7 @@ _NAMED = re.compile(rf"\b({'|'.join(NAMES)})\b")
 _ROW = re.compile(r"\benv->(rewards|terminals)\[(\w)\]")       # of agent i
 _BLOCK = re.compile(r"\benv->(observations|action_mask) \+ (\w) \* \w+")
 _OWN = "puffer_own_"        # what a c_step beside puf_step is called: pufferenv.h
+_OTHER_POLICY = re.compile(r"\bagents\s*\[[^]]*\]\s*\.\s*policy\s*=(?!=)(?!\s*0\s*;)")
 _NO_MASK = re.compile(r"\baction_mask\s*=\s*(?:NULL|nullptr|0)\s*;")
 
 
@@ -37,6 +38,11 @@ def named(text: str) -> str:
     """A text about functions and rows of 4.0, with their names of 5.0."""
     text = _BLOCK.sub(r"env->agents[\2].\1", _ROW.sub(r"env->agents[\2].\1[0]", text))
     return _NAMED.sub(lambda found: NAMES[found[1]], text).replace(_OWN, "")
+
+
+def has_seats(text: str) -> bool:
+    """Whether some agent gets another policy than 0."""
+    return bool(_OTHER_POLICY.search(text))
 
 
 def as_it_compiles(unit: TranslationUnit, main: str, flags: list[str],

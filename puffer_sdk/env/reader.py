@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import NARROW, SEEDED, CField, Spec
-from . import contract, dialects, final_obs, probe, pufferlib5
+from . import contract, dialects, final_obs, probe, pufferlib5, teams
 from .bound import Bound
 from .contract import FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 from .source import hide
@@ -140,6 +140,11 @@ class Reader(Bound):
             has_truncations=types.get("truncations") == final_obs.TRUNCATIONS,
             has_max_agents=types.get("max_agents") == contract.COMING["max_agents"],
             has_alive=types.get("alive") == contract.COMING["alive"],
+            has_team=types.get("team", "").startswith("int["), teams=self.find_teams(),
+            has_seats="MY_USES_PERM" in self.binding_macros or self.is_form5 and any(
+                pufferlib5.has_seats(hide(paths.text(path)))
+                for path in paths.c_files(self.folder)),
+            has_bot="c_bot" in self.funcs,
             remarks=tuple(self.remarks), final_obs=None if isinstance(finals, str) else finals,
             no_final_obs=finals if isinstance(finals, str) else "")
 
@@ -363,6 +368,20 @@ class Reader(Bound):
             self.problem("PUF112", "NUM_ATNS is not the number of entries in ACT_SIZES",
                          self.macro_place("NUM_ATNS"), expected=count, actual=heads,
                          hint="remove NUM_ATNS: it is computed")
+
+    def find_teams(self) -> tuple[int, int] | None:
+        """(teams, agents of each) of the first line `// puffer: teams 2 x 5`; 0: any number."""
+        for path in paths.c_files(self.folder):
+            for number, line in enumerate(paths.text(path).splitlines(), 1):
+                said = teams.LINE.search(line)
+                found = said and teams.sizes_in(said[1])
+                if said and not found:
+                    self.problem(None, "this line declares no teams",
+                                 f"{self.relative(str(path))}:{number}", actual=said[0],
+                                 expected="// puffer: teams 2 x 5, or // puffer: teams 2")
+                if found:
+                    return found
+        return None
 
     def check_lines(self) -> None:
         """Refuses #line numbers for which a table of lines would fill the memory."""

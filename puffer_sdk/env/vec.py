@@ -22,6 +22,7 @@ from .library import EnvLibrary, Layout, Obs, Settings, error_of
 from .log_means import Logs
 from .row_spaces import RowSpaces
 from .seeds import mix_seed
+from .teams import Teams
 from .thread_autotune import ThreadAutotune
 from .vec_arrays import EnvSettings
 from .vec_checks import StepChecks
@@ -45,7 +46,7 @@ class VecOptions(TypedDict, total=False):
     checked: bool
 
 
-class VecEnv(RowSpaces, Logs):
+class VecEnv(RowSpaces, Logs, Teams):
     """N agents in many copies of one environment, stepped together.
 
     observations  (N, D) uint8, float32, int32   what each agent sees; written by reset and step
@@ -58,6 +59,7 @@ class VecEnv(RowSpaces, Logs):
                                             all_finals of all; None where nobody can give them
     has_final     (N,)   uint8              1 where the last step wrote that row of them; or None
     alive         (N,)   uint8              0 where a row has no agent now; None: all always have
+    teams         (N,)   int64              which team of its env a row is in; None: not declared
 
     all_finals: if True, final_observations holds the last observation of all episodes, not only of
     truncated ones. Environments that write them themselves may ignore it; those that cannot give
@@ -69,8 +71,6 @@ class VecEnv(RowSpaces, Logs):
     ending, observations already show the next episode. The same seed gives the same bytes
     whatever the number of threads.
     """
-
-    first_row: NDArray[np.int64]
 
     def __init__(self, library: EnvLibrary, *, total_agents: int, seed: int = 0, threads: int = 1,
                  num_buffers: int = 1, env_settings: Mapping[str, float] | None = None,

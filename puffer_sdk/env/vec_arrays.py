@@ -37,6 +37,7 @@ class Rows(Sealed):
     ticks: int
     _all_finals: bool
     _handle: CObject                    # None once it is closed
+    _watches: CObject                   # one for each thread
     _observations: Obs
     _actions: NDArray[np.float32]
     _rewards: NDArray[np.float32]

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 10
+#define PUFFER_ABI_VERSION 11
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   128
 #define PUFFER_MAX_LOG     256    // values that my_log may report
@@ -116,6 +116,8 @@ typedef struct PufferWatch {    // one per worker, perhaps on a page that a pare
 
 typedef struct PufferVec PufferVec;    // the envs; opaque
 
+enum { PUFFER_NO_TEAM = -1, PUFFER_BAD_TEAM = -2 };    // of `team`
+
 typedef struct PufferApi {
     int32_t abi_version;    // PUFFER_ABI_VERSION: check it before anything else
     int32_t struct_size;    // sizeof(PufferApi)
@@ -178,6 +180,17 @@ typedef struct PufferApi {
     // others become 0, and nothing else of theirs changes. Not where whole_steps is 1
     void (*step_others)(PufferVec* vec, int32_t first, int32_t count, int32_t flags,
                         const unsigned char* waits, PufferWatch* watch);
+
+    // The team of an agent of an env, once its reset has run: what team[agent] holds, what a line
+    // `puffer: teams` says, agents[agent].policy, or the agent's slot under MY_USES_PERM.
+    // PUFFER_NO_TEAM where nothing says it, PUFFER_BAD_TEAM where what is said does not fit
+    int32_t (*team)(const PufferVec* vec, int32_t env, int32_t agent);
+
+    // The author's scripted opponent, of a level that only the author knows. c_bot writes the
+    // actions of one agent; puf_set_bot_policy tells an env which one shall play the seats that
+    // have no rows. Both return 1, or 0 where the author has written none
+    int32_t (*bot)(PufferVec* vec, int32_t env, int32_t agent, int32_t level, PufferWatch* watch);
+    int32_t (*set_bot)(PufferVec* vec, int32_t env, int32_t level);
 } PufferApi;
 
 const PufferApi* puffer_api(void);

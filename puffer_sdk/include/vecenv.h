@@ -1239,6 +1239,52 @@ static void puffer_bind_all(PufferVec* vec, const PufferBuffers* all, int64_t* f
     first_row[vec->num_envs] = vec->first_row[vec->num_envs];
 }
 
+// PUFFER_TEAMS, PUFFER_TEAM_SIZE: of a line `puffer: teams 2 x 5`; the size is 0 where it is left out
+static int32_t puffer_team(const PufferVec* vec, int32_t e, int32_t agent) {
+    int32_t rows = vec->first_row[e + 1] - vec->first_row[e];
+    (void)rows, (void)agent;
+#if defined(PUFFER_TEAMS)
+    int32_t size = PUFFER_TEAM_SIZE ? PUFFER_TEAM_SIZE : rows / PUFFER_TEAMS;
+    return size * PUFFER_TEAMS == rows ? agent / size : PUFFER_BAD_TEAM;
+#elif defined(PUFFER_HAS_TEAM)
+    const Env* env = &vec->envs[e];
+    int32_t room = (int32_t)(sizeof(env->team) / sizeof(env->team[0]));
+    return agent < room && env->team[agent] >= 0 ? env->team[agent] : PUFFER_BAD_TEAM;
+#elif defined(PUFFER_AGENTS)
+    int32_t policy = vec->envs[e].agents[agent].policy;
+    return policy >= 0 ? policy : PUFFER_BAD_TEAM;
+#elif defined(MY_USES_PERM)
+    return agent;
+#else
+    return PUFFER_NO_TEAM;
+#endif
+}
+
+static int32_t puffer_bot(PufferVec* vec, int32_t e, int32_t agent, int32_t level,
+                          PufferWatch* watch) {
+    (void)vec, (void)e, (void)agent, (void)level, (void)watch;
+#ifdef PUFFER_HAS_BOT
+    PufferWatch spare = {0, 0, 0, 0, 0};
+    watch = puffer_enter(watch, &spare, PUFFER_STEP, vec->seed);
+    puffer_at(vec, e, watch);
+    c_bot(&vec->envs[e], agent, level);
+    puffer_leave(watch);
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+static int32_t puffer_set_bot(PufferVec* vec, int32_t e, int32_t level) {
+    (void)vec, (void)e, (void)level;
+#ifdef PUF_HAS_BOT_POLICY
+    puf_set_bot_policy(&vec->envs[e], level);
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 static int32_t puffer_log_size(void) { return puffer_log_fields; }
 
 static void* puffer_env_struct(PufferVec* vec, int32_t env) { return &vec->envs[env]; }
@@ -1262,7 +1308,8 @@ extern "C"
         puffer_env_struct,   puffer_env_struct_size,
         puffer_add_log,      puffer_log_size,
         puffer_bind_all,     puffer_renew,
-        puffer_step_others,
+        puffer_step_others,  puffer_team,
+        puffer_bot,          puffer_set_bot,
     };
     return &api;
 }

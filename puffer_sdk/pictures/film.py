@@ -24,12 +24,20 @@ from ..base.errors import RunError, UsageError
 from ..env.agent_slots import ended as endings_of
 from ..env.agent_slots import living
 from ..env.child_pipe import Link
-from ..env.library import EnvLibrary
 from ..env.vec import VecEnv
-from ..policy.players import PlayersJob, load_players
+from ..policy.players import (
+    Contestant,
+    PlayersJob,
+    find_opponent,
+    load_players,
+    make_contestant,
+    make_sides,
+    plan_of,
+)
 from ..scoring.baselines import MakePlayer, Player
 from ..scoring.entries import Entries, Entry
-from ..scoring.play_episodes import GAMES, LEAST_ENVS, PATIENCE, make_envs, plan
+from ..scoring.facing import facing
+from ..scoring.play_episodes import GAMES, LEAST_ENVS, PATIENCE
 from ..settings.values import Config
 from .montage import Grid, Scale, dim
 
@@ -104,6 +112,7 @@ class FilmJob(PlayersJob):
     ticks: int | None
     fps: float | None
     width: int | None
+    first: Contestant | None = None     # of a match: who meets the opponent
 
 
 def work(job: FilmJob, link: Link) -> None:
@@ -119,30 +128,32 @@ def work(job: FilmJob, link: Link) -> None:
         assert isinstance(library, PoolLibrary)
         screen = library.screen()
     resolved = job.config
-    players = load_players(job, library)
+    agents = library.agents_per_env(resolved.env, link.watches(library.armed))
+    opponent = find_opponent(job, library, link, agents)
+    players = load_players(job, library, opponent)
+    if job.first and opponent:
+        players[job.first.name] = facing([make_contestant(who, job, library)
+                                          for who in (job.first, opponent)])
     camera = Camera(screen, job, link)
-    camera.endings = _has_endings(library, resolved, players["random"], link)
+
+    def envs(least: int = LEAST_ENVS) -> VecEnv:
+        """Those that eval plays, or more."""
+        return make_sides(library, resolved, link,
+                          plan_of(resolved, agents, opponent, least).envs, opponent)
+
+    camera.endings = _has_endings(envs(), resolved, players["random"], link)
     for policy in job.policies:
         if link.stop:
             break
-        vec = _eval_envs(library, resolved, link, max(LEAST_ENVS, camera.last))
+        vec = envs(max(LEAST_ENVS, camera.last))
         _never_closed.append(vec)
         camera.film(policy, vec, players[policy](vec, resolved))
         if not job.director:
             vec.close()
 
 
-def _eval_envs(library: EnvLibrary, resolved: Config, link: Link, least: int = LEAST_ENVS
-               ) -> VecEnv:
-    """The envs that eval plays, or more."""
-    agents = library.agents_per_env(resolved.env, link.watches(library.armed))
-    return make_envs(library, resolved, link, plan(resolved, agents, least_envs=least).envs)
-
-
-def _has_endings(library: EnvLibrary, resolved: Config, make_player: MakePlayer, link: Link
-                 ) -> bool:
+def _has_endings(vec: VecEnv, resolved: Config, make_player: MakePlayer, link: Link) -> bool:
     """Whether random play ends an episode, as eval decides it."""
-    vec = _eval_envs(library, resolved, link)
     player, steps = make_player(vec, resolved), resolved.eval.steps
     vec.reset()
     entries = Entries(vec, GAMES, steps)

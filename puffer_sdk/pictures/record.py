@@ -22,6 +22,7 @@ from ..base.errors import UsageError
 from ..env import child_process
 from ..interop.python_envs import env_source
 from ..interop.python_envs.env_source import CompiledSource, Prepared
+from ..policy.players import find_contestant
 from ..raylib import drawing
 from ..settings import torch_class
 from ..training import backends, checkpoint, flat
@@ -150,7 +151,7 @@ def record(env: str | Path | None = None, settings: Mapping[str, object] | None 
            episodes: int | None = None, ticks: int | None = None, fps: float | None = None,
            env_index: int = 0, grid: str | tuple[int, int] = (1, 1), beside: str | None = None,
            width: int | None = None, greedy: bool = False, force: bool = False,
-           ini: Path | None = None, runs_dir: Path | None = None,
+           opponent: str | None = None, ini: Path | None = None, runs_dir: Path | None = None,
            on_progress: Progress | None = None, verbose: bool = False) -> Recording:
     """Record ENV as the trained policy plays it: into a GIF, a film or a folder of frames.
 
@@ -164,6 +165,7 @@ def record(env: str | Path | None = None, settings: Mapping[str, object] | None 
     grid          "4x4" or (rows, columns): this many envs, from env_index on
     beside        "random" or "idle": the same seeds, played that way, on the right side
     width         pixels [the window's size, made smaller if it exceeds 1280]
+    opponent      who plays the other teams, as for evaluate
     ini           a file of settings over the environment's own ini
     on_progress   called as on_progress(what, done, total)
     Returns what was recorded. Raises UsageError, BuildError, and RunError if the environment fails.
@@ -173,8 +175,8 @@ def record(env: str | Path | None = None, settings: Mapping[str, object] | None 
     places = [files.typed(path) if path else None for path in (gif, mp4, frames)]
     options = Options(places[0], places[1], places[2], episodes, ticks, fps, env_index, grid,
                       beside, width, force)
-    return record_options(options, env, settings, model=model, greedy=greedy, ini=ini,
-                          runs_dir=runs_dir, on_progress=on_progress, verbose=verbose)
+    return record_options(options, env, settings, model=model, greedy=greedy, opponent=opponent,
+                          ini=ini, runs_dir=runs_dir, on_progress=on_progress, verbose=verbose)
 
 
 def parse_grid(text: str) -> tuple[int, int]:
@@ -188,13 +190,17 @@ def parse_grid(text: str) -> tuple[int, int]:
 
 def record_options(options: Options, env: str | Path | None,
                    settings: Mapping[str, object] | None, *, model: str | Path | None = "best",
-                   greedy: bool = False, ini: Path | None = None, runs_dir: Path | None = None,
+                   greedy: bool = False, opponent: str | None = None, first: str | None = None,
+                   ini: Path | None = None, runs_dir: Path | None = None,
                    on_progress: Progress | None = None, verbose: bool = False) -> Recording:
-    """record(), for Options."""
+    """record(), for Options. first: who meets the opponent, in place of the model"""
     options.check()
     source = env_source.find(env, ini)
     found = find_model(source.runs_dir(runs_dir), model) if model else None
-    policies = ["trained" if found else "random"] + ([options.beside] if options.beside else [])
+    other, one = (text and find_contestant(text, source, settings, runs_dir, verbose=verbose)
+                  for text in (opponent, first))
+    shown = one.name if one else "trained" if found else "random"
+    policies = [shown, *([options.beside] if options.beside else [])]
     if len(set(policies)) < len(policies):
         raise UsageError("the recording already shows random play", where="--beside random",
                          hint="leave out --beside, or --baselines")
@@ -216,6 +222,7 @@ def record_options(options: Options, env: str | Path | None,
     folder_of_run = run_folder(found)
     with files.private("puffer-record-") as home:
         job = prepared.job(FilmJob, model=weights, greedy=greedy, policies=tuple(policies),
+                           opponent=other, first=one,
                            raylib=raylib, director=director, ring=Path(home) / "ring",
                            env_index=options.env_index, grid=options.grid,
                            episodes=options.episodes, ticks=options.ticks,

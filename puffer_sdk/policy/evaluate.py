@@ -20,7 +20,7 @@ from ..training import backends, checkpoint, flat, repeating
 from ..training.find_model import find_model, run_folder, which_weights
 from ..training.metrics import without_nan
 from ..training.runs import Run
-from .players import PlayersJob
+from .players import PlayersJob, find_contestant
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class Evaluation:
         return mean is not None and self.goal.is_met(mean)
 
     @property
+    def opponent(self) -> str:
+        """Whom the policies met; "" where each played all agents."""
+        return next((score.opponent for score in self.scores.values()), "")
+
+    @property
     def measured(self) -> bool:
         """Whether the trained policy's play logged what the goal names."""
         return bool(self.goal and "trained" in self.scores
@@ -69,7 +74,7 @@ class Evaluation:
         """JSON-able; a number that is not finite becomes None."""
         return {
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
-            "weights": self.weights, "changed": list(self.changed),
+            "weights": self.weights, "opponent": self.opponent, "changed": list(self.changed),
             "goal": str(self.goal) if self.goal else None, "solved": self.solved,
             "policies": {name: without_nan(asdict(score)) for name, score in self.scores.items()}}
 
@@ -84,7 +89,7 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
              settings: Mapping[str, object] | None = None, *,
              model: str | Path | None = "best", output: Path | None = None,
              runs_dir: Path | None = None, ini: Path | None = None, greedy: bool = False,
-             as_trained: bool = False,
+             as_trained: bool = False, opponent: str | None = None,
              on_progress: Callable[[str, int, int], None] | None = None, verbose: bool = False,
              seconds: float = 0.0) -> Evaluation:
     """Play ENV with a trained policy, with random and with idle play, from fixed seeds.
@@ -96,6 +101,9 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
     greedy        take the likeliest action instead of drawing one
     as_trained    play the copies of the code that the run has, with its settings, rather than the
                   code of today
+    opponent      who plays the other teams: "random", "idle", "bot:LEVEL", a run or weights; or
+                  "self": each policy plays all agents. None: random play where teams are declared,
+                  or the rewards of two agents are opposites; else "self"
     on_progress   called as on_progress(policy, done, total)
     seconds       of each policy, at most, after which nothing is written; 0: to the end
     Returns the scores. Raises UsageError for a checkpoint that is damaged or of other sizes,
@@ -138,7 +146,8 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
     prepared = prepared.as_trained(past.facts["env"] if past else None)
     resolved = prepared.config
     job = prepared.job(PlayersJob, model=weights, greedy=greedy, seconds=seconds,
-                       torch_class=own_class)
+                       torch_class=own_class, opponent=opponent and find_contestant(
+                           opponent, source, settings, runs_dir, verbose=verbose))
 
     def on_event(kind: str, payload: Any) -> None:
         if kind == "progress" and on_progress:

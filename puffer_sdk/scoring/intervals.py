@@ -1,4 +1,4 @@
-"""Means with 95 % intervals.  values, and the cluster of each -> mean, half width"""
+"""Means and shares with 95 % intervals.  values, and the cluster of each -> mean, width"""
 from __future__ import annotations
 
 import math
@@ -25,6 +25,25 @@ def clustered_mean(values: ArrayLike, clusters: ArrayLike, weights: ArrayLike | 
         return float(means.mean()), None
     half = student_t(len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means))
     return float(means.mean()), float(half)
+
+
+def share_interval(values: ArrayLike, clusters: ArrayLike) -> tuple[float, float, float]:
+    """Mean over the clusters' means of values in [0, 1], and the ends of its 95 % interval.
+
+    Wilson's score interval, for as many independent values as would give the clusters' spread: no
+    width of 0 where all were won.
+    """
+    import numpy as np
+
+    values = np.asarray(values, float)
+    _, index = np.unique(np.asarray(clusters), return_inverse=True)
+    means = np.bincount(index, values) / np.bincount(index)
+    mean, spread = float(means.mean()), float(means.var(ddof=1)) if len(means) > 1 else 0.0
+    n = mean * (1 - mean) * len(means) / spread if spread else len(means)
+    n, z = min(float(n), float(len(values))), 1.959964
+    middle = (mean + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+    return mean, min(mean, max(0.0, middle - half)), max(mean, min(1.0, middle + half))
 
 
 def student_t(freedom: int) -> float:

@@ -26,6 +26,7 @@ class KeptScore(_KeptScore, total=False):
 
     zero_sum: bool
     span: int
+    opponent: str
 
 
 class FarNumbers(TypedDict):

@@ -26,6 +26,7 @@ from ..env.vec import VecEnv
 from ..settings.values import Config
 from .baselines import Player
 from .entries import Entries
+from .facing import paired_seeds
 
 PATIENCE = 20           # times [eval] steps: the most ticks to wait for something to end
 GAMES = 4               # entries of each agent, at least: first ones alone may be unlike the others
@@ -105,15 +106,17 @@ def may_wait(library: EnvLibrary, env_settings: Mapping[str, float]) -> bool:
 
 
 def make_envs(library: EnvLibrary, resolved: Config, link: Link, envs: int,
-              seed: int | None = None) -> VecEnv:
+              seed: int | None = None, paired: bool = False) -> VecEnv:
     """So many fresh envs, as a VecEnv.
 
     link        watches the envs for the parent
     seed        of the envs; [eval] seed unless given
+    paired      neighbours begin alike: facing.py
     """
-    return make_copies(library, envs, link.watches(library.armed),
-                       seed=resolved.eval.seed if seed is None else seed,
-                       env_settings=resolved.env)
+    seed = resolved.eval.seed if seed is None else seed
+    return make_copies(library, envs, link.watches(library.armed), seed=seed,
+                       env_settings=resolved.env,
+                       env_seeds=paired_seeds(seed, envs) if paired else None)
 
 
 class Play:
@@ -123,13 +126,14 @@ class Play:
     cost        agent steps taken
     """
 
-    def __init__(self, vec: VecEnv, player: Player, plan: Plan, name: str):
-        """name: of the player, for errors"""
+    def __init__(self, vec: VecEnv, player: Player, plan: Plan, name: str,
+                 counts: type[Entries] = Entries):
+        """name: of the player, for errors; counts: Games, where two sides play"""
         self.vec, self.player, self.plan, self.name = vec, player, plan, name
         self.cost = 0
         self._may_wait = may_wait(vec.library, vec.env_settings)
         vec.reset()
-        self.entries = Entries(vec, plan.quota, plan.span, plan.rating)
+        self.entries = counts(vec, plan.quota, plan.span, plan.rating)
 
     def run(self, stop: Callable[[], bool] = lambda: False,
             report: Callable[[Play], None] | None = None) -> Entries:

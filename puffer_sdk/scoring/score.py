@@ -17,8 +17,8 @@ from .intervals import clustered_mean
 
 PER_EPISODE = "per episode"
 ENDLESS = "episodes do not end"
-PLACE = ("env", "agent", "seed", "tick", "n")       # of an entry: what is no measure
-ORDER = ("perf", "score", "episode_return", "episode_length")
+PLACE = ("env", "agent", "seat", "seed", "tick", "n")       # of an entry: what is no measure
+ORDER = ("win_rate", "draw_rate", "perf", "score", "episode_return", "episode_length")
 RETURN_RATE, ENTRY_RATE = "return_per_1000_ticks", "entries_per_1000_ticks"
 RATES = (RETURN_RATE, ENTRY_RATE)
 FEW = 10                # episodes below which an interval says nothing
@@ -38,6 +38,7 @@ class Score:
     zero_sum: bool = False      # the agents of each env play against each other
     span: int = 0               # ticks of each env that its rates are of; 0: of unlike ones
     episodes: list[Entry] = field(default_factory=list, repr=False)
+    opponent: str = ""          # whom it met, in an env of teams; "": it played all agents
 
     @property
     def whole(self) -> bool:
@@ -50,7 +51,7 @@ class Score:
         return not self.unfinished and self.count > 0
 
 
-def score_of(entries: Entries, policy: str) -> Score:
+def score_of(entries: Entries, policy: str, opponent: str = "") -> Score:
     """The score of a play, with its rates: only_episodes() drops them."""
     counted = entries.counted
     mean: dict[str, float | None] = {}
@@ -66,7 +67,7 @@ def score_of(entries: Entries, policy: str) -> Score:
     for name, rates in rates_of(entries).items() if span or unfinished else ():
         mean[name], interval[name] = clustered_mean(rates, range(len(rates)))
     return Score(policy, PER_EPISODE if endings else ENDLESS, round(sum(weights)), entries.tick,
-                 unfinished, mean, interval, entries.zero_sum, span, counted)
+                 unfinished, mean, interval, entries.zero_sum, span, counted, opponent)
 
 
 def span_of(entries: Entries) -> int:

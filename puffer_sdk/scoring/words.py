@@ -12,7 +12,8 @@ FAR = 0.2               # of the way from random play to the best: an end that l
 FELL_HINT = ("eval, play and export take the best weights; a lower train.learning_rate keeps what "
              "is learned")
 ROUNDED = 1e-4          # by which a perf may be outside [0, 1]: sums of floats
-ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself"
+ZERO_SUM = "zero-sum rewards: a policy cannot be judged by playing against itself; "\
+    "declare teams, or eval --opponent random"
 
 
 def measure(mean: float | None, half: float | None) -> str:
@@ -47,11 +48,12 @@ def headline(claim: Claim) -> str:
 def claimed(claim: Claim) -> str:
     """'perf 0.983 ± 0.007, random play 0.112 ± 0.019 (1,000 fresh episodes)'"""
     trained, random = Score(**claim["trained"]), Score(**claim["random"])
+    against = f" against {trained.opponent} play" if trained.opponent else ""
     name = headline(claim)
     ours, theirs = trained.mean.get(name), random.mean.get(name)
     sign = -1 if claim["least"] and name == claim["metric"] else 1
     no_better = ours is not None and theirs is not None and sign * ours <= sign * theirs
-    return (f"{name.replace('_', ' ')} {measure(ours, interval(trained, name))}, "
+    return (f"{name.replace('_', ' ')} {measure(ours, interval(trained, name))}{against}, "
             f"{'no better than ' * no_better}random play "
             f"{measure(theirs, interval(random, name))} ({played(trained)}"
             + f" in {trained.span:,} ticks" * (name == RETURN_RATE and trained.settled) + ")")
@@ -98,6 +100,9 @@ def played(score: Score) -> str:
         return f"no episode ended in {ticks}"
     if score.unfinished:
         return f"{ui.plural(score.unfinished, 'agent')} did not end every episode in {ticks}"
+    if score.opponent:
+        text = ui.plural(score.count, "fresh game")
+        return text if score.count >= FEW else f"only {text}"
     what = "fresh episode" if score.whole else "fresh log entr"
     text = ui.plural(score.count, what) if score.whole else \
         f"{score.count:,} {what}{'y' if score.count == 1 else 'ies'}"
@@ -119,4 +124,5 @@ def warn_of_perf(means: Mapping[str, Mapping[str, float | None]]) -> None:
 
 def notes(claim: Claim) -> list[str]:
     """Caveats of a claim."""
-    return [ZERO_SUM] if Score(**claim["trained"]).zero_sum else []
+    trained = Score(**claim["trained"])
+    return [ZERO_SUM] if trained.zero_sum and not trained.opponent else []

@@ -19,6 +19,7 @@ from ..base.errors import Damaged, UsageError, did_you_mean
 from ..base.spec import Spec
 from ..interop.python_envs.env_source import CompiledSource, PythonSource
 from ..interop.python_envs.python_spec import PythonSpec
+from ..scoring.games import WIN
 from ..settings import inifile, table, torch_class, upstream
 from ..settings.automatic import available_cores
 from ..settings.goal import parse_goal
@@ -322,8 +323,11 @@ def _metric(keys: Mapping[str, Any], resolved: Config, spec: Spec | PythonSpec) 
     if not metric:
         if goal:
             return goal.name, not goal.at_least if keys["goal"] == "maximize" else True
-        metric = next((name for name in ("score", "perf", "episode_return") if name in known),
-                      known[0] if known else "score")
+        metric = WIN if spec.in_teams else next(
+            (name for name in ("score", "perf", "episode_return") if name in known),
+            known[0] if known else "score")
+    if metric == WIN:           # of games, which evaluations play
+        return metric, minimize
     if known and metric not in known and spec.open_log:
         close = did_you_mean(metric, known)
         if close:

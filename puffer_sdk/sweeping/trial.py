@@ -22,6 +22,7 @@ from ..env import child_process
 from ..env.warm import Warm
 from ..interop.python_envs.env_source import CompiledSource, Prepared, PythonSource
 from ..scoring import words
+from ..scoring.games import WIN
 from ..settings import torch_class
 from ..settings.goal import parse_goal
 from ..settings.texts import show
@@ -225,7 +226,7 @@ class _Watch:
         self.steps = row["step"]
         self.cost = self.cost_of(row)
         self.logged = [name[7:] for name in row if name.startswith("window/")] or self.logged
-        value = row.get(f"window/{self.metric}")
+        value = row.get(f"window/{self.metric}", row.get(f"eval/{self.metric}"))
         if value is not None:
             self.score = value
             self.first = value if self.first is None else self.first
@@ -248,7 +249,10 @@ class _Watch:
             return Outcome(FAILED, facts={
                 "error": f"it cost more than {show(self.plan.limit)}", "steps": self.steps})
         if not self.goal and self.claim:
-            claimed = self.claim["trained"]["mean"].get(self.metric)
+            trained = self.claim["trained"]
+            metric = WIN if trained.get("opponent") and self.metric not in trained["mean"] \
+                else self.metric
+            claimed = trained["mean"].get(metric)
             facts |= {"fell": fell} if (fell := words.fell(self.claim)) else {}
             if claimed is not None and math.isfinite(claimed):
                 return Outcome(DONE, claimed, facts, self.curve)

@@ -34,14 +34,12 @@ from ..env.child_pipe import Link
 from ..env.library import EnvLibrary
 from ..env.seeds import mix_seed
 from ..scoring import apart
-from ..scoring.baselines import actor_player, random_player
 from ..scoring.entries import STUCK
+from ..scoring.games import MEASURES, is_for_sides
 from ..scoring.play_episodes import (
     PATIENCE,
     SLACK,
-    Play,
     for_rates,
-    make_envs,
     may_wait,
     plan,
     within,
@@ -49,12 +47,10 @@ from ..scoring.play_episodes import (
 from ..scoring.score import ENDLESS, RATES, RETURN_RATE, Score, comparable, rates_of, score_of
 from ..settings.goal import Goal, parse_goal
 from ..settings.values import Config
-from . import backends
+from . import judging
 from .log_window import Window
 from .looks import Look, State, is_less, kept_of, length_of, of_envs, without_episodes
 from .run_records import Facts, KeptState, Reached
-from .schedules import obs_factors
-from .watched import Watched
 
 SHARE = 20              # evaluations take at most one of so many steps ...
 SHORT_SHARE = 5         # ... or of so many, until they have paid for ...
@@ -69,7 +65,6 @@ GOAL_SHARE = 3 / 4      # of all evaluations: those before the end, where a goal
 GOAL_FACTOR = 1.25      # ... and so many times the steps of that try
 CHOOSING = 64           # envs that choose, at most; a game of each agent
 TICK = 128              # agent steps that take as long as a tick of few agents, about; in C
-ROWS = 256              # agents that a thread of an evaluation acts for, at least
 FEWEST_GAMES = 8        # that a budget must be expected to pay for before the end
 FEWEST_ENVS = 2         # likewise: one alone has no interval
 LEAST_SHARE = 1 / 6     # of what is left at the end, for each that may be the best
@@ -97,12 +92,15 @@ class Evaluations:
         """share: what rank 0 found, on all ranks"""
         self.config, self.link, self.share, self.leads = config, link, share, leads
         self.goal: Goal | None = parse_goal(config.eval.goal)
-        self.names = [*([self.goal.name] if self.goal else []), *ORDER]
         self.state = State()
         with apart.own_random(0):
             self.library = apart.copy_of(library)
             watches = link.watches(library.armed)
             self.agents = self.library.agents_per_env(config.env, watches)      # of one env
+            self.for_sides = is_for_sides(self.library, config, link, self.agents)
+        order = MEASURES if self.for_sides else ORDER
+        self.names = [self.goal.name, *order] if self.goal and (
+            not self.for_sides or self.goal.name in MEASURES) else list(order)
         self.plan = plan(config, self.agents)
         self.may_wait = may_wait(self.library, config.env)
         most = self.plan.envs if config.of_python else -(-config.vec.total_agents // self.agents)
@@ -330,24 +328,14 @@ class Evaluations:
             if tensors is None:
                 whole = replace(whole, envs=min(whole.envs, CHOOSING), span=span or whole.span)
             length = tensors is None and self.state.began or self.expected(step or 1, window)
-            vec = None
-            try:
-                budget = max(0.0, budget)
-                chosen = for_rates(whole, budget, self.agents) if rating else within(
-                    whole, budget, self.agents, self.tail * length, self.may_wait)
-                vec = make_envs(self.library, config, self.link, chosen.envs, seed)
-                player = random_player(vec, config, seed) if tensors is None else actor_player(
-                    backends.make_actor(vec, config, tensors, seed, threads=max(1, min(
-                        config.vec.num_threads, vec.num_agents // ROWS))))
-                claims = kind == 1 and tensors is not None
-                watched = Watched(player, obs_factors(config.train, vec.obs_size), claims)
-                play = Play(vec, watched, chosen, "trained" if tensors else "random")
-                entries = play.run()
-            finally:
-                if vec is not None:
-                    vec.close()
+            budget = max(0.0, budget)
+            chosen = for_rates(whole, budget, self.agents) if rating else within(
+                whole, budget, self.agents, self.tail * length, self.may_wait)
+            play, watched = judging.play(self.library, config, self.link, chosen, tensors, seed,
+                                         for_sides=self.for_sides, watches=kind == 1)
+        entries = play.entries
         self.state.spent += play.cost
-        score = score_of(entries, play.name)
+        score = score_of(entries, play.name, judging.RANDOM * self.for_sides)
         if tensors is not None:
             self.state.length = length_of(entries, length, config.eval.steps / self.plan.quota)
             lengths = [each["episode_length"] for each in entries.episodes]
@@ -359,7 +347,7 @@ class Evaluations:
                 self.state.note_spans({
                     name: pick(each.get(name, mean) for each in score.episodes) for name, mean in
                     score.mean.items() if name not in RATES and mean is not None})
-        found = of_envs(entries, [self.metric, *ORDER])
+        found = of_envs(entries, [self.metric, *self.names])
         found[PLAYED_RATE] = rates_of(entries)[RETURN_RATE].tolist()
         if score.span == whole.span:
             found[RETURN_RATE] = found[PLAYED_RATE]

@@ -123,9 +123,13 @@ class State:
 
 
 def without_episodes(score: Score) -> KeptScore:
-    return {"policy": score.policy, "unit": score.unit, "count": score.count, "ticks": score.ticks,
-            "unfinished": score.unfinished, "mean": score.mean, "interval": score.interval,
-            "zero_sum": score.zero_sum, "span": score.span}
+    kept: KeptScore = {
+        "policy": score.policy, "unit": score.unit, "count": score.count, "ticks": score.ticks,
+        "unfinished": score.unfinished, "mean": score.mean, "interval": score.interval,
+        "zero_sum": score.zero_sum, "span": score.span}
+    if score.opponent:
+        kept["opponent"] = score.opponent
+    return kept
 
 
 def kept_of(look: Look) -> KeptLook:

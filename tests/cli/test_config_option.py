@@ -27,21 +27,21 @@ def marathon(tmp_path, monkeypatch):
 
 def test_the_commands_are_those_that_the_guide_names():
     assert {"train", "sweep", "eval", "report", "play", "profile", "config", "check",
-            "build"} == {*TAKING}
+            "build", "match"} == {*TAKING}
 
 
 @pytest.mark.parametrize("name", some_or_all([name for name in TAKING if name != "play"], 0, 2, 4))
 def test_both_files_are_read(name, marathon, capsys):
     """A value that neither can have is refused, in the one and in the other."""
     own, over = marathon / "marathon.ini", marathon.parent / "over.ini"
-    words = [name, "marathon", "--config", "over.ini", *(["--baselines"] if name == "eval" else [])]
+    more = {"eval": ["--baselines"], "match": ["random", "idle"]}.get(name, [])
+    words = [name, "marathon", *more, "--config", "over.ini"]
     for bad, good in ((over, own), (own, over)):
         bad.write_text("[train]\n\ngamma = 3\n")
         good.write_text("[train]\nseed = 3\n")
         assert cli.main(words) == 2
         assert f"{bad.relative_to(marathon.parent)}:3" in capsys.readouterr().err
-    assert cli.main([*words[:-1], "nowhere.ini"] if name != "eval" else
-                    [name, "marathon", "--config", "nowhere.ini"]) == 2
+    assert cli.main([*words[:-1], "nowhere.ini"]) == 2
     assert "nowhere.ini" in capsys.readouterr().err
 
 

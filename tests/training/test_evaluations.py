@@ -19,7 +19,7 @@ from puffer_sdk.interop.python_envs import env_source
 from puffer_sdk.policy import scoring as policy_scoring
 from puffer_sdk.scoring import play_episodes
 from puffer_sdk.scoring.score import ENDLESS, PER_EPISODE, RETURN_RATE, Score
-from puffer_sdk.scoring.words import headline
+from puffer_sdk.scoring.words import headline, notes
 from puffer_sdk.settings import config
 from puffer_sdk.training import backends, checkpoint, evaluations, runs
 from puffer_sdk.training.evaluations import Evaluations
@@ -389,8 +389,10 @@ def test_a_claim_is_made_of_a_run_that_an_older_version_finished(tmp_path):
 
 
 def test_two_agents_that_play_against_each_other_are_not_judged_by_that(tmp_path):
-    result = train(tmp_path, env__duel=1, train__total_timesteps=20_000)
-    assert result.claim["trained"]["zero_sum"]
+    """Nothing is declared, but what one wins the other loses, and each can only be its own team."""
+    claim = train(tmp_path, env__duel=1, train__total_timesteps=20_000).claim
+    assert claim["trained"]["opponent"] == claim["random"]["opponent"] == "random"
+    assert claim["metric"] == "win_rate" and notes(claim) == []
 
 
 def test_a_binding_that_steps_all_envs_at_once_is_evaluated(tmp_path):
@@ -421,9 +423,9 @@ def test_players_that_were_done_sooner_play_the_span_as_well(library, monkeypatc
             return play
         return make
 
-    monkeypatch.setattr(policy_scoring, "load_players",
-                        lambda job, library: {"random": keys(False), "trained": keys(True)})
-    job = SimpleNamespace(seconds=0.0, open=lambda: library, config=settings(
+    monkeypatch.setattr(policy_scoring, "load_players", lambda job, library, opponent: {
+        "random": keys(False), "trained": keys(True)})
+    job = SimpleNamespace(seconds=0.0, opponent=None, open=lambda: library, config=settings(
         env__win=0, env__loss=20, env__odds=10, eval__steps=100, eval__episodes=32))
     link = SimpleNamespace(stop=False, watches=lambda arm: None, emit=lambda *kind, **facts: None)
     found = policy_scoring.work(job, link)

@@ -22,7 +22,8 @@ from typing import NamedTuple
 from ...base.errors import nearest
 from .finding import ASSIGNED, BANDIT, CONSTANT, WORDS, WRAPS, Finding
 
-OTHERS = ("private", "players")     # words that others read: collect/c/{hidden,alike}.py
+# words that others read: collect/c/{hidden,alike}.py, env/reader.py
+OTHERS = ("private", "players", "teams")
 _CODES = {CONSTANT: "PUF305", WRAPS: "PUF307", ASSIGNED: "PUF422", BANDIT: "PUF408"}
 _MARK = re.compile(r"(?P<open>//|/\*|^\s*[#;])\s*puffer\s*:\s*(?P<text>.*)")
 _PYTHON_MARK = re.compile(r"(?P<open>#)\s*puffer\s*:\s*(?P<text>.*)")

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...base.errors import RunError, UsageError
 from ...env import abi
 from ...env.abi import CObject
+from ...env.teams import NO_TEAM
 from . import cpu_usage, layouts, pool_logs, shared_rows
 from .env_worker import Failure
 from .games.base import EnvError, Part, seed_parts
@@ -130,6 +131,10 @@ class PoolVec(Sending):
 
     def _bind(self) -> None:
         self.first_row = self._row_edges.copy()
+
+    def _declared_teams(self) -> NDArray[np.int64]:
+        told = self.library.facts.teams or (NO_TEAM,) * self.library.facts.rows
+        return np.tile(np.array(told, np.int64), len(self._seeds))
 
     # -- what went wrong
 

@@ -39,6 +39,7 @@ class Facts:
 
     kind        SINGLE (Gymnasium), PARALLEL (PettingZoo) or BATCH (a gymnasium.vector.VectorEnv)
     agents      names of its rows: possible_agents; ("",) for a single one
+    teams       of these rows, by the environment's attribute `teams`; () where it has none
     masked      whether it gives action masks
     mask_key    whether these are in its observations, and not in infos
     mask_method whether its action_masks() returns them
@@ -56,6 +57,7 @@ class Facts:
     observations: Observations
     actions: Actions
     agents: tuple[str, ...] = ("",)
+    teams: tuple[int, ...] = ()
     masked: bool = False
     mask_key: bool = False
     mask_method: bool = False
@@ -256,7 +258,22 @@ def _probe_parallel(env: ParallelEnv) -> Facts:
     in_ob = isinstance(ob, dict) and MASK in ob
     masked = bool(actions.mask_size) and (in_ob or MASK in info)
     return _with_origin(Facts(PARALLEL, observations, actions, agents=agents, masked=masked,
-                              mask_key=in_ob), env)
+                              mask_key=in_ob, teams=_teams_of(env)), env)
+
+
+def _teams_of(env: ParallelEnv) -> tuple[int, ...]:
+    """The team of each possible agent, where env.unwrapped.teams = {agent: number} says it; a
+    wrapper may say it as well."""
+    told = getattr(env, "teams", None) or getattr(getattr(env, "unwrapped", env), "teams", None)
+    if not isinstance(told, dict) or not told:
+        return ()
+    numbers = [told.get(agent) for agent in env.possible_agents]
+    teams = tuple(int(team) for team in numbers if isinstance(team, (int, np.integer))
+                  and team >= 0)
+    if len(teams) < len(numbers):
+        raise UsageError("the environment's `teams` does not give every possible agent a team",
+                         expected="{agent: 0 or more} for all of possible_agents", actual=told)
+    return teams
 
 
 def peel(env: Any) -> tuple[SingleEnv, int]:

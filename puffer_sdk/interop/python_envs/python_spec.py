@@ -41,6 +41,11 @@ class PythonSpec:
     def act_widths(self) -> tuple[int, ...]:
         return self.facts.actions.sizes
 
+    @property
+    def in_teams(self) -> bool:
+        """Whether the environment says which agents play together."""
+        return bool(self.facts.teams)
+
     def row(self) -> ObsSpec:
         """The ObsSpec of an observation: its parts are the leaves of the space."""
         plan = self.facts.observations

@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING
 from ....base import paths
 from ....base.errors import BadNumber, Interrupted, RunError, UsageError
 from ....env import build, child_process
-from ....env.agent_slots import living
 from ....env.child_pipe import Link
 from ....env.job import EnvJob
-from ....scoring.baselines import actor_player, random_player, same_actions
+from ....scoring.baselines import Player, actor_player, random_player, same_actions
 from ....scoring.entries import Entries
+from ....scoring.facing import facing, paired_seeds
+from ....scoring.games import Games, is_for_sides
 from ....settings.texts import parse_action
 from ....settings.values import Config
 from ....training import backends
+from ....training.looks import of_envs
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts, Learning
 from ...core.result import LearningSummary, Score
+from .blind_vec import Blind
 from .sizes import cost_class
 
 if TYPE_CHECKING:
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     from ....env.vec import VecEnv
 
     Tensors = Mapping[str, NDArray[np.generic]]
-    Player = Callable[[VecEnv], object]     # writes the actions of the next step
     Make = Callable[[VecEnv], Player]
 
 SECONDS = 12.0          # of the whole probe, on the machine that the constants below describe
@@ -142,6 +144,8 @@ class _Probe:
         self.job, self.link = job, link
         self.config, self.library = job.config, job.open()
         self.watches = link.watches()
+        self.for_sides = is_for_sides(self.library, self.config, link,
+                                      self.library.agents_per_env(self.config.env, self.watches))
         self.step = 0
 
     def run(self) -> Learning:
@@ -162,17 +166,18 @@ class _Probe:
                     "element": error.element,
                     "value": None if error.value is None else f"{error.value:g}"}
         return {"steps": self.config.train.total_timesteps,
-                "unit": "return per episode" if any(ended) else f"return in {TICKS} ticks",
+                "unit": ("return per episode" if any(ended) else f"return in {TICKS} ticks")
+                + ", against random play" * self.for_sides,
                 "masked": self.about().mask_size > 0, "scores": scores}
 
     # -- training
 
-    def make_vec(self, agents: int, seed: int) -> VecEnv:
+    def make_vec(self, agents: int, seed: int, seeds: list[int] | None = None) -> VecEnv:
         from ....env.vec import VecEnv
 
         return VecEnv(self.library, total_agents=agents, seed=seed,
                       threads=min(self.config.vec.num_threads, 2), adaptive=True,
-                      env_settings=self.config.env, watches=self.watches)
+                      env_settings=self.config.env, watches=self.watches, env_seeds=seeds)
 
     def train(self, blind: bool) -> Tensors:
         seed = self.config.train.seed
@@ -194,13 +199,17 @@ class _Probe:
     def play(self, make_player: Make) -> tuple[list[float], bool]:
         """Mean return of each env over the first episodes that it logs; whether any ended.
 
-        Where the env logs no return it is measured, from ending to ending. An env that comes to no
-        end counts with what its agents got in TICKS ticks.
+        Where it has teams, random play has the other ones. Where the env logs no return it is
+        measured, from ending to ending. An env that comes to no end counts with what its agents got
+        in TICKS ticks.
         """
-        vec = self.make_vec(self.job.agents, self.config.train.seed + 1)
+        seed = self.config.train.seed + 1
+        vec = self.make_vec(self.job.agents, seed,
+                            paired_seeds(seed, self.job.agents) if self.for_sides else None)
         vec.reset()
-        player = make_player(vec)
-        entries = Entries(vec, EPISODES, TICKS)
+        player: Player = facing([lambda rows, _: make_player(rows), random_player])(
+            vec, self.config) if self.for_sides else make_player(vec)
+        entries = (Games if self.for_sides else Entries)(vec, EPISODES, TICKS)
         for _ in range(TICKS):
             player(vec)
             vec.step()
@@ -213,8 +222,7 @@ class _Probe:
         return returns_of_envs(entries), bool(entries.ended.any())
 
     def random_player(self, vec: VecEnv) -> Player:
-        player: Player = random_player(vec, self.config)
-        return player
+        return random_player(vec, self.config)
 
     def idle(self) -> tuple[float, ...]:
         text = self.config.eval.idle_action
@@ -263,55 +271,14 @@ class _Probe:
         return make
 
 
-class Blind:
-    """A VecEnv whose agents are shown what the agents of another env see, each tick another's."""
-
-    num_agents: int             # of the vec, from here on
-    obs_size: int
-    act_sizes: tuple[int, ...]
-    actions: NDArray[np.float32]
-    rewards: NDArray[np.float32]
-    terminals: NDArray[np.float32]
-    truncations: NDArray[np.float32]
-    action_mask: NDArray[np.uint8] | None
-
-    def __init__(self, vec: VecEnv, unit: int, seed: int):
-        import numpy as np
-
-        self.vec, self.unit = vec, unit
-        self.rng = np.random.default_rng(seed)
-        self.observations: NDArray[np.generic] = vec.observations.copy()
-        self.rows = np.arange(vec.num_agents)
-
-    def __getattr__(self, name: str) -> object:
-        value: object = getattr(self.vec, name)
-        return value
-
-    def mix(self) -> None:
-        import numpy as np
-
-        n = len(self.rows)
-        away = int(self.rng.integers(self.unit, max(n - self.unit, self.unit) + 1))
-        rows = (self.rows + away) % n
-        np.take(self.vec.observations, rows, axis=0, out=self.observations)
-        self.observations[~living(self.vec)[rows]] = 0
-
-    def reset(self) -> NDArray[np.generic]:
-        self.vec.reset()
-        self.mix()
-        return self.observations
-
-    def step(self) -> tuple[NDArray[np.generic], NDArray[np.float32], NDArray[np.float32],
-                            NDArray[np.float32]]:
-        self.vec.step()
-        self.mix()
-        return self.observations, self.vec.rewards, self.vec.terminals, self.vec.truncations
-
-
 def returns_of_envs(entries: Entries) -> list[float]:
-    """Mean return of each env's agents: of its entries, or of the whole play where nothing ends."""
+    """Mean return of each env's agents: of its entries, or of the whole play where nothing ends. Of
+    games between two sides, that of side 0 in each pair of envs."""
     import numpy as np
 
+    if isinstance(entries, Games):
+        name = "episode_return"
+        return [value for value in of_envs(entries, [name])[name] if value is not None]
     means = (np.add.reduceat(entries.earned, entries.vec.first_row[:-1])
              / entries.agents_of_envs.clip(1))
     if entries.ended.any():
