@@ -183,11 +183,18 @@ def sent(place: Path) -> None:
         git(place, *words)
 
 
+def duel(place: Path) -> None:
+    """A game of two teams, with a policy."""
+    shutil.copytree(SPECIMENS / "duel", place / "duel", ignore=shutil.ignore_patterns("build"))
+    puffer(place, "train", "duel", *LITTLE)
+
+
 PREPARED = {
     "README.md": checkout, "CONTRIBUTING.md": fork,
     "docs/guides/check.md": faulty, "docs/guides/clean.md": built,
     "docs/guides/coming-from.md": nothing, "docs/guides/completion.md": nothing,
     "docs/guides/debug.md": writes_beyond, "docs/guides/export.md": exported,
+    "docs/guides/matches.md": duel,
     "docs/guides/outward.md": nothing, "docs/guides/play.md": my_env,
     "docs/guides/profile.md": my_env, "docs/guides/programs.md": my_env,
     "docs/guides/python.md": nothing, "docs/guides/raylib.md": nothing,
