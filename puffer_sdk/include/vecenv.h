@@ -34,6 +34,7 @@
 #include <time.h>
 #endif
 #include "puffer_dict.h"
+#include "puffer_minmax.h"
 
 #ifdef __cplusplus
 #define PUFFER_ASSERT(test, text) static_assert(test, text)
