@@ -15,6 +15,7 @@ from .pages import Page
 @click.command(name="new", cls=Page, examples=[
     ("puffer-sdk new my_env", "one agent on a byte grid"),
     ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
+    ("puffer-sdk new my_env --loop", "with loop.py, a PPO in PyTorch to change"),
     ("puffer-sdk new my_env --dialect 5", "in the form of PufferLib 5.0: one header, no binding")],
     statuses={0: "made", 2: "the folder exists, or the name is not a valid C name"})
 @click.argument("name", required=False)
@@ -25,6 +26,9 @@ from .pages import Page
 @click.option("--dialect", type=click.Choice(scaffold.DIALECTS), default=scaffold.DIALECTS[0],
               show_default=True,
               help="The form of PufferLib 4.0, or of 5.0: puf_step, one header.")
+@click.option("--loop", is_flag=True,
+              help="Write loop.py besides: PPO in one file, in PyTorch, for you to change. Into a "
+                   "project that exists, it alone.")
 @click.option("--output-dir", "-o", default=".", metavar="DIR",
               help="Parent of the new folder NAME.  [default: the current folder]")
 @click.option("--force", is_flag=True,
@@ -32,8 +36,8 @@ from .pages import Page
 @click.option("--dry-run", is_flag=True, help="List the files without writing them.")
 @click.option("--accept-hooks", is_flag=True,
               help="Allow a third-party template to run its hooks on this machine.")
-def command(name: str | None, template: str, dialect: str, output_dir: str, force: bool,
-            dry_run: bool, accept_hooks: bool) -> None:
+def command(name: str | None, template: str, dialect: str, loop: bool, output_dir: str,
+            force: bool, dry_run: bool, accept_hooks: bool) -> None:
     """Start an environment called NAME from a template.
 
     It passes check, builds and trains as generated. The folder NAME gets a header, an ini, a
@@ -41,7 +45,7 @@ def command(name: str | None, template: str, dialect: str, output_dir: str, forc
     """
     made = scaffold.new(ask_name() if name is None else name, template=template,
                         dialect=dialect, output_dir=output_dir, force=force, dry_run=dry_run,
-                        accept_hooks=accept_hooks)
+                        accept_hooks=accept_hooks, loop=loop)
     ui.out(f"{'would make' if dry_run else 'made'} {paths.shown(made.folder)} from {template}")
     for file in made.files:
         ui.out(f"  {file}" + ("  (replaces yours)" if file in made.replaced else ""))

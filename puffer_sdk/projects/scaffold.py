@@ -27,6 +27,7 @@ from .rendering import is_ours, render
 
 TEMPLATES = ("squared", "target")
 DIALECTS = ("4", "5")        # of PufferLib: 4.0, 5.0
+LOOP = "loop.py"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Scaffold:
 
 def new(name: str, *, template: str | os.PathLike[str] = "squared",
         dialect: str = "4", output_dir: str | os.PathLike[str] = ".", force: bool = False,
-        dry_run: bool = False, accept_hooks: bool = False) -> Scaffold:
+        dry_run: bool = False, accept_hooks: bool = False, loop: bool = False) -> Scaffold:
     """Make the project output_dir/name from a template.
 
     name            the folder, the header and (in CamelCase) the env struct; validate_name
@@ -53,6 +54,8 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
     force           write into an existing folder; files that the template lacks stay
     dry_run         write nothing; `files` lists what would be written
     accept_hooks    let a template that is not ours run its own code
+    loop            write loop.py besides, a training loop in PyTorch to change; into a project that
+                    exists, it alone
     Raises UsageError (name, template, existing folder) and RunError (cannot write).
     """
     validate_name(name)
@@ -61,6 +64,8 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
     folder = Path(os.path.expanduser(output_dir)) / name
     with ExitStack() as stack, _disk_errors(folder):
         folder = disk.typed(folder.parent) / folder.name
+        if loop and not force and (folder / f"{name}.h").is_file():
+            return _add_loop(folder, name, dry_run)
         refuse_existing(folder, force)
         if folder.is_dir():
             folder = folder.resolve()   # where a link points: files move within one disk
@@ -71,13 +76,30 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
                    "__dialect": dialect}
         rendered = render(source, context, staging, accept_hooks=accept_hooks and not dry_run,
                           scratch=stack.enter_context(_staging(None, name)))
+        if loop:
+            disk.write(rendered / LOOP, _loop_text(name))
         files = list_files(rendered)
         replaced = tuple(f for f in files if os.path.lexists(folder / f))
         repository = False
         if not dry_run:
             repository = _git_init(rendered, folder)
             move(rendered, folder, files, staging)
-    return Scaffold(folder, files, replaced, next_commands(folder), repository, dry_run)
+    return Scaffold(folder, files, replaced, next_commands(folder, loop), repository, dry_run)
+
+
+def _loop_text(name: str) -> str:
+    """The example of a loop, as one of this environment."""
+    return paths.text(paths.data_dir("examples") / "ideas" / "ppo_loop.py").replace("my_env", name)
+
+
+def _add_loop(folder: Path, name: str, dry_run: bool) -> Scaffold:
+    """loop.py alone, beside the files of a project. Raises UsageError if there is one."""
+    if os.path.lexists(folder / LOOP):
+        raise UsageError(f"'{name}' has a {LOOP} already", where=folder / LOOP,
+                         hint="move it away, and a new one is written")
+    if not dry_run:
+        disk.write(folder / LOOP, _loop_text(name))
+    return Scaffold(folder, (LOOP,), (), next_commands(folder, True), False, dry_run)
 
 
 # -- templates -----------------------------------------------------------------------
@@ -234,9 +256,9 @@ def _git_init(rendered: Path, folder: Path) -> bool:
     return True
 
 
-def next_commands(folder: Path) -> tuple[str, ...]:
+def next_commands(folder: Path, loop: bool = False) -> tuple[str, ...]:
     """What to type next, from the current folder."""
     text = paths.shown(folder)
     env = shlex.quote(f"./{text}" if text.startswith("-") else text)
-    return (f"puffer-sdk check {env}", f"puffer-sdk build {env}", f"puffer-sdk train {env}",
-            f"puffer-sdk eval {env}")
+    train = f"python {shlex.quote(f'{text}/{LOOP}')}" if loop else f"puffer-sdk train {env}"
+    return (f"puffer-sdk check {env}", f"puffer-sdk build {env}", train, f"puffer-sdk eval {env}")

@@ -97,7 +97,7 @@ class Trainer(TrainerView):
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))
         self.advantage = self._code.advantage
-        self.vec, self._env_facts = vec, _facts_of(vec)
+        self.vec, self._env_facts = vec, facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
         self.seal()
@@ -248,7 +248,7 @@ def _refuse_lost(given: Config, vec: VecEnv | VecWrapper, agents: int) -> None:
                              hint="make the envs with it: puffer_sdk.make")
 
 
-def _facts_of(vec: VecEnv | VecWrapper) -> EnvFacts:
+def facts_of(vec: VecEnv | VecWrapper) -> EnvFacts:
     """What a checkpoint says about its environment."""
     about, folder = vec.description, vec.library.folder
     return checkpoint.env_facts(about, folder.name if folder else about.name,

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base import files, paths
 from ..base.errors import UsageError
@@ -21,6 +22,9 @@ from ..settings.texts import show
 from . import metrics as sinks
 from . import provenance, runs
 from .loop import Trainer
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 
 class Run:
@@ -65,7 +69,7 @@ class Run:
             made = provenance.of_python(library.maker, library.facts, more, own)
         self._run = runs.create_run(
             home, tag, self._trainer.config.train.total_timesteps if self._trainer else None)
-        self.folder = self._run.folder
+        self.folder, self._given = self._run.folder, dict(settings or {})
         files.save(self._run.config_path, self._ini(settings or {}), what="the settings")
         if folder:
             files.save(self.folder / "spec.json", json.dumps(header.read(folder).to_dict(),
@@ -107,7 +111,7 @@ class Run:
         Raises RunError where the disk is full.
         """
         trainer, seconds = self._trainer, time.perf_counter() - self._began
-        step = trainer.global_step if trainer else self._vec.ticks * self._vec.num_agents
+        step = self._step_now()
         found = {"step": step, "seconds": seconds, "sps": step / max(seconds, 1e-9),
                  **({"epoch": trainer.epoch, **trainer.metrics} if trainer else {}),
                  **{f"env/{name}": value for name, value in (env or {}).items()}}
@@ -124,14 +128,31 @@ class Run:
         self._lines.log({name: value if math.isfinite(value) else math.nan
                          for name, value in found.items()})
 
-    def save(self) -> Path:
-        """A checkpoint of the trainer in this run's folder, which eval and play take by the run's
-        number. Raises UsageError where the run has no Trainer."""
-        if self._trainer is None:
+    def save(self, network: Module | None = None) -> Path:
+        """A checkpoint in this run's folder, which eval and play take by the run's number.
+
+        network     of a loop without a Trainer: a torch.nn.Module whose class is in a file, with
+                    the methods of [policy] torch_class; [policy] keys of the run's settings count
+        Raises UsageError where there is neither, and for a network that eval could not call.
+        """
+        trainer, vec = self._trainer, self._vec
+        if trainer is None and network is None:
             raise UsageError("this run has no Trainer to save", where="Run.save",
-                             hint=f"write your own weights into {self.folder}")
-        return self._trainer.save(
-            self._run.checkpoints_path / f"{self._trainer.global_step:012d}.safetensors")
+                             hint="run.save(network), a torch.nn.Module of yours")
+        if trainer and network is not None:
+            raise UsageError("a Trainer saves its own network", where="Run.save",
+                             hint="run.save()")
+        path = self._run.checkpoints_path / f"{self._step_now():012d}.safetensors"
+        if trainer:
+            return trainer.save(path)
+        assert network is not None and not isinstance(vec, Trainer)
+        from . import own_weights  # of PyTorch
+
+        return own_weights.save(path, network, vec, self._given)
+
+    def _step_now(self) -> int:
+        return self._trainer.global_step if self._trainer else \
+            self._vec.ticks * self._vec.num_agents
 
     def close(self, status: str = "finished") -> None:
         """End the run: finished, interrupted or failed. Once is enough."""

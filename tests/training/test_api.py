@@ -173,14 +173,6 @@ def test_own_loop_stops_when_it_is_good_enough(tmp_path):
     assert score.scores["trained"].mean["perf"] > 0.5
 
 
-@long_only
-def test_torch_loop_learns(tmp_path):
-    puffer_sdk.new("my_env", output_dir=tmp_path)
-    shown = example("torch_loop.py", "my_env", "size=5", cwd=tmp_path)
-    perfs = [float(text) for text in re.findall(r"'perf': ([\d.]+)", shown)]
-    assert len(perfs) == 6 and perfs[-1] > 0.9 > perfs[0]
-
-
 def test_step_by_hand_steps(tmp_path):
     puffer_sdk.new("my_env", output_dir=tmp_path)
     assert "2,560,000 agent steps" in example("step_by_hand.py", "my_env", cwd=tmp_path)

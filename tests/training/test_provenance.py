@@ -243,6 +243,9 @@ def test_a_run_of_ones_own_loop(env):
             run.log({"novelty": "high"})
         with pytest.raises(UsageError, match="no Trainer to save"):
             run.save()
+        torch = pytest.importorskip("torch")
+        with pytest.raises(UsageError, match="does not import"):
+            run.save(torch.nn.Linear(2, 2))
         raise KeyboardInterrupt
     (record,) = puffer_sdk.runs(env)
     assert (record["status"], record["tag"], record["step"]) == ("interrupted", "mine", 4)
