@@ -165,7 +165,7 @@ class Refusal:
 
 
 @cache
-def _kept(text: str) -> CObject:
+def kept_text(text: str) -> CObject:
     """A text of C that is never freed: a puf_init may keep a pointer to it."""
     return ffi().new("char[]", text.encode())
 
@@ -177,8 +177,8 @@ class Settings:
         self.keys = list(values)
         self._items = ffi().new("PufferSetting[]", max(1, len(values)))
         for item, (key, value) in zip(self._items, values.items(), strict=False):
-            item.key, item.value, item.text = _kept(key), float(value), _kept(show(value))
-        self.c = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
+            item.key, item.value, item.text = kept_text(key), float(value), kept_text(show(value))
+        self.c: CObject = ffi().new("PufferSettings*", {"items": self._items, "count": len(values)})
 
 
 def error_of(given: CObject, env: Settings, vec: Settings | None = None, *,

@@ -26,6 +26,7 @@ from .teams import Teams
 from .thread_autotune import ThreadAutotune
 from .vec_arrays import EnvSettings
 from .vec_checks import StepChecks
+from .worlds import Worlds
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,7 +47,7 @@ class VecOptions(TypedDict, total=False):
     checked: bool
 
 
-class VecEnv(RowSpaces, Logs, Teams):
+class VecEnv(RowSpaces, Logs, Teams, Worlds):
     """N agents in many copies of one environment, stepped together.
 
     observations  (N, D) uint8, float32, int32   what each agent sees; written by reset and step
@@ -105,6 +106,7 @@ class VecEnv(RowSpaces, Logs, Teams):
                                     threads)
         self.num_envs = library.api.num_envs(self._handle)
         self._bind()
+        self._no_changes()
         self._threads = 1 if about.whole_steps else min(threads, self.num_envs)
         self._parts = self._split(self._threads)
         self._pool = ThreadPoolExecutor(max(1, self._threads - 1))      # starts them as needed
@@ -223,8 +225,9 @@ class VecEnv(RowSpaces, Logs, Teams):
     block_agents = 0            # that it steps together, where that is not for it to choose
 
     def failure(self) -> BaseException | None:
-        """What ended this vec for good; None while it is fine. Compiled code ends the process."""
-        return None
+        """What ended this vec for good, or what set() could not do; None while it is fine.
+        Compiled code ends the process."""
+        return self.failed_change()
 
     # -- running -------------------------------------------------------------
 
@@ -238,14 +241,17 @@ class VecEnv(RowSpaces, Logs, Teams):
         if seed is not None:
             self._reseed(whole_number("seed", seed, *SEEDS))
         self.reset_range(0, self.num_envs)
+        if self._changes:
+            self._raise_failed_change()
         if self._checks is not None:
             self._checks.after_reset()
         return self.observations
 
     def _reseed(self, seed: int) -> None:
-        settings, env = Settings(self.env_settings), 0
+        env, made = 0, dict[int, Settings]()
         try:
-            for env in range(self.num_envs):
+            for env, world in enumerate(self._worlds):
+                settings = made[id(world)] = made.get(id(world)) or Settings(self._settings(world))
                 self._renew(env, mix_seed(seed & (2**64 - 1), env), settings)
         except UsageError:
             self.reset_range(0, env)    # those that are new already have to play as well
@@ -259,6 +265,7 @@ class VecEnv(RowSpaces, Logs, Teams):
     def reset_range(self, first: int, count: int) -> None:
         """reset() of some copies only."""
         self._check_open()
+        self._begun = True
         with self.library.among_resources():
             self.library.api.reset(self._handle, first, count, self._watch(0))
 
@@ -282,6 +289,8 @@ class VecEnv(RowSpaces, Logs, Teams):
             self._step_alone()
         else:
             self._step_together()
+        if self._changes:
+            self._raise_failed_change()
         if self._checks is not None:
             self._checks.after_step()
         return self.observations, self.rewards, self.terminals, self.truncations
@@ -301,7 +310,7 @@ class VecEnv(RowSpaces, Logs, Teams):
         Raises UsageError where the binding makes all copies at once; nothing has changed then.
         """
         self._check_open()
-        self._renew(env, seed, Settings(self.env_settings), abandon)
+        self._renew(env, seed, Settings(self._settings(self._worlds[env])), abandon)
 
     def _renew(self, env: int, seed: int, settings: Settings, abandon: bool = False) -> None:
         error = new_error()

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PUFFER_ABI_VERSION 11
+#define PUFFER_ABI_VERSION 12
 #define PUFFER_ERROR_SIZE  2048    // bytes of an error text, terminator included
 #define PUFFER_MAX_HEADS   128
 #define PUFFER_MAX_LOG     256    // values that my_log may report
@@ -76,6 +76,14 @@ typedef struct PufferSettings {
     const PufferSetting* items;    // [count]
     int32_t count;
 } PufferSettings;
+
+typedef struct PufferRange {    // of one key of [env]: what each world draws
+    const char* key;
+    double low, high;    // both included where `whole` is 1: then only whole numbers are drawn
+    int32_t whole;
+    const PufferSetting* choices;    // [num_choices] one of these, where there are any
+    int32_t num_choices;
+} PufferRange;
 
 typedef struct PufferDescription {
     const char* name;                       // the env struct's name
@@ -191,6 +199,17 @@ typedef struct PufferApi {
     // have no rows. Both return 1, or 0 where the author has written none
     int32_t (*bot)(PufferVec* vec, int32_t env, int32_t agent, int32_t level, PufferWatch* watch);
     int32_t (*set_bot)(PufferVec* vec, int32_t env, int32_t level);
+
+    // Other settings for these envs, in place of those that still wait. In the step in which each
+    // agent that lives has ended an episode since then, or in a reset, an env is made anew, with a
+    // seed that follows from its own; agents in the middle of a later episode are truncated. Once;
+    // with ranges, whose keys the settings have as well, again and again. Texts and choices are
+    // not copied. 0, or -1 with an error. Not while envs are stepped
+    int32_t (*change)(PufferVec* vec, int32_t first, int32_t count, const PufferSettings* settings,
+                      const PufferRange* ranges, int32_t num_ranges, PufferError* error);
+    // Envs that wait for that, or -1 with the first error where one could not be made: the old one
+    // plays on
+    int32_t (*waiting)(const PufferVec* vec, PufferError* error);
 } PufferApi;
 
 const PufferApi* puffer_api(void);

@@ -239,8 +239,17 @@ struct PufferVec {
     float** floats;                     // [num_envs] of an env of 16 bits: its rows as bound
     uint16_t** narrow;                  // [num_envs] and as it has them, or NULLs
     double added[puffer_log_fields];    // sums that add_log brought, not yet collected
-    char* adjacent;    // [num_envs + 1] 1 where an env's rows follow its neighbour's
+    char* adjacent;                   // [num_envs + 1] 1 where an env's rows follow its neighbour's
+    struct PufferChange** changes;    // [num_envs] what comes after an ending, or NULL; NULL: none
+    bool failed;                      // a change could not be made, and why
+    PufferError fault;
 };
+
+static void puffer_forget(PufferVec* vec, int32_t e);
+#ifndef MY_VEC_INIT
+static void puffer_turn(PufferVec* vec, int32_t e, PufferWatch* watch);
+static bool puffer_begin_anew(PufferVec* vec, int32_t e, int32_t phase, PufferWatch* watch);
+#endif
 
 // splitmix64's finaliser: seed and index in, 32 well-mixed bits out
 static inline uint32_t puffer_mix(uint64_t seed, uint64_t index) {
@@ -425,6 +434,8 @@ enum { puffer_in_one = 0 };
 
 static void puffer_free_vec(PufferVec* vec) {
     if (!vec) return;
+    for (int32_t e = 0; e < vec->num_envs; e++) puffer_forget(vec, e);
+    free(vec->changes);
     for (int32_t e = 0; vec->spare_finals && e < vec->total_agents; e++) free(vec->spare_finals[e]);
     for (int32_t e = 0; vec->spare_alive && e < vec->total_agents; e++) free(vec->spare_alive[e]);
     for (int32_t e = 0; vec->narrow && e < (puffer_in_one ? 1 : vec->total_agents); e++)
@@ -977,6 +988,10 @@ static void puffer_reset(PufferVec* vec, int32_t first, int32_t count, PufferWat
     for (int32_t e = first; e < first + count; e++) {
         puffer_at(vec, e, watch);
         puffer_take_rows(vec, e);
+#ifndef MY_VEC_INIT
+        if (vec->changes && vec->changes[e] && puffer_begin_anew(vec, e, PUFFER_RESET, watch))
+            continue;
+#endif
         c_reset(&vec->envs[e]);
         puffer_give_rows(vec, e);
         puffer_read_mask(vec, e);
@@ -1008,10 +1023,15 @@ static void puffer_step_range(PufferVec* vec, int32_t first, int32_t count, int3
     for (int32_t e = 0; e < count; e++) puffer_give_rows(vec, e);
     for (int32_t e = 0; e < count; e++) puffer_read_mask(vec, e);
     for (int32_t e = 0; e < count; e++) puffer_note_alive(vec, e);
+#ifndef MY_VEC_INIT
+    for (int32_t e = 0; vec->changes && e < count; e++)
+        if (vec->changes[e]) puffer_turn(vec, e, watch);
+#endif
 #else
     Env* envs = vec->envs;    // the compiler cannot know that c_step leaves these be
     uint32_t* rand_states = vec->rand_states;
-    (void)envs;
+    struct PufferChange** changes = vec->changes;
+    (void)envs, (void)changes;
     for (int32_t e = first; e < first + count; e++) {
         if (waits && waits[e]) continue;
         watch->env = e;
@@ -1025,6 +1045,9 @@ static void puffer_step_range(PufferVec* vec, int32_t first, int32_t count, int3
         puffer_give_rows(vec, e);
         puffer_read_mask(vec, e);
         puffer_note_alive(vec, e);
+#ifndef MY_VEC_INIT
+        if (changes && changes[e]) puffer_turn(vec, e, watch);
+#endif
     }
 #endif
 #ifdef PUFFER_OBSERVE
@@ -1162,6 +1185,8 @@ static int32_t puffer_renew(PufferVec* vec, int32_t e, const PufferSettings* set
     return good ? 0 : -1;
 }
 #endif
+
+#include "vecenv_changes.h"
 
 PUFFER_OFTEN
 
@@ -1311,6 +1336,7 @@ extern "C"
         puffer_bind_all,     puffer_renew,
         puffer_step_others,  puffer_team,
         puffer_bot,          puffer_set_bot,
+        puffer_change,       puffer_waiting,
     };
     return &api;
 }

@@ -19,6 +19,7 @@ name a class of the user, "mac" holds the MAC of the path and that text (base/tr
     row              of metrics.jsonl, to be written with the run's claim: [[name, number], ...]
     kept             whether later checkpoints leave it there
     own              state of the user's own functions (own_state.py), whose tensors are own.NAME
+    worlds           what vec.set() has changed, for environments that start anew (env/worlds.py)
     started          whether the environments start anew here, in any case
     replay           what leads back to the middle of episodes (action_log.py): the epoch in which
                      the environments started, how many bytes of actions.journal to repeat, a

@@ -93,11 +93,11 @@ class Trainer(TrainerView):
         trainer = backends.make_trainer(vec, dividing.part_of(wanted, self._group.size),
                                         group=self._group, own=self._code)
         self._code.take(trainer)
-        super().__init__(trainer, backends.as_made(wanted, trainer), self._code.metrics)
+        super().__init__(trainer, backends.as_made(wanted, trainer), self._code.metrics, vec)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))
         self.advantage = self._code.advantage
-        self.vec, self._env_facts = vec, facts_of(vec)
+        self._env_facts = facts_of(vec)
         self._rolled_out = False        # whether there is a rollout to learn from
         self._seconds = 0.0             # spent in rollout and update, over all loaded parts
         self.seal()

@@ -21,6 +21,7 @@ from .seams import Advantage, Reward, ask_advantages, replace_rewards, require_o
 from .trainer_view import TrainerView
 
 if TYPE_CHECKING:
+    from ..env.vec import VecEnv
     from .native.native_ppo import NativePPO
     from .reference.own_loss import Loss
     from .reference.own_optimizer import MakeOptimizer
@@ -92,9 +93,9 @@ class OwnCode:
                 require_own_advantages(trainer.config, 1, f"{what}s")
         self._made = getattr(getattr(trainer, "muon", None), "optimizer", None)
 
-    def view(self, trainer: NativePPO | TorchPPO, config: Config) -> TrainerView:
+    def view(self, trainer: NativePPO | TorchPPO, config: Config, vec: VecEnv) -> TrainerView:
         """What on_epoch sees of a trainer."""
-        return TrainerView(trainer, config, self.metrics)
+        return TrainerView(trainer, config, self.metrics, vec)
 
     def after_rollout(self, trainer: NativePPO | TorchPPO) -> None:
         """Call reward: what it returns is what the trainer learns from."""

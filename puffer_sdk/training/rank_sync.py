@@ -201,9 +201,12 @@ class Joint:
     def repeat(self, vec: VecEnv, journal: Journal, replay: Replay, endings: Endings) -> str | None:
         """Play the recorded actions. Returns why the envs differ from before, or None."""
         vec.reset()
-        entries = 0.0
+        entries, changes = 0.0, list(replay.get("worlds", ()))
+        changes = [each for each in changes if each["tick"]]
         try:
             for actions in self.recorded(journal, replay["bytes"], vec.num_agents):
+                while changes and changes[0]["tick"] <= vec.ticks:
+                    vec.set_again([changes.pop(0)])
                 for tick in range(actions.shape[1]):
                     lived = living(vec)
                     vec.actions[:] = actions[:, tick]
@@ -212,6 +215,7 @@ class Joint:
                 entries += vec.log().get("n", 0.0)      # after each epoch, as it was
         except (OSError, ValueError) as error:
             return f"the recorded actions cannot be read ({error})"
+        vec.set_again(changes)
         known = replay["checksum"], replay["restarts"]["entries"]
         if (self.checksum(vec), self.total(entries)) != known:
             return "with the same seeds and actions, they do not repeat what they did"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 
+from ..env.worlds import Change
 from ..scoring.kept_scores import Claim, Count, KeptScore
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
@@ -143,13 +144,17 @@ class KeptRestarts(TypedDict):
     length: float
 
 
-class Replay(TypedDict):
-    """facts["replay"]"""
-
+class _Replay(TypedDict):
     epoch: Count
     bytes: Count
     checksum: int
     restarts: KeptRestarts
+
+
+class Replay(_Replay, total=False):
+    """facts["replay"]"""
+
+    worlds: list[Change]    # since the envs' start
 
 
 class KeptWindow(TypedDict):
@@ -220,4 +225,5 @@ class Facts(_Facts, total=False):
     row: list[tuple[str, float | None]] | None
     window: KeptWindow | list[tuple[int, dict[str, float]]]
     own: dict[str, Any]     # own_state.py
+    worlds: list[Change]    # what has changed of the envs' settings, for envs that start anew
     weights: str            # the file of PufferLib that they were read from (flat.py)

@@ -1,7 +1,7 @@
 """The job of a training's child process, and its envs.  TrainJob, epoch -> a VecEnv"""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from ..settings.values import Config
 
 if TYPE_CHECKING:
     from ..env.vec import VecEnv
+    from ..env.worlds import Change
 
 
 @dataclass(frozen=True)
@@ -31,18 +32,20 @@ class TrainJob(EnvJob):
     given: Mapping[str, object] = field(default_factory=dict)   # settings of the command line
 
 
-def make_vec(library: EnvLibrary, resolved: Config, epoch: int, link: Link, first_env: int = 0
-             ) -> VecEnv:
+def make_vec(library: EnvLibrary, resolved: Config, epoch: int, link: Link, first_env: int = 0,
+             worlds: Iterable[Change] = ()) -> VecEnv:
     """Fresh envs. Their seeds depend only on the run's seed, the epoch and the env's number, of
-    which the first here is `first_env`."""
+    which the first here is `first_env`. worlds: what the run has changed of their settings"""
     from ..base import philox
     from ..env import vec as envs
 
     vec, seed = resolved.vec, philox.env_seed(resolved.train.seed, 0, epoch)
     seeds = [mix_seed(seed, first_env + env) for env in range(vec.total_agents)] \
         if first_env else None
-    return envs.make_vec(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
+    made = envs.make_vec(library, total_agents=vec.total_agents, num_buffers=vec.num_buffers,
                          seed=seed, threads=min(vec.num_threads, shared_memory.WORKERS),
                          adaptive=True,
                          env_settings=resolved.env, watches=link.watches(library.armed),
                          env_seeds=seeds)
+    made.set_again(worlds)
+    return made

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from ..distributed.failing import Elsewhere
 from ..distributed.group import Alone, join
 from ..env.child_pipe import Link
 from ..env.vec import VecEnv
+from ..env.worlds import Change
 from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from . import backends, checkpoint
@@ -90,7 +91,8 @@ class _Worker:
         self.start = past.facts["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)
         link.emit("first_env", number=self.first_env)
-        self.vec, self.own = self.make_vec(self.start), OwnCode.of(self.config, group.size)
+        worlds = past.facts.get("worlds", ()) if past else ()
+        self.vec, self.own = self.make_vec(self.start, worlds), OwnCode.of(self.config, group.size)
         self.make_trainer()
         if model:
             with model.named():
@@ -137,8 +139,8 @@ class _Worker:
 
     # -- the envs of a resumed run
 
-    def make_vec(self, epoch: int) -> VecEnv:
-        return make_vec(self.library, self.part, epoch, self.link, self.first_env)
+    def make_vec(self, epoch: int, worlds: Iterable[Change]) -> VecEnv:
+        return make_vec(self.library, self.part, epoch, self.link, self.first_env, worlds)
 
     def go_on(self, past: checkpoint.Checkpoint) -> None:
         """Repeat the actions since the envs' start; restart them if that is impossible."""
@@ -151,7 +153,8 @@ class _Worker:
         problem: str | None = UNRECORDED
         if self.trainer.repeatable:
             self.vec.close()
-            self.vec = self.make_vec(replay["epoch"])
+            self.vec = self.make_vec(replay["epoch"], [
+                each for each in replay.get("worlds", ()) if not each["tick"]])
             problem = self.joint.repeat(self.vec, self.journal, replay, self.endings)
         if problem is None:
             self.start = replay["epoch"]
@@ -167,7 +170,7 @@ class _Worker:
         """New envs, all at the beginning of an episode."""
         self.made_anew += self.vec.restarts
         self.vec.close()
-        self.vec = self.make_vec(self.start)
+        self.vec = self.make_vec(self.start, self.vec.changes_now)
         self.trainer.restart_envs(self.vec)
         for each in (self.restarts, self.endings, self.evaluations):
             each.begin()
@@ -268,7 +271,7 @@ class _Worker:
             self.take_device(part)
             _, tensors, facts = self.snapshot
             self.vec.close()
-            self.vec = self.make_vec(self.start)
+            self.vec = self.make_vec(self.start, self.vec.changes_now)
             self.make_trainer()
             self.trainer.load_state_tensors(tensors)
             self.trainer.load_counters(facts["counters"])
@@ -306,7 +309,7 @@ class _Worker:
             number=self.trainer.epoch, seconds=self.seconds_before + now - self.began,
             sps=played / (now - began), rollout=rolled - began, losses=losses, timers=timers,
             ranks=self.group.size))
-        self.own.after_epoch(self.own.view(self.trainer, self.config))
+        self.own.after_epoch(self.own.view(self.trainer, self.config, self.vec))
         metrics = self.evaluated(self.own.metrics.row)
         self.link.emit("metrics", **metrics)
         if self.evaluations.met and not met:
@@ -350,7 +353,7 @@ class _Worker:
             "env": self.env_facts, "config": self.config.to_dict(), "counters": trainer.counters,
             "epoch": trainer.epoch, "step": trainer.global_step, "started": started,
             "seconds": self.seconds_before + time.perf_counter() - self.began,
-            "window": self.window.state}
+            "window": self.window.state, "worlds": self.vec.changes_now}
         own, facts["own"] = self.own.state()
         tensors |= own
         self.evaluations.add_facts(facts)
@@ -358,7 +361,7 @@ class _Worker:
             tensors |= self.joint.carried(trainer.recurrent_state())
             facts["replay"] = {"epoch": self.start, "bytes": self.journal.size,
                                "checksum": self.joint.checksum(self.vec),
-                               "restarts": self.restarts.state}
+                               "restarts": self.restarts.state, "worlds": self.vec.changes}
         return self.job.checkpoints / f"{trainer.global_step:012d}.safetensors", tensors, facts
 
     def save(self, *, kept: bool = False) -> None:

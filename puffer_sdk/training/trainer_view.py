@@ -10,6 +10,8 @@ from .own_metrics import OwnMetrics
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..env.vec import VecEnv
+    from ..env.vec_wrapper import VecWrapper
     from .native.native_ppo import NativePPO
     from .reference.reference_ppo import TorchPPO
 
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
 class TrainerView(Sealed):
     """What a Trainer shows between two updates: how far it is, its weights, metrics of your own.
 
-    Attributes: config (its settings), and the properties below.
+    Attributes: config (its settings), vec (its envs: vec.set() changes their settings; do not step
+    them), and the properties below.
     """
 
-    def __init__(self, trainer: NativePPO | TorchPPO, config: Config, own: OwnMetrics):
-        self._trainer, self.config, self._own = trainer, config, own
+    def __init__(self, trainer: NativePPO | TorchPPO, config: Config, own: OwnMetrics,
+                 vec: VecEnv | VecWrapper):
+        self._trainer, self.config, self._own, self.vec = trainer, config, own, vec
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -7,9 +7,12 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from helpers.places import ROOT
 from helpers.sessions import blocks
+
+import puffer_sdk
 
 DOCS = ROOT / "docs"
 PREAMBLE = "#include <stddef.h>\n"
@@ -36,3 +39,14 @@ def test_the_files_page_reads_a_checkpoint(trained, tmp_path):
                           text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"\d+ \(32, 121\)\n", done.stdout)
+
+
+def test_the_page_of_curricula_does_what_it_says(capsys):
+    gymnasium = pytest.importorskip("gymnasium")
+    names = {"gymnasium": gymnasium, "np": np, "puffer_sdk": puffer_sdk}
+    first, second = blocks(DOCS / "guides/curricula.md", "python")
+    exec(first, names)
+    assert capsys.readouterr().out == "256\n"
+    exec(second.replace("num_envs=16", "num_envs=16, workers=0"), names)
+    goals = names["envs"].observations[:, 1] * 20
+    assert len(set(goals)) > 3 and goals.min() >= 1 and goals.max() <= 8

@@ -84,6 +84,20 @@ def played(folder: Path, ticks: int = 60) -> tuple[list[np.ndarray], dict[str, f
         return seen, envs.log()
 
 
+def test_other_settings_begin_with_a_new_puf_init(tug):
+    with puffer_sdk.make(tug, num_envs=2, seed=1) as vec:
+        vec.reset()
+        vec.set("length", 5, envs=0)
+        ends = []
+        for _ in range(48):
+            vec.step()
+            ends.append(vec.terminals.copy())
+        when = [np.flatnonzero(np.array(ends)[:, row]).tolist() for row in range(4)]
+    # of agents 0 and 1 all episodes after the first are short
+    assert when[0] == when[1] and set(np.diff(when[0])) == {5}
+    assert max(when[0]) > max(when[2]) - 5 and 5 not in np.diff([-1, *when[2]])
+
+
 def test_it_is_read_as_it_stands(tug):
     spec = header.read(tug)
     assert spec.by_agent and spec.struct == "Tug" and spec.obs_dtype == "f32"

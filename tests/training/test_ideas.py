@@ -1,5 +1,6 @@
 """The examples of ideas, examples/ideas/: short, and they do what they say."""
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -126,3 +127,18 @@ def test_the_loop_of_new_learns(tmp_path):
                    env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])})
     scores = puffer_sdk.evaluate(tmp_path / "my_env").scores
     assert scores["trained"].mean["perf"] > 0.75 > 0.2 > scores["random"].mean["perf"]
+
+
+def test_the_curriculum_rises_with_the_policy(tmp_path):
+    spec = {"train.on_epoch": f"{IDEAS}/curriculum.py:Rises", "vec.total_agents": 256,
+            "train.horizon": 64, "train.total_timesteps": 256 * 64 * 40, "train.device": "cpu",
+            "eval.episodes": 10, "train.learning_rate": 0.03}
+    done = puffer_sdk.train("cartpole", spec, runs_dir=tmp_path / "runs")
+    rows = [json.loads(line) for line in (done.folder / "metrics.jsonl").read_text().splitlines()]
+    levels = [row["level"] for row in rows if "level" in row]
+    assert levels == sorted(levels) and levels[0] == 25 and levels[-1] > 25
+    lengths = [row["env/episode_length"] for row in rows if row.get("level") == 25]
+    assert max(lengths[2:]) <= 25
+    facts = checkpoint.load(done.checkpoint).facts
+    assert facts["worlds"] == [{"tick": 0, "key": "max_steps", "value": str(int(levels[-1])),
+                                "envs": None}]

@@ -19,6 +19,8 @@ from ...base.errors import RunError, UsageError
 from ...env import abi
 from ...env.abi import CObject
 from ...env.teams import NO_TEAM
+from ...env.worlds import World
+from ...settings.world_values import Drawn, Plain
 from . import cpu_usage, layouts, pool_logs, shared_rows
 from .env_worker import Failure
 from .games.base import EnvError, Part, seed_parts
@@ -26,6 +28,7 @@ from .interfaces import Value
 from .lanes import AskedLanes, ffi, library
 from .monitor import Monitor
 from .oddities import Oddity, refuse
+from .probe_env import BATCH
 from .sending import Sending
 from .serial import OwnLane
 from .shared_rows import CALL, DEAD, FINE, RAISED, PoolBlock, Sizes
@@ -265,13 +268,41 @@ class PoolVec(Sending):
         for env in range(count):
             self._ask(env, "set_attr", name, values[env] if several else values)
 
+    _of_python = True
+
+    def _check_key(self, key: str) -> None:
+        if self.library.facts.kind == BATCH:
+            raise UsageError("copies that one object steps cannot be changed one by one",
+                             where=f'set("{key}")', expected="an environment of its own for each "
+                             "copy", actual=self.library.name, hint='wrap() the id itself, such as '
+                             '"gymnasium:CartPole-v1"')
+
+    def _check_value(self, key: str, value: Plain | Drawn, env: int) -> None:
+        """The lane looks for the name."""
+
+    def _change(self, first: int, count: int, world: World) -> None:
+        for env in range(first, first + count):
+            self._ask(env, "set_world", world)
+            part = self._part_of(env)
+            self._lane_parts[part.lane] = replace(
+                part, worlds={**part.worlds, env - part.first: world})
+
+    def _count_waiting(self) -> int:
+        return sum(bool(self._ask(env, "waits")) for env in range(len(self._seeds)))
+
+    def failed_change(self) -> BaseException | None:
+        return None                     # it is what ends this vec
+
+    def _part_of(self, env: int) -> Part:
+        return next(part for part in self._lane_parts if env < part.first + len(part.seeds))
+
     def _ask(self, env: int, kind: str, *given: Value) -> Value:
         """What a copy's lane answers between steps."""
         self._check_open()
         if not self._monitor:
             return getattr(self._own.opened, kind)(env, *given)
         self._wait_for_all()
-        part = next(part for part in self._lane_parts if env < part.first + len(part.seeds))
+        part = self._part_of(env)
         kind, found = self._monitor.call(part.lane, (kind, env - part.first, *given),
                                          self.library.start_timeout)    # a first picture takes long
         if kind == "raised":

@@ -188,10 +188,11 @@ def _mask_of_many(env: ManyEnvs) -> tuple[bool, Value]:
     return in_ob, told.get(MASK)
 
 
-def start(env: AnyEnv, seed: int | None) -> tuple[Value, dict[Any, Value]]:
+def start(env: AnyEnv, seed: int | None, options: dict[str, Any] | None = None
+          ) -> tuple[Value, dict[Any, Value]]:
     """env.reset(seed=seed), which must answer with an observation and a dict."""
     try:
-        found = env.reset(seed=seed)
+        found = env.reset(seed=seed) if options is None else env.reset(seed=seed, options=options)
     except TypeError as error:
         if "seed" not in str(error):
             raise

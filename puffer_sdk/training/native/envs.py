@@ -13,6 +13,7 @@ from ...base.errors import UsageError
 from ...env import abi
 from ...env.library import Settings
 from ...env.vec import VecEnv
+from ...env.vec_wrapper import VecWrapper
 from ..schedules import Envs
 from .handle import OBS_TYPES, Handle
 
@@ -21,9 +22,13 @@ C_TYPES = {"observations": "void*", "final_observations": "void*", "action_mask"
            "has_final": "unsigned char*", "alive": "unsigned char*"}    # all others: float*
 
 
-def bind_envs(vec: Envs, handle: Handle, threads: int, program: Path | None = None
-              ) -> CompiledEnvs | PythonEnvs:
-    """program: what plays the envs on the GPU, or None"""
+def bind_envs(vec: Envs, handle: Handle, threads: int, program: Path | None = None,
+              in_background: bool = False) -> CompiledEnvs | PythonEnvs:
+    """program: what plays the envs on the GPU, or None; in_background: they are stepped also while
+    the trainer is not asked for anything"""
+    if isinstance(vec, (VecEnv, VecWrapper)):
+        vec.fix_settings("copies of them play on the GPU" if program else
+                         "train.async steps them meanwhile" if in_background else "")
     if isinstance(vec, VecEnv):
         refuse_own_steps(vec)
         return CompiledEnvs(vec, handle, threads, program)

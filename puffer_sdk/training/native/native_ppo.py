@@ -205,7 +205,8 @@ class NativePPO(Schedules):
         state[...] = recurrent_state["carried.state"]
 
     def _attach(self, *, reset: bool) -> BoundEnvs:
-        handle, envs = self._open, bind_envs(self.vec, self._open, self.threads, self.program)
+        handle = self._open
+        envs = bind_envs(self.vec, handle, self.threads, self.program, self.settings.async_)
         if reset:
             self.vec.reset()
         handle.envs_on_gpu = self.program is not None
@@ -253,8 +254,7 @@ class NativePPO(Schedules):
         except RunError as error:
             raise self._exchange.failed() or error from None
         self._meter.seconds["train"] += time.perf_counter() - began
-        metrics = {"train/learning_rate": losses.learning_rate,
-                   "train/ent_coef": losses.ent_coef,
+        metrics = {"train/learning_rate": losses.learning_rate, "train/ent_coef": losses.ent_coef,
                    "train/reward_clipped": int(losses.reward_clipped)}
         if getattr(self.vec, "alive", None) is not None or self._waits:
             metrics["train/alive"] = losses.alive / self.batch_size

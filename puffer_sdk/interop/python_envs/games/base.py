@@ -14,20 +14,21 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import PufferError
-from .. import shared_rows, space_checks
+from .. import probe_env, shared_rows, space_checks
 from ..interfaces import AnyEnv, Value
 from ..makers import Maker
 from ..masks import MASK, flat_mask
 from ..oddities import Oddity, refuse
 from ..probe_env import Facts
 from ..shared_rows import PoolBlock, Sizes, cells
+from .reset_values import ResetValues, World, check_name
 
 SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"
 AUTORESET = (SAME_STEP, NEXT_STEP, DISABLED)
@@ -47,6 +48,7 @@ class Part:
     max_restarts    maximum restarts of each
     scale       factor of rewards, as trainers see them; logs are of the environment's own
     cut         whether the first step only cuts the episodes that another worker left behind
+    worlds      what resets are to give them, by their numbers in this lane
     """
 
     maker: Maker
@@ -59,6 +61,7 @@ class Part:
     max_restarts: int = 0
     scale: float = 1.0
     cut: bool = False
+    worlds: Mapping[int, World] = field(default_factory=dict)
 
 
 class EnvError(Exception):
@@ -103,6 +106,7 @@ class Lane(Generic[EnvKind]):
         self.returns, self.lengths = [0.0] * rows, [0] * rows
         self.waiting: set[int] = set()      # environments that have ended and are not reset
         self.dirty, self.cut, self.anew = True, part.cut, block.restarts_of(part)
+        self.given = ResetValues(part.worlds)
         self.fresh = True                   # the next reset is the first one: with the seed
         self.looked = set[tuple[int, str]]()    # rows, and the calls that were held to their space
         self.seeds = [self.seed_of(number) for number in range(self.count)]
@@ -213,6 +217,24 @@ class Lane(Generic[EnvKind]):
         while not (name in vars(holder) or hasattr(type(holder), name)) and hasattr(holder, "env"):
             holder = holder.env
         setattr(holder, name, value)
+
+    def set_world(self, number: int, world: World) -> None:
+        """What each reset of this environment gives it from now on. Raises UsageError."""
+        self.note(number)
+        for name in world:
+            check_name(self.envs[number], name)
+        self.given.set(number, world)
+
+    def waits(self, number: int) -> bool:
+        """Whether it was not reset since."""
+        return number in self.given.waiting
+
+    def start(self, number: int, seed: int | None) -> tuple[Value, dict[Any, Value]]:
+        """A reset, with what was set: (observation, info)."""
+        options = self.given.begin(number, self.envs[number], self.seeds[number])
+        found = probe_env.start(self.envs[number], seed, options)
+        self.given.check_read(self.envs[number], options)
+        return found
 
     def close(self) -> None:
         """Close the environments; what they raise is ignored."""

@@ -66,7 +66,7 @@ class SingleLane(Lane[SingleEnv]):
         return step
 
     def reset_env(self, number: int, seed: int | None) -> None:
-        ob, info = probe_env.start(self.envs[number], seed)
+        ob, info = self.start(number, seed)
         self.starts[number] = self.tick
         self.look(number, ob, "reset")
         self.put(number, self.write[number], ob, "reset")
@@ -134,7 +134,7 @@ class SingleLane(Lane[SingleEnv]):
         self.lengths[number] = self.tick - self.starts[number]
         self.record(number, number, info)
         if self.part.autoreset == SAME_STEP:
-            ob, info = self.envs[number].reset()
+            ob, info = self.start(number, None) if self.given.worlds else self.envs[number].reset()
             self.starts[number] = self.tick
         else:
             self.waiting.add(number)

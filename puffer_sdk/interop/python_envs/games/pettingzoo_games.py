@@ -36,8 +36,7 @@ class ParallelLane(Lane[ParallelEnv]):
         return number * self.facts.rows
 
     def reset_env(self, number: int, seed: int | None) -> None:
-        env = self.envs[number]
-        obs, infos = probe_env.start(env, seed)
+        obs, infos = self.start(number, seed)
         living = self._living(number)
         for row, agent in enumerate(self.agents[number], self.row_of(number)):
             self.alive[row] = agent in living
