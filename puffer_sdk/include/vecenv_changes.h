@@ -129,8 +129,11 @@ static bool puffer_begin_anew(PufferVec* vec, int32_t e, int32_t phase, PufferWa
         memcpy(kept, vec->rewards[e], size);
         memcpy(kept + size / sizeof(float), vec->terminals[e], size);
         if (vec->truncations[e]) memcpy(kept + 2 * size / sizeof(float), vec->truncations[e], size);
-#ifdef PUFFER_OBSERVE    // not c_reset: nobody asks for the end of an episode that was not played
-        puffer_author_reset(&vec->envs[e]);
+#ifdef PUFFER_OBSERVE    // nobody asks for the end of an episode that was not played
+        PufferVec* stepping = puffer_stepping;
+        puffer_stepping = NULL;
+        c_reset(&vec->envs[e]);
+        puffer_stepping = stepping;
 #else
         c_reset(&vec->envs[e]);
 #endif
@@ -158,12 +161,12 @@ static void puffer_cut(PufferVec* vec, int32_t e) {
 #ifdef PUFFER_HAS_TRUNCATIONS
         vec->truncations[e][i] = 1.0f;
 #endif
-#ifdef PUFFER_FINALS
+#if defined(PUFFER_FINALS) && defined(PUFFER_HAS_TRUNCATIONS)
         size_t bytes = (size_t)vec->obs_size * obs_element_size();
         if (!vec->has_final[e] || puffer_is_narrow) continue;
         memcpy(vec->finals[e] + (size_t)i * bytes,
                (const char*)PUFFER_OF(&vec->envs[e], observations) + (size_t)i * bytes, bytes);
-        vec->has_final[e][i] = 1;
+        if (!vec->has_final[e][i]) vec->has_final[e][i] = 1;    // else it says who has looked
 #endif
     }
 }

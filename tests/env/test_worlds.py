@@ -207,3 +207,20 @@ def test_stages_are_read_and_wrong_ones_named():
                  "1 then 2 from 120%", "1 then 2 from 50% then 3 from 20%"):
         with pytest.raises(ValueError, match=r"."):
             world_values.parse_stages(text)
+
+
+def test_the_final_observation_of_who_is_truncated_is_its_last(corridor):
+    with make(corridor, 1, walkers=2, limit=9) as vec:
+        vec.reset()
+        vec.set("level", 5)
+        for _ in range(2):                          # the first wins, the second walks away
+            sides = vec.observations[:, 1] > 0
+            vec.actions[:, 0] = [sides[0], not sides[1]]
+            vec.step()
+        for _ in range(7):
+            vec.actions[:, 0] = [vec.ticks % 2, not sides[1]]
+            vec.step()
+        assert vec.terminals.tolist() == vec.truncations.tolist() == [1, 1]
+        assert vec.has_final.tolist() == [1, 1] and (goals(vec) == 5).all()
+        finals = np.rint(vec.final_observations * 20).astype(int)
+        assert abs(finals[0, 0]) == 1 and abs(finals[0, 1]) == 2

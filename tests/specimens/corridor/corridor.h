@@ -19,6 +19,7 @@ typedef struct Corridor {
     float* rewards;
     float* terminals;
     float* truncations;
+    float* final_observations;
     int num_agents;
     unsigned int rng;
     int level, limit, walkers, endless;
@@ -57,6 +58,8 @@ void c_step(Corridor* env) {
         if (env->endless || !(there || late)) continue;
         env->terminals[i] = 1;
         env->truncations[i] = !there;
+        env->final_observations[2 * i] = walker->x / 20.0f;
+        env->final_observations[2 * i + 1] = walker->goal / 20.0f;
         env->log.score += there;
         env->log.episode_length += walker->t;
         env->log.level += env->level;
