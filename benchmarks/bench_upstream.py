@@ -93,7 +93,8 @@ def prepare(tree: Path, name: str) -> Path:
     return folder
 
 
-def theirs(python: Path, folder: Path, name: str, steps: int, seed: int) -> list[list[float]]:
+def theirs_built(python: Path, folder: Path, name: str) -> dict[str, str]:
+    """Build their module for the CPU, once; what their processes want in their environment."""
     from puffer_sdk.raylib.headers import headers
 
     with_python = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}",
@@ -105,8 +106,13 @@ def theirs(python: Path, folder: Path, name: str, steps: int, seed: int) -> list
         (raylib / "include").symlink_to(headers())
         run(["ar", "rcs", raylib / "lib/libraylib.a"], folder, with_python)
         run(["bash", "build.sh", name, "--cpu"], folder, with_python)
+    return with_python
+
+
+def theirs(python: Path, folder: Path, name: str, steps: int, seed: int) -> list[list[float]]:
+    environment = theirs_built(python, folder, name)
     said = run([python, HERE / "peers/upstream_run.py", name, steps, seed, HIDDEN], folder,
-               with_python)
+               environment)
     return json.loads(said.splitlines()[-1])
 
 

@@ -9,8 +9,8 @@ import os
 import sys
 
 
-def main() -> None:
-    name, (steps, seed, hidden) = sys.argv[1], map(int, sys.argv[2:5])
+def make_trainer(name: str, steps: int, seed: int, hidden: int | None):
+    """Theirs for the CPU, with one thread. hidden: of a network that is cut to it at most."""
     sys.argv[1:] = []
     sys.path.insert(0, os.getcwd())
     sys.setdlopenflags(os.RTLD_LAZY)        # of raylib there are only headers: nothing is drawn
@@ -20,10 +20,16 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     args = pufferl.load_config(name)
+    policy = args["policy"]
     args["train"]["total_timesteps"] = steps
-    args["policy"]["hidden_size"] = min(hidden, int(args["policy"]["hidden_size"]))
-    args["policy"]["num_layers"] = int(args["policy"]["num_layers"])
-    trainer = torch_pufferl.PuffeRL.create_pufferl(args)
+    policy["hidden_size"] = min(hidden or int(policy["hidden_size"]), int(policy["hidden_size"]))
+    policy["num_layers"] = int(policy["num_layers"])
+    return torch_pufferl.PuffeRL.create_pufferl(args)
+
+
+def main() -> None:
+    name, (steps, seed, hidden) = sys.argv[1], map(int, sys.argv[2:5])
+    trainer = make_trainer(name, steps, seed, hidden)
     rows = []
     for _ in range(trainer.total_epochs):
         trainer.rollouts()

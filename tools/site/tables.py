@@ -40,6 +40,8 @@ TABLES = {
     "sweep-ratios": ("sweep_page.ratios", "sweep"),
     "sweeps": ("sweep_page.page", "sweep"),
     "training": ("bench_train.tables", "training"),
+    "upstream": ("bench_upstream_speed.table", "upstream"),
+    "widths": ("bench_widths.table", "widths"),
 }
 
 
