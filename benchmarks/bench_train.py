@@ -228,8 +228,8 @@ def solving(figures: dict) -> str:
                  f"({min(seconds):.1f} to {max(seconds):.1f})") if steps else "- | -"
         lines.append(f"| {row['name']} | {row['goal']} | {len(steps)} of {len(row['steps'])} "
                      f"| {shown} | {millions(row['sps'])} |")
-    lines += ["", "Medians over seeds; in brackets the fastest and the slowest. These are the examples of "
-              "this project; PufferLib's breakout is another game. (`make bench`, "
+    lines += ["", "Medians over seeds; in brackets the fastest and the slowest. These are the "
+              "examples of this project; PufferLib's breakout is another game. (`make bench`, "
               f"{about['cores']} cores of an {about['cpu']}, {about['date']})"]
     return "\n".join(lines)
 
