@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -142,3 +143,111 @@ def test_the_curriculum_rises_with_the_policy(tmp_path):
     facts = checkpoint.load(done.checkpoint).facts
     assert facts["worlds"] == [{"tick": 0, "key": "max_steps", "value": str(int(levels[-1])),
                                 "envs": None}]
+
+
+@pytest.mark.parametrize("backend", some_or_all(["native", "torch"], 0))
+def test_own_advantages_are_generalised_advantage_estimation(vec, backend):
+    """Against the definition, a tick at a time; and training takes them."""
+    found = load("own_advantage")
+    spec = {**SMALL, "train.backend": backend, "train.norm_returns": False,
+            "train.advantage": f"{IDEAS}/own_advantage.py:gae"}
+    with puffer_sdk.Trainer(vec, spec) as trainer:
+        rollout = trainer.rollout()
+        advantages, returns = found.gae(rollout)
+        for agent in range(3):
+            carried, following = 0.0, rollout.bootstrap[agent]
+            for t in reversed(range(8)):
+                going = rollout.ended[agent, t] == 0
+                delta = rollout.rewards[agent, t] + 0.99 * going * following \
+                    - rollout.values[agent, t]
+                carried = delta + 0.99 * 0.95 * going * carried
+                following = rollout.values[agent, t]
+                assert advantages[agent, t] == pytest.approx(carried, abs=1e-5)
+        assert np.allclose(returns, advantages + rollout.values)
+        assert trainer.update()["loss/entropy"] > 0
+
+
+def test_a_time_limit_goes_on_with_the_final_value():
+    rollout = SimpleNamespace(**{name: np.array([values], np.float32) for name, values in {
+        "rewards": [1, 1], "values": [0.5, 0.25], "ended": [1, 0], "truncated": [1, 0],
+        "finals": [4, np.nan]}.items()}, bootstrap=np.array([2], np.float32))
+    advantages, _ = load("own_advantage").gae(rollout)
+    assert np.allclose(advantages, [[1 + 0.99 * 4 - 0.5, 1 + 0.99 * 2 - 0.25]])
+
+
+def test_seeds_of_an_experiment_are_runs_that_plot_knows(squared, tmp_path, monkeypatch, capsys):
+    module = load("five_seeds")
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "squared"
+    shutil.copytree(squared, folder, ignore=shutil.ignore_patterns("runs"))
+    small = {name: value for name, value in SMALL.items() if name != "train.total_timesteps"}
+    module.METRIC = "loss/entropy"
+    ((mean, low, high),) = module.main(folder, [small], 512, seeds=(1, 2))
+    assert low <= mean <= high and low < high and "loss/entropy" in capsys.readouterr().out
+    records = puffer_sdk.runs(folder)
+    assert sorted(record["train.seed"] for record in records) == [1, 2]
+    assert len({record["code"] for record in records}) == 1
+    assert module.interval([3.0])[1:] == (3, 3)
+
+
+PLANTED = {         # what was right, what the fault is, and what the hint of its finding names
+    "PUF302": ("    observe(env);\n}\n\n// Advance", "}\n\n// Advance"),
+    "PUF421": ("    env->log.n += 1.0f;\n", ""),
+    "PUF311": ("    env->rewards[0] = reward;\n", ""),
+    "PUF404": ("    env->tick = 0;\n", ""),
+    "compile": ("    int row, col;", "    int row col;")}
+
+
+@long_only
+def test_five_planted_faults_are_repaired_from_json_alone(tmp_path, monkeypatch):
+    """The assistant knows a repair for each code, and nothing of which faults were planted."""
+    module, name = load("repair"), "game"
+    monkeypatch.setattr(module, "CHECK", [sys.executable, "-m", "puffer_sdk", "check", "--format",
+                                          "json"])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
+    folder = scaffold.new(name, output_dir=tmp_path).folder
+    text = right = (folder / f"{name}.h").read_text()
+    for good, bad in PLANTED.values():
+        assert text.count(good) == 1
+        text = text.replace(good, bad)
+    (folder / f"{name}.h").write_text(text)
+    file = f"{name}.h"
+
+    def assistant(question):
+        """A repair where the finding says what is missing, at the line that it names."""
+        lines, edits = question["files"][file].splitlines(keepends=True), []
+        for finding in question["findings"]:
+            said = f"{finding['message']} {finding['hint']}"
+            for words, edit in (
+                    ("expected ';'", ("int row col;", "int row, col;")),
+                    ("write the whole observation in c_reset",
+                     ("}\n\n// Advance", "    observe(env);\n}\n\n// Advance")),
+                    ("env->log.n += 1.0f", ("    c_reset(env);               //",
+                                            "    env->log.n += 1.0f;\n    c_reset(env);  //")),
+                    ("never writes rewards", ("    env->terminals[0] = done",
+                                              "    env->rewards[0] = reward;\n"
+                                              "    env->terminals[0] = done")),
+                    ("set tick in c_reset", ("    env->col = env->size / 2;\n",
+                                             "    env->col = env->size / 2;\n"
+                                             "    env->tick = 0;\n"))):
+                if words in said and edit not in edits:
+                    assert 1 <= finding["line"] <= len(lines)
+                    edits.append(edit)
+        return [{"file": file, "old": old, "new": new} for old, new in edits]
+
+    history = module.repair(folder, assistant)
+    assert len(history) <= 4 and not history[-1] and (folder / file).read_text() != right
+
+
+def test_edits_apply_where_their_text_is_once(tmp_path):
+    module = load("repair")
+    (tmp_path / "a.h").write_text("int a;\nint b;\n")
+    left = module.apply(tmp_path, [{"file": "a.h", "old": "int a;", "new": "int c;"},
+                                   {"file": "a.h", "old": "int", "new": "x"},
+                                   {"file": "../b.h", "old": "int", "new": "x"}])
+    assert (tmp_path / "a.h").read_text() == "int c;\nint b;\n" and len(left) == 2
+    answers = iter([[{"line": 1}], []])
+    module.check = lambda env: next(answers)
+    history = module.repair(tmp_path, lambda question: [
+        {"file": "a.h", "old": "int b;", "new": ""}])
+    assert history == [[{"line": 1}], []] and (tmp_path / "a.h").read_text() == "int c;\n\n"
