@@ -323,10 +323,12 @@ def _print_list(rows: list[Record], several: bool) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in (["env"] if several else []) + ["run"]:
         table.add_column(name, justify="left" if name == "env" else "right")
-    # what an environment of Gymnasium has in place of a score
-    returns = ["return"] * any(row["perf"] is None and row["score"] is None
-                               and row["episode_return"] is not None for row in rows)
-    for name in ("age", "steps", "SPS", "perf", "score", *returns):
+    # what a game of teams has, and what an environment of Gymnasium has in place of a score
+    shown = ["win_rate"] * any(row["win_rate"] is not None for row in rows) + ["perf", "score"]
+    shown += ["episode_return"] * any(row["perf"] is None and row["score"] is None
+                                      and row["episode_return"] is not None for row in rows)
+    for name in ("age", "steps", "SPS", *(
+            name.removeprefix("episode_").replace("_", " ") for name in shown)):
         table.add_column(name, justify="right")
     codes = ["code"] * (len({(row["env"], row["code"]) for row in rows})
                         > len({row["env"] for row in rows}))
@@ -335,8 +337,7 @@ def _print_list(rows: list[Record], several: bool) -> None:
         table.add_column(name)
     for row in rows:
         cells = ([row["env"]] if several else []) + [str(row["number"]), age(row["started"])]
-        cells += [amount(row["step"]), amount(row["sps"]), number(row["perf"]),
-                  number(row["score"]), *(number(row["episode_return"]) for _ in returns)]
+        cells += [amount(row["step"]), amount(row["sps"]), *(number(row[name]) for name in shown)]
         cells += [_where(row) for _ in shared] + [row["code"] or "-" for _ in codes]
         table.add_row(*cells, Text(row["status"], _COLOURS[row["status"]]),
                       ui.visible(row["tag"], line=True))

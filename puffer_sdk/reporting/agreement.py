@@ -66,7 +66,7 @@ def compare(env: str | Path, settings: Mapping[str, object] | None = None, *,
     if shared:
         length = {"eval.episodes": MANY, "eval.steps": math.ceil(ticks / PATIENCE)}
     score = evaluate(env, {**length, **(settings or {}), "vec.total_agents": agents},
-                     model=result.checkpoint, runs_dir=runs_dir).scores["trained"]
+                     model=result.checkpoint, runs_dir=runs_dir, opponent="self").scores["trained"]
     first, last = (ticks // 2, ticks) if shared else (0, math.inf)
     return measures(late, [each for each in score.episodes if first < each["tick"] <= last])
 

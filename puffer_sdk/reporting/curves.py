@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from ..scoring.games import WIN
 from ..settings.goal import parse_goal
 from ..settings.values import Config
 from .keeping import Facts
@@ -49,6 +50,8 @@ def gather(trainings: list[Facts], resolved: Config, registered: str = "") -> Fa
     goal = parse_goal(resolved.eval.goal)
     names = [name for name in done[0]["curves"] if name != "step"] if done else []
     metric = names[0] if names else None
+    if done and ((done[0].get("claim") or {}).get("trained") or {}).get("opponent"):
+        metric = WIN            # of games: what both sides log together says nothing of either
     facts: Facts = {"goal": str(goal) if goal else None, "metric": metric,
              "least_is_best": bool(goal and not goal.at_least and goal.name == metric),
              "seeds": done, "timesteps": resolved.train.total_timesteps}

@@ -31,7 +31,7 @@ from .keeping import Facts
 
 AGENTS = 512                    # of all envs: as many ticks each as the steps allow
 EPISODES = 1000                 # that tell a policy from random play; an ini may ask for 10,000
-MEASURES = ("return_per_1000_ticks", "score", "perf", "episode_return")
+MEASURES = ("win_rate", "return_per_1000_ticks", "score", "perf", "episode_return")
 SOURCES = (".h", ".c", ".ini", ".py")
 MOST_FILES = 100                # resources that one name with a %d stands for
 

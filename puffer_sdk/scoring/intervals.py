@@ -39,8 +39,8 @@ def share_interval(values: ArrayLike, clusters: ArrayLike) -> tuple[float, float
     _, index = np.unique(np.asarray(clusters), return_inverse=True)
     means = np.bincount(index, values) / np.bincount(index)
     mean, spread = float(means.mean()), float(means.var(ddof=1)) if len(means) > 1 else 0.0
-    n = mean * (1 - mean) * len(means) / spread if spread else len(means)
-    n, z = min(float(n), float(len(values))), 1.959964
+    n = float(len(values) if 0 < mean < 1 else len(means))      # all alike: perhaps one game, often
+    n, z = min(n, mean * (1 - mean) * len(means) / spread if spread else n), 1.959964
     middle = (mean + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
     return mean, min(mean, max(0.0, middle - half)), max(mean, min(1.0, middle + half))

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .entries import Entries, Entry
-from .intervals import clustered_mean
+from .games import WIN
+from .intervals import clustered_mean, share_interval
 
 PER_EPISODE = "per episode"
 ENDLESS = "episodes do not end"
@@ -60,6 +61,9 @@ def score_of(entries: Entries, policy: str, opponent: str = "") -> Score:
     for name in measures_of(counted):
         mean[name], interval[name] = clustered_mean(
             [each[name] for each in counted], envs, weights)
+    if WIN in mean:         # chance has a share of it, even where all envs happen to agree
+        share, low, high = share_interval([each[WIN] for each in counted], envs)
+        interval[WIN] = max(interval[WIN] or 0.0, share - low, high - share)
     span = span_of(entries)
     rows, endings = entries.rows, bool(entries.ended[:entries.kept].any())
     short = entries.seen & (entries.finished < entries.quota) & ~entries.done[entries.env_of]

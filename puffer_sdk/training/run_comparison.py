@@ -68,9 +68,9 @@ def _origin(run: Run) -> dict[str, str]:
 
 
 def best_score(runs: list[Run]) -> Best | None:
-    """The best perf that a run reached, or else score."""
+    """The best win_rate that a run reached, or else perf, or score."""
     last = [(run, run.reached()) for run in runs]
-    for metric in ("perf", "score"):
+    for metric in ("win_rate", "perf", "score"):
         scored = [(means[metric], run.number) for run, means in last if metric in means]
         if scored:
             value, number = max(scored)

@@ -10,6 +10,7 @@ from ..settings.texts import number_or_text
 from . import runs as kept
 
 Record = dict[str, Any]             # a run, as `runs --format json` prints it
+SHOWN = ("win_rate", "perf", "score", "episode_return")     # of what it claims
 
 
 def runs(env: paths.Env | None = None, *, tag: str | None = None,
@@ -22,11 +23,12 @@ def runs(env: paths.Env | None = None, *, tag: str | None = None,
 
     tag     only runs with this label
 
-    A record has env, number, status, tag, started, step, total, sps, perf, score, episode_return,
-    fell (what the end lost, where it is far below the best), code (a hash; the same for runs that
-    may be compared), commit, dirty (whether the code differs from it), command, cpu, processes,
-    hosts, checkpoints, folder; each setting by its full name ("train.gamma"), numbers as numbers;
-    and curve, the records of metrics.jsonl. Raises UsageError where there is no such environment.
+    A record has env, number, status, tag, started, step, total, sps, win_rate (of games, where
+    there are teams), perf, score, episode_return, fell (what the end lost, where it is far below
+    the best), code (a hash; the same for runs that may be compared), commit, dirty (whether the
+    code differs from it), command, cpu, processes, hosts, checkpoints, folder; each setting by its
+    full name ("train.gamma"), numbers as numbers; and curve, the records of metrics.jsonl. Raises
+    UsageError where there is no such environment.
     """
     folder = env_source.find(env).runs_dir(runs_dir)
     return [{**record(run.env, run), "curve": run.metrics(),
@@ -47,8 +49,7 @@ def record(env: str, run: kept.Run) -> Record:
     return {"env": env, "number": run.number, "status": status, "tag": run.tag,
             "started": info.get("started"), "step": last.get("step", info.get("step")),
             "total": info.get("total"), "sps": steps / seconds if steps and seconds else None,
-            "perf": reached.get("perf"), "score": reached.get("score"),
-            "episode_return": reached.get("episode_return"),
+            **{name: reached.get(name) for name in SHOWN},
             "fell": fell(run.evaluation) if run.evaluation else "",
             "code": "+".join(each[:kept.SHOWN] for each in run.codes) or None,
             "commit": code.get("commit") if code else None,

@@ -142,7 +142,8 @@ def test_an_opponent_without_rows_is_beaten_by_a_return_above_0():
 @pytest.mark.parametrize(("values", "clusters", "mean", "low", "high"), [
     ([1] * 100, range(100), 1.0, 0.963, 1.0),       # Wilson: n / (n + z^2)
     ([1, 0] * 50, range(100), 0.5, 0.404, 0.596),
-    ([0] * 10, range(10), 0.0, 0.0, 0.278)])
+    ([0] * 10, range(10), 0.0, 0.0, 0.278),
+    ([1, 1, 1, 0] * 10, [0] * 20 + [1] * 20, 0.75, 0.598, 0.858)])     # two clusters that agree
 def test_a_share_has_wilsons_interval(values, clusters, mean, low, high):
     assert share_interval(values, clusters) == pytest.approx((mean, low, high), abs=2e-3)
 

@@ -65,6 +65,7 @@ void c_step(Duel* env) {
     for (int i = 0; i < 2; i++) {
         env->lives[1 - i] -= hit[i];
         env->rewards[i] = (float)(hit[i] - hit[1 - i]);
+        env->terminals[i] = 0;
     }
     if (env->lives[0] <= 0 || env->lives[1] <= 0 || env->tick >= 60) {
         env->terminals[0] = env->terminals[1] = 1;
