@@ -5,6 +5,7 @@ import json
 import sys
 
 import bench_upstream
+import bench_upstream_speed
 import pytest
 
 
@@ -54,3 +55,15 @@ def test_settings_are_tried_under_a_label(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         bench_upstream.main()
     assert "--try LABEL" in capsys.readouterr().err
+
+
+def test_pairs_that_were_thrown_away_are_said():
+    row = {"hidden": 64, "layers": 2, "thrown": 2, "pairs": 3, "theirs": 33_000.0,
+           "ours": 300_000.0, "ratio": 9.1, "theirs_bytes": 2.3e9, "ours_bytes": 2e8}
+    text = bench_upstream_speed.table({
+        "machine": {"cores": 2, "cpu": "CPU", "date": "now"}, "rounds": 3, "least": 0.9,
+        "training": {"breakout": row, "pong": {**row, "pairs": 0, "thrown": 9}},
+        "stepping": {"pong": {"theirs_ns": 79.0, "ours_ns": 67.0, "ratio": 1.18}}})
+    assert "| breakout | 64 x 2 | 33 k | 300 k | 9.1 | 2.3, 0.2 GB |" in text
+    assert "| pong | 64 x 2 | - | - | no quiet pair | - |" in text and "11 pairs" in text
+    assert "| pong | 79 ns | 67 ns | 1.18 |" in text
