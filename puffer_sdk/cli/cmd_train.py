@@ -58,12 +58,15 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
     """
     from ..distributed.launching import launch
     from ..scoring.words import FELL_HINT, best_at, claimed, fell, notes, warn_of_perf
+    from ..training.repeating import env_of
     from ..training.runs import Run
     from ..training.symptoms import symptoms_of
     from ..training.train import train
 
     if env is None and resume not in (None, "latest") and paths.is_env(resume):
         env, resume = resume, "latest"          # train --resume my_env
+    if env is None and like and (found := env_of(like)):
+        env = found if isinstance(found, str) else paths.shown(found)
     options = {"tag": tag, "resume": resume, "like": like, "load-model-path": model, "config": ini,
                "runs-dir": runs_dir, "wandb": wandb, "tensorboard": tensorboard,
                "format": format_, "verbose": verbose}

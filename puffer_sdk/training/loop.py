@@ -93,6 +93,8 @@ class Trainer(TrainerView):
         trainer = backends.make_trainer(vec, dividing.part_of(wanted, self._group.size),
                                         group=self._group, own=self._code)
         self._code.take(trainer)
+        if self._code.optimizer:
+            own_code.warn_of_rate(wanted)
         super().__init__(trainer, backends.as_made(wanted, trainer), self._code.metrics, vec)
         if self.config is not wanted:
             gpu_kept.warn_of_failure(backends.reason_of(self.config))

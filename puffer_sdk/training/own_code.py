@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..base import ui
 from ..base.errors import UsageError, did_you_mean
 from ..settings import torch_class
 from ..settings.table import TORCH_FUNCTIONS
@@ -32,6 +33,14 @@ SETTINGS = {"reward": "train.reward", "advantage": "train.advantage",
             "on_epoch": "train.on_epoch", "loss": "train.torch_loss",
             "optimizer": "train.torch_optimizer"}
 OnEpoch = Callable[[TrainerView], "bool | None"]
+
+
+def warn_of_rate(config: Config) -> None:
+    """Say that an ini's learning rate does nothing beside an optimiser of the user's own."""
+    origin = config.origin.get(RATE, "default")
+    if origin != "default" and not origin.startswith("auto"):
+        ui.warn_once(f"{origin}: learning_rate has no effect on an optimiser of your own",
+                     "the rate is in your function")
 
 
 @dataclass

@@ -67,6 +67,21 @@ def prepare_like(run: Run, source: CompiledSource | PythonSource,
     return replace(source, theirs=True).prepare(settings, ini=run.config_path, verbose=verbose)
 
 
+def env_of(like: str | Path) -> str | Path | None:
+    """The environment of a run that is given by its folder, in the project that holds runs/; None:
+    this is no folder of a run, but a number."""
+    folder = Path(like).expanduser()
+    if not (folder / "run.json").is_file():
+        return None
+    folder = folder.resolve()
+    run, project = Run(folder), folder.parents[2]
+    if ":" in run.env:
+        return run.env
+    places = (project, project / run.env)
+    return next((each for each in places if each.name == run.env and paths.is_env_folder(each)),
+                run.env)
+
+
 def differences(run: Run, config: Config, made: provenance.Made) -> list[str]:
     """What is not as it was in this run, a line each: settings, code, machine."""
     before = run.settings()

@@ -37,7 +37,7 @@ from ..settings.table import OBS_SCALE
 from ..settings.texts import show
 from ..settings.values import Config
 from ..toolchain import gpu_kept
-from . import backends, checkpoint, provenance, repeating, runs
+from . import backends, checkpoint, own_code, provenance, repeating, runs
 from . import metrics as sinks
 from .dashboard import Dashboard
 from .find_model import find_model
@@ -92,8 +92,8 @@ def train(env: str | os.PathLike[str] | Callable[..., object] | None = None,
     ini         a file of settings over the environment's own ini; over what the run saved, with
                 resume
     resume      "latest", or a run's number or folder: continue from its last good checkpoint
-    like        a run's number or folder: repeat it, with its settings alone, then those of `ini`,
-                then `settings`; what differs is said
+    like        a run's number or folder, which says which environment: repeat it, with its settings
+                alone, then those of `ini`, then `settings`; what differs is said
     model       start a new run from these weights: "latest", "best", a run's number or folder, or a
                 checkpoint file; with another seed or other settings, but the same sizes
     tag         a label that `puffer-sdk runs` shows
@@ -104,6 +104,7 @@ def train(env: str | os.PathLike[str] | Callable[..., object] | None = None,
     went non-finite, the disk is full), Interrupted after Ctrl-C, with everything saved.
     """
     asked = dict(settings or {})
+    env = repeating.env_of(like) if env is None and like is not None else env
     run = functools.partial(
         _train, makers.as_name(env), tag=tag, resume=resume, like=like, model=model, ini=ini,
         runs_dir=runs_dir, wandb=wandb, tensorboard=tensorboard, verbose=verbose, launch=launch)
@@ -290,6 +291,8 @@ class _Parent:
         for full, origin in self.config.origin.items():
             if origin.startswith(f"auto: {upstream.REASON}"):
                 ui.say(f"{full} = {show(self.config[full])}: {origin.removeprefix('auto: ')}")
+        if self.config.train.torch_optimizer:
+            own_code.warn_of_rate(self.config)
         value, origin = self.config.train.obs_scale, self.config.origin[OBS_SCALE]
         if origin.startswith("auto: ") and value != "1":
             ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; train.obs_scale 1 "
@@ -298,7 +301,9 @@ class _Parent:
     def group_facts(self, hosts: Sequence[str]) -> Group | None:
         """The processes that share the run, as in run.json."""
         place = self.job.place
-        return {"id": place.group_id, "size": place.size, "hosts": list(hosts)} if place else None
+        numbers = {host: number for number, host in enumerate(dict.fromkeys(hosts), 1)}
+        return {"id": place.group_id, "size": place.size,       # no name of a machine is kept
+                "hosts": [f"machine {numbers[host]}" for host in hosts]} if place else None
 
     def on_event(self, kind: str, payload: Any) -> None:
         if kind == "ready":

@@ -87,7 +87,7 @@ def test_two_processes_of_one_machine_share_a_run(whole):
     assert re.search(rf"training faulty: 12,288 steps.*2 processes on {host} with \w+", done.stderr)
     info = run.info
     assert info["status"] == "finished" and info["group"]["size"] == 2
-    assert info["group"]["hosts"] == [host] * 2
+    assert info["group"]["hosts"] == ["machine 1"] * 2 and host not in str(info)
     metrics = run.metrics()
     assert [row["epoch"] for row in metrics] == list(range(1, EPOCHS + 1))
     assert [row["step"] for row in metrics] == [BATCH * n for n in range(1, EPOCHS + 1)]
@@ -99,7 +99,7 @@ def test_two_processes_of_one_machine_share_a_run(whole):
     assert f"reached  perf {claim['mean']['perf']:.3f}" in done.stdout
     shown = subprocess.run([*COMMAND, "runs", "list", "faulty", "--runs-dir",
                             run.folder.parent.parent], capture_output=True, text=True)
-    assert f"2 on {host}" in shown.stdout, shown.stderr
+    assert "2 on machine 1" in shown.stdout, shown.stderr
 
 
 @long_only

@@ -22,6 +22,16 @@ def learn(trainer, epochs):
     return losses, {name: array.copy() for name, array in trainer.parameters.items()}
 
 
+def test_an_inis_rate_beside_it_is_not_ignored_in_silence(vec, squared, tmp_path, capsys):
+    ini = squared / "squared.ini"
+    written = {name: value for name, value in SMALL.items() if name != "train.learning_rate"}
+    config = puffer_sdk.configure(squared, written)
+    assert config.origin["train.learning_rate"].startswith(ini.name)
+    puffer_sdk.Trainer(vec, written, optimizer=adam).close()
+    assert "squared.ini:" in (said := capsys.readouterr().err)
+    assert "learning_rate has no effect on an optimiser of your own" in said
+
+
 def test_it_steps_in_place_of_muon_and_its_state_comes_back(vec, squared, tmp_path):
     given = {**SMALL, "base.reset_state": 1}
     with puffer_sdk.Trainer(vec, given, optimizer=adam) as trainer:

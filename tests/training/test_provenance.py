@@ -219,6 +219,7 @@ def test_like_repeats_a_run_and_says_what_differs(env):
     assert "not known" in repeating.differences(run, prepared.config, named(env))[-1]
     with pytest.raises(UsageError, match="no copies of its code"):
         repeating.prepare_as_trained(run, env_source.find(env), {}, verbose=False)
+    assert repeating.env_of(run.folder) == env.resolve() and repeating.env_of("1") is None
     with pytest.raises(UsageError, match="--resume and --like"):
         puffer_sdk.train(env, like="1", resume="1")
 
