@@ -182,6 +182,8 @@ def print_result(result: Evaluation) -> None:
     print_table(result)
     if result.weights:
         ui.out(f"weights   {result.weights}")
+    for each in result.worlds:
+        ui.out(f"worlds    {each}")
     if result.path:
         ui.out(f"episodes  {paths.shown(result.path)}")
     if result.goal and "trained" in result.scores:

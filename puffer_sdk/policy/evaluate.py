@@ -20,6 +20,7 @@ from ..training import backends, checkpoint, flat, repeating
 from ..training.find_model import find_model, run_folder, which_weights
 from ..training.metrics import without_nan
 from ..training.runs import Run
+from ..training.world_stages import played_on
 from .players import PlayersJob, find_contestant
 
 
@@ -35,6 +36,7 @@ class Evaluation:
     weights: str = ""       # which they are: "the best of run 3, after 4,096 steps"
     registered: Goal | None = None      # what Gymnasium has for it, where nobody stated a goal
     changed: tuple[str, ...] = ()       # files and packages, since the run was trained
+    worlds: tuple[str, ...] = ()        # what it was trained on, where that is not what was played
 
     @property
     def solved(self) -> bool | None:
@@ -75,7 +77,8 @@ class Evaluation:
         return {
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,
             "weights": self.weights, "opponent": self.opponent, "changed": list(self.changed),
-            "goal": str(self.goal) if self.goal else None, "solved": self.solved,
+            "worlds": list(self.worlds), "goal": str(self.goal) if self.goal else None,
+            "solved": self.solved,
             "policies": {name: without_nan(asdict(score)) for name, score in self.scores.items()}}
 
 
@@ -143,6 +146,10 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
         ui.warn(f"the code has changed since run {run.number if run else ''} was trained: "
                 f"{', '.join(ui.first(changed, 5))}",
                 "--as-trained plays the run's copies of it")
+    if unused := [full for full in settings or () if full.lstrip("-").startswith("worlds.")]:
+        raise UsageError(f"{unused[0]} has no effect on an evaluation, which plays [env]",
+                         where=unused[0], expected="a setting of [env]", actual="one of [worlds]",
+                         hint=f"--{unused[0].lstrip('-').replace('worlds.', 'env.')} VALUE")
     prepared = prepared.as_trained(past.facts["env"] if past else None)
     resolved = prepared.config
     job = prepared.job(PlayersJob, model=weights, greedy=greedy, seconds=seconds,
@@ -162,7 +169,7 @@ def evaluate(env: str | Path | Callable[..., object] | None = None,
                         {name: Score(**score) for name, score in scores.items()}, output,
                         parse_goal(resolved.eval.goal), which_weights(past) if past else "",
                         None if resolved.eval.goal else parse_goal(prepared.spec.registered),
-                        tuple(changed))
+                        tuple(changed), tuple(played_on(past.facts, resolved)) if past else ())
     if output is None:
         return result
     try:

@@ -22,10 +22,10 @@ from typing import Any
 from ..base import paths, ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import SCALARS, Spec
-from . import factors, inifile, key_hints, table, torch_class, upstream
+from . import factors, inifile, key_hints, table, torch_class, upstream, worlds_section
 from .conflicts import Conflicts
 from .table import ALIAS, EFFECTIVE, FORMER, IGNORED, INI_SECTIONS, KEYS, OBS_SCALE, SECTIONS
-from .texts import EnvText, env_value, has_fraction, literal, show
+from .texts import EnvText, c_expected, env_value, has_fraction, literal, show
 from .values import COMMAND_LINE, Config, Given, complete
 
 
@@ -144,6 +144,7 @@ class _Resolver:
         if self.folder is not None and not inis:
             self._warn_without_ini(self.folder)
         self._read_overrides(overrides)
+        self.faults += worlds_section.unknown(self.given, self._env_exists, self._env_names)
         inifile.raise_all(self.faults)
         self._take_former()
         if self.theirs:
@@ -162,7 +163,7 @@ class _Resolver:
         self.faults += faults
         self._begin_layer()
         for section, line in sections.items():
-            if section in (*INI_SECTIONS, "build") or section.startswith("sweep."):
+            if section in (*INI_SECTIONS, "build", "worlds") or section.startswith("sweep."):
                 continue            # [build] is outside_libraries.py's
             if self.ocean:
                 self.skipped[f"[{section}]"] = inifile.where(path, line)
@@ -172,7 +173,7 @@ class _Resolver:
                             inifile.section_hint(section, INI_SECTIONS))
         layer: dict[str, Given] = {}
         for entry in entries:
-            if entry.section in INI_SECTIONS and entry.section != "sweep":
+            if entry.section in (*INI_SECTIONS, "worlds") and entry.section != "sweep":
                 text, place = entry.text, inifile.where(path, entry.line)
                 text = inifile.without_comment(text) if self.ocean else text
                 self._take(entry.section, entry.key, text, f"{label}:{entry.line}", place, layer)
@@ -213,7 +214,7 @@ class _Resolver:
                 self._fault(f"{flag} belongs to `puffer-sdk sweep`", place,
                             "a setting of one run", flag, "leave it out, or start a sweep")
                 continue
-            if section not in SECTIONS and section != "env":
+            if section not in (*SECTIONS, "env", "worlds"):
                 self._fault(f"there is no setting {flag}", place, "a known section",
                             f"[{section}]", inifile.section_hint(section, (*EFFECTIVE, "env")))
                 continue
@@ -228,8 +229,9 @@ class _Resolver:
 
     def _take(self, section: str, name: str, text: str, origin: str, where: str,
               layer: dict[str, Given]) -> None:
-        if section == "env":
-            self._take_env(name, text, origin, where)
+        if section in ("env", "worlds"):
+            take = self._take_env if section == "env" else self._take_worlds
+            take(name, text, origin, where)
             return
         key, from_ini = KEYS.get(f"{section}.{name}"), origin != COMMAND_LINE
         if key is None:
@@ -321,7 +323,7 @@ class _Resolver:
             value = env_value(text, free=bool(self.spec and self.spec.by_agent))
         except ValueError as error:
             reason = f"the value is {error}" if str(error) else None
-            self._fault(f"{shown} is not a number", where, _c_expected(field.type if field else ""),
+            self._fault(f"{shown} is not a number", where, c_expected(field.type if field else ""),
                         f"'{text}'" if text else "nothing",
                         "a comment stands on a line of its own" if re.search(r"\s[#;]", text)
                         else reason, layered)
@@ -330,11 +332,18 @@ class _Resolver:
             low, high = SCALARS[field.type]
             if field.type not in ("float", "double") and isinstance(value, float) or \
                     not low <= value <= high:
-                self._fault(f"{shown} does not fit its C field", where, _c_expected(field.type),
+                self._fault(f"{shown} does not fit its C field", where, c_expected(field.type),
                             text, f"{spec.header.name}:{field.line} declares {field.type} {name}",
                             layered)
                 return
         self._give_env(name, value if isinstance(value, EnvText) else float(value), origin, where)
+
+    def _take_worlds(self, name: str, text: str, origin: str, where: str) -> None:
+        self.given.pop(f"worlds.{name}", None)      # for good, where the value is empty
+        if fault := worlds_section.refuse(name, text, where, python=self.python):
+            self.faults.append(fault)
+        elif text:
+            self.given[f"worlds.{name}"] = Given(text, origin, where, f"worlds.{name}")
 
     def _give_env(self, name: str, value: object, origin: str, where: str) -> None:
         self.env[name] = value
@@ -389,12 +398,3 @@ class _Resolver:
         fault = self.earlier.pop(full, None)
         if fault is not None:
             self.faults.remove(fault)
-
-
-def _c_expected(c_type: str) -> str:
-    if not c_type:
-        return "a number"
-    if c_type in ("float", "double"):
-        return f"a number that a {c_type} holds"
-    low, high = SCALARS[c_type]
-    return f"a whole number from {low} to {high} ({c_type})"

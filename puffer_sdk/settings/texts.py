@@ -5,6 +5,8 @@ import ast
 import math
 import re
 
+from ..base.spec import SCALARS
+
 
 class EnvText(float):
     """A value of [env] that is no number, which PufferLib 5.0 has: a list's first number, 0 of any
@@ -140,3 +142,13 @@ def number_or_text(text: str) -> int | float | str:
         return parse_number(text)
     except ValueError:
         return text
+
+
+def c_expected(c_type: str) -> str:
+    """What an ini may hold for a field of this type; "": of an unknown one."""
+    if not c_type:
+        return "a number"
+    if c_type in ("float", "double"):
+        return f"a number that a {c_type} holds"
+    low, high = SCALARS[c_type]
+    return f"a whole number from {low} to {high} ({c_type})"

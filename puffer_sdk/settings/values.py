@@ -57,11 +57,12 @@ class Config:
     check: Check
     env: Mapping[str, Any] = field(default_factory=FrozenDict)      # numbers; of Python: keywords
     origin: Mapping[str, str] = field(default_factory=FrozenDict)   # 'train.gamma' -> where from
+    worlds: Mapping[str, str] = field(default_factory=FrozenDict)   # what changes of [env]
     skipped: Mapping[str, str] = field(default_factory=FrozenDict, compare=False)
     #         keys of the ini that have no effect -> where they stand
 
     def __post_init__(self) -> None:
-        for name in ("env", "origin", "skipped"):
+        for name in ("env", "origin", "worlds", "skipped"):
             object.__setattr__(self, name, FrozenDict(getattr(self, name)))
 
     @property
@@ -72,16 +73,18 @@ class Config:
     def __getitem__(self, full: str) -> object:
         """config['train.gamma']"""
         section, _, name = full.partition(".")
-        if section == "env":
-            return self.env[name]
+        if section in ("env", "worlds"):
+            found: object = getattr(self, section)[name]
+            return found
         return getattr(getattr(self, section), KEYS[full].field)
 
     def items(self) -> list[tuple[str, object]]:
         """Every setting that has an effect, [env] included, as ('train.gamma', 0.99)."""
         rows: list[tuple[str, object]] = []
-        for section in (EFFECTIVE[0], "env", *EFFECTIVE[1:]):
-            if section == "env":
-                rows += [(f"env.{name}", value) for name, value in self.env.items()]
+        for section in (EFFECTIVE[0], "env", "worlds", *EFFECTIVE[1:]):
+            if section in ("env", "worlds"):
+                rows += [(f"{section}.{name}", value)
+                         for name, value in getattr(self, section).items()]
             else:
                 rows += [(key.full, self[key.full]) for key in table.used_keys(section)]
         return rows
@@ -130,7 +133,8 @@ class Config:
         if not config.of_python:
             env = {name: EnvText(value) if isinstance(value, str) else value
                    for name, value in env.items()}
-        return replace(config, env=env,
+        worlds = {name: str(text) for name, text in tree.get("worlds", {}).items()}
+        return replace(config, env=env, worlds=worlds,
                        origin={**config.origin, **{full: str(origin) for full, origin in
                                                    tree.get("origin", {}).items()}})
 
@@ -167,7 +171,10 @@ def complete(given: Mapping[str, Given], env: Mapping[str, object], *, env_name:
     rows        agents of one environment; 0: as [env] says
     """
     chosen: dict[str, Any] = {}
-    origin = {full: value.origin for full, value in given.items() if full.startswith("env.")}
+    origin = {full: value.origin for full, value in given.items()
+              if full.startswith(("env.", "worlds."))}
+    worlds = {full.partition(".")[2]: str(value.value) for full, value in given.items()
+              if full.startswith("worlds.")}
     for key in table.used_keys():
         mine = given.get(key.full)
         chosen[key.full] = mine.value if mine else key.default
@@ -182,4 +189,4 @@ def complete(given: Mapping[str, Given], env: Mapping[str, object], *, env_name:
     parts = {section: SECTIONS[section](**{key.field: chosen[key.full]
                                            for key in table.used_keys(section)})
              for section in EFFECTIVE}
-    return Config(**parts, env=env, origin=origin, skipped=skipped or {})
+    return Config(**parts, env=env, origin=origin, worlds=worlds, skipped=skipped or {})

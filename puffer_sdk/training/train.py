@@ -46,6 +46,7 @@ from .resuming import Past, find_restarted, find_resumable, prepare_past
 from .run_records import Group
 from .train_job import TrainJob
 from .worker_rank import follow, run_child, take_obs_scale
+from .world_stages import played
 
 
 @dataclass
@@ -293,6 +294,8 @@ class _Parent:
                 ui.say(f"{full} = {show(self.config[full])}: {origin.removeprefix('auto: ')}")
         if self.config.train.torch_optimizer:
             own_code.warn_of_rate(self.config)
+        for key, text in self.config.worlds.items():
+            ui.say(f"[worlds] {key} = {text}; evaluations play {played(self.config, key)}")
         value, origin = self.config.train.obs_scale, self.config.origin[OBS_SCALE]
         if origin.startswith("auto: ") and value != "1":
             ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; train.obs_scale 1 "

@@ -35,7 +35,8 @@ class TrainJob(EnvJob):
 def make_vec(library: EnvLibrary, resolved: Config, epoch: int, link: Link, first_env: int = 0,
              worlds: Iterable[Change] = ()) -> VecEnv:
     """Fresh envs. Their seeds depend only on the run's seed, the epoch and the env's number, of
-    which the first here is `first_env`. worlds: what the run has changed of their settings"""
+    which the first here is `first_env`. worlds: what the run has changed of
+    their settings, of which those of tick 0 hold from the start"""
     from ..base import philox
     from ..env import vec as envs
 
@@ -47,5 +48,5 @@ def make_vec(library: EnvLibrary, resolved: Config, epoch: int, link: Link, firs
                          adaptive=True,
                          env_settings=resolved.env, watches=link.watches(library.armed),
                          env_seeds=seeds)
-    made.set_again(worlds)
+    made.set_again(each for each in worlds if not each["tick"])
     return made

@@ -41,6 +41,7 @@ from .rescue import rescue
 from .rows import epoch_row, unlogged_row
 from .run_records import Facts
 from .train_job import TrainJob, make_vec
+from .world_stages import WorldStages
 
 NOTHING_YET = Epoch({}, -1, False, 0.0, 0, 0, 0)
 UNRECORDED = "with train.device cuda, or train.async, no actions are recorded"
@@ -123,6 +124,7 @@ class _Worker:
                 checkpoint.forget_replaced(past)
                 self.passing = None if past.facts.get("kept", True) else past.path
             self.go_on(past)
+        self.stages = WorldStages.begun(self.config, self.vec, self.trainer.global_step, past)
 
     def make_trainer(self) -> None:
         """For these envs: on the GPU that was chosen, or on the CPU where it fails."""
@@ -153,8 +155,7 @@ class _Worker:
         problem: str | None = UNRECORDED
         if self.trainer.repeatable:
             self.vec.close()
-            self.vec = self.make_vec(replay["epoch"], [
-                each for each in replay.get("worlds", ()) if not each["tick"]])
+            self.vec = self.make_vec(replay["epoch"], replay.get("worlds", ()))
             problem = self.joint.repeat(self.vec, self.journal, replay, self.endings)
         if problem is None:
             self.start = replay["epoch"]
@@ -179,8 +180,7 @@ class _Worker:
     # -- training
 
     def run(self) -> Mapping[str, object]:
-        self.began, self.cpu_began = time.perf_counter(), self.cpu()
-        self.pace = Pace()
+        self.began, self.cpu_began, self.pace = time.perf_counter(), self.cpu(), Pace()
         self.snapshot = self.state(started=True) if self.past is None else self.state()
         self.link.emit("ready", hosts=list(self.group.hosts), path=self.path,
                        obs_scale=[self.config.train.obs_scale, self.config.origin[OBS_SCALE]])
@@ -279,7 +279,7 @@ class _Worker:
             self.snapshot = self.state(started=True)
 
     def train_epoch(self) -> None:
-        began = time.perf_counter()
+        began, before = time.perf_counter(), self.stages.at(self.trainer.global_step)
         self.own.metrics.begin()
         self.trainer.rollout()
         self.own.after_rollout(self.trainer)
@@ -310,6 +310,7 @@ class _Worker:
             sps=played / (now - began), rollout=rolled - began, losses=losses, timers=timers,
             ranks=self.group.size))
         self.own.after_epoch(self.own.view(self.trainer, self.config, self.vec))
+        self.stages.turn(self.vec, self.trainer.global_step, before)
         metrics = self.evaluated(self.own.metrics.row)
         self.link.emit("metrics", **metrics)
         if self.evaluations.met and not met:

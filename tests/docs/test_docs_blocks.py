@@ -41,7 +41,11 @@ def test_the_files_page_reads_a_checkpoint(trained, tmp_path):
     assert re.fullmatch(r"\d+ \(32, 121\)\n", done.stdout)
 
 
-def test_the_page_of_curricula_does_what_it_says(capsys):
+def test_the_page_of_curricula_does_what_it_says(capsys, tmp_path):
+    (text,) = blocks(DOCS / "guides/curricula.md", "ini")
+    (tmp_path / "worlds.ini").write_text(text)
+    config = puffer_sdk.configure("cartpole", ini=tmp_path / "worlds.ini")
+    assert list(config.worlds) == ["max_steps", "gravity"]
     gymnasium = pytest.importorskip("gymnasium")
     names = {"gymnasium": gymnasium, "np": np, "puffer_sdk": puffer_sdk}
     first, second = blocks(DOCS / "guides/curricula.md", "python")
