@@ -55,6 +55,7 @@ void c_step(Corridor* env) {
         walker->t++;
         int there = walker->x == walker->goal, late = walker->t >= env->limit;
         env->rewards[i] = there;
+        env->terminals[i] = env->truncations[i] = 0;
         if (env->endless || !(there || late)) continue;
         env->terminals[i] = 1;
         env->truncations[i] = !there;
