@@ -4,12 +4,14 @@ vec.set(key, value, envs) -> records, from which a resumed run repeats them
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypedDict
 
+from ..base import paths
 from ..base.errors import RunError, UsageError, did_you_mean
 from ..settings import world_values
 from ..settings.texts import show
@@ -183,6 +185,12 @@ class Worlds(Rows):
                              where=self.library.folder or self.description.name,
                              expected="a key of [env]" + ": " * bool(known) + ", ".join(known),
                              actual=f"'{key}'", hint=did_you_mean(key, known))
+
+        place = paths.working_dir(self.library.folder) if self.library.folder else Path.cwd()
+        if (place / "resources").is_dir() and place != Path.cwd():
+            raise UsageError("envs that read resources/ begin anew in their own folder alone",
+                             where=f'set("{key}")', expected=f"the current folder {place}",
+                             actual=Path.cwd(), hint=f'os.chdir("{place}") first; train does')
 
     def _known_keys(self) -> list[str]:
         from . import header

@@ -224,3 +224,13 @@ def test_the_final_observation_of_who_is_truncated_is_its_last(corridor):
         assert vec.has_final.tolist() == [1, 1] and (goals(vec) == 5).all()
         finals = np.rint(vec.final_observations * 20).astype(int)
         assert abs(finals[0, 0]) == 1 and abs(finals[0, 1]) == 2
+
+
+def test_envs_with_resources_begin_anew_in_their_own_folder(corridor, tmp_path, monkeypatch):
+    monkeypatch.setattr(worlds.paths, "working_dir", lambda folder: tmp_path)
+    (tmp_path / "resources").mkdir()
+    with make(corridor) as vec:
+        with pytest.raises(UsageError, match="in their own folder alone"):
+            vec.set("level", 3)
+        monkeypatch.chdir(tmp_path)
+        vec.set("level", 3)
