@@ -165,7 +165,7 @@ class _Resolver:
         for section, line in sections.items():
             if section in (*INI_SECTIONS, "build", "worlds") or section.startswith("sweep."):
                 continue            # [build] is outside_libraries.py's
-            if self.ocean:
+            if self.ocean or self.theirs and section == "loop":     # own_run.py's
                 self.skipped[f"[{section}]"] = inifile.where(path, line)
             else:
                 self._fault(f"there is no section [{section}]", inifile.where(path, line),

@@ -145,10 +145,13 @@ def seal(run: Run, copies: dict[str, CodeFile]) -> str:
 
 def changes(then: Code, now: Made) -> list[str]:
     """Names of an environment's files and packages that are no longer as they were, of code
-    alone."""
-    old = _by_name({name: each["sha256"] for name, each in then["files"].items()
-                    if name not in then.get("loop", ())})
-    new = _by_name({name: found for name, found in now.hashes.items() if name not in now.loop})
+    alone. A loop of the user's own may hold the network."""
+    before = {name: each["sha256"] for name, each in then["files"].items()}
+    loop = then.get("loop", ())
+    old = _by_name({name: found for name, found in before.items() if name not in loop})
+    of_loop = _by_name({name: before[name] for name in loop})
+    new = [each for each in _by_name({name: found for name, found in now.hashes.items()
+                                      if name not in now.loop}) if each not in of_loop]
     packages = then.get("packages", {})
     return [*dict.fromkeys(name for name, _ in sorted({*old} ^ {*new})),
             *(name for name in sorted({*packages, *now.packages})

@@ -8,6 +8,7 @@ import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.small_trainer import SMALL
@@ -17,6 +18,7 @@ from puffer_sdk import cli
 from puffer_sdk.base import trust
 from puffer_sdk.base.errors import UsageError
 from puffer_sdk.interop.python_envs import env_source
+from puffer_sdk.settings import config
 from puffer_sdk.training import plotting, provenance, repeating
 from puffer_sdk.training.runs import Run
 
@@ -261,3 +263,19 @@ def test_a_run_of_ones_own_loop(env):
     assert "gymnasium" in Run(own.folder).info["code"]["packages"]
     with pytest.raises(UsageError, match="a Run is of a Trainer or a VecEnv"):
         puffer_sdk.Run("my_env")
+
+
+@pytest.mark.parametrize(("now", "changed"), [("1", []), ("3", ["loop.py"])])
+def test_a_loop_that_holds_the_network_is_code_of_it(now, changed):
+    then = {"files": {"a/loop.py": {"sha256": "1"}, "a/a.h": {"sha256": "2"}},
+            "loop": ["a/loop.py"]}
+    found = SimpleNamespace(hashes={"a/a.h": "2", "a/loop.py": now}, loop=(), packages={})
+    assert provenance.changes(then, found) == changed
+
+
+def test_the_section_of_a_loop_is_read_in_a_run_alone(env, tmp_path):
+    ini = tmp_path / "config.ini"
+    ini.write_text("[loop]\nlr = 0.1\n")
+    assert config.resolve(env, ini=ini, theirs=True).train.gamma
+    with pytest.raises(UsageError, match=r"no section \[loop\]"):
+        config.resolve(env, ini=ini)
