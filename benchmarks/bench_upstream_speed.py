@@ -1,4 +1,4 @@
-"""PufferLib 4.0's environments and trainer on a CPU beside ours: how fast.
+"""PufferLib 4.0's environments and trainer on a CPU beside ours: how fast, and what is solved.
 
     python benchmarks/bench_upstream_speed.py TREE THEIRS
     python benchmarks/bench_upstream_speed.py TREE THEIRS --only pong --rounds 1    writes nothing
@@ -7,7 +7,8 @@ TREE and THEIRS are those of bench_upstream.py, which says what is built and how
 the environment, ini, network, agents, horizon and minibatch of TREE, and one thread; rates are
 agent steps per CPU second, of whole epochs after the first. Rounds are pairs, and medians are
 shown. A pair of training runs in which either had less than LEAST of a core is thrown away and
-counted. Writes docs/data/upstream.json.
+counted. Goals are those of fresh episodes of the weights, with all cores; theirs train as long,
+with their own ini. Writes docs/data/upstream.json.
 """
 from __future__ import annotations
 
@@ -32,6 +33,14 @@ STEPPED = ("breakout", "squared", "pong", "cartpole", "tetris", "g2048", "nmmo3"
 TRAINED = ("pong", "cartpole", "breakout", "squared", "tetris", "g2048", "nmmo3")
 AGENTS, TICKS, STEP_ROUNDS, ROUNDS, SECONDS, LEAST = 1024, 40, 41, 3, 4.0, 0.9
 TRIES = 3               # of a pair, before its environment is left out
+# goal, and what of PufferLib's ini is changed for two cores: fewer agents, smaller minibatches
+GOALS: dict[str, tuple[str, dict[str, object]]] = {
+    "breakout": ("score >= 800", {
+        "vec.total_agents": 512, "train.minibatch_size": 8192, "train.learning_rate": 0.03,
+        "policy.hidden_size": 32, "policy.num_layers": 1, "train.total_timesteps": 120_000_000}),
+    "pong": ("score >= 20", {}),
+    "cartpole": ("score >= 195", {"vec.total_agents": 1024, "train.minibatch_size": 16384})}
+SEEDS, MINUTE = (1, 2, 3, 4, 5), 60.0
 
 
 def main() -> int:
@@ -43,6 +52,8 @@ def main() -> int:
     given = parser.parse_args()
     tree = given.tree.resolve()
     figures = {"machine": machine(), "least": LEAST, "rounds": given.rounds,
+               "goals": {name: goal(tree, given.theirs, name) for name in GOALS
+                         if name in (given.only or GOALS)},
                "stepping": {name: stepping(tree, name) for name in given.only or STEPPED},
                "training": {name: training(tree, given.theirs, name, given.rounds)
                             for name in given.only or TRAINED}}
@@ -126,6 +137,36 @@ def training(tree: Path, python: Path, name: str, rounds: int) -> dict:
                 "ours_bytes": max(ours["bytes"] for _, ours in pairs)} if pairs else {})
 
 
+# ---- goals ------------------------------------------------------------------------------------
+
+def goal(tree: Path, python: Path, name: str) -> dict:
+    """Seconds until fresh episodes of the weights met the goal, by seed; what training scored in
+    the last tenth of a minute, or of a shorter run; and theirs after the median."""
+    folder, (goal, settings) = prepare(tree, name), GOALS[name]
+    steps, seconds, minute = [], [], []
+    for seed in SEEDS:
+        print(f"goal of {name}, seed {seed} ...", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory() as runs:
+            done = puffer_sdk.train(folder / "ocean" / name, {
+                **settings, "eval.goal": goal, "train.stop_at_goal": True, "train.seed": seed,
+                "vec.num_threads": machine()["cores"]}, runs_dir=Path(runs))
+            rows = [json.loads(line) for file in Path(runs).rglob("metrics.jsonl")
+                    for line in file.read_text().splitlines()]
+        end = min(MINUTE, rows[-1]["seconds"])
+        late = [row for row in rows if row.get("env/n") and 0.9 * end < row["seconds"] <= end]
+        minute.append(sum(row["env/n"] * row["env/score"] for row in late)
+                      / sum(row["env/n"] for row in late))
+        if done.goal:
+            steps.append(done.goal[0])
+            seconds.append(done.goal[1])
+    took = statistics.median(seconds) if seconds else MINUTE
+    environment = theirs_built(python, folder, name) | {"OMP_NUM_THREADS": str(machine()["cores"])}
+    theirs = json.loads(run([python, HERE / "peers/upstream_speed.py", name, "1", took, "wall"],
+                            folder, environment).splitlines()[-1])
+    return {"goal": goal, "seeds": len(SEEDS), "steps": steps, "seconds": seconds,
+            "minute": minute, "theirs": theirs["score"], "theirs_seconds": theirs["wall"]}
+
+
 # ---- tables -----------------------------------------------------------------------------------
 
 def table(figures: dict) -> str:
@@ -144,6 +185,16 @@ def table(figures: dict) -> str:
             for name, row in figures["stepping"].items()]
     out += ["", f"CPU time of an agent step, random actions, {AGENTS} agents, one thread, "
             f"turn and turn about. ({about['cores']} cores of an {about['cpu']}, {about['date']})"]
+    out += ["", "| goal | reached | seconds | score after a minute | PufferLib 4.0, as long |",
+            "|---" * 5 + "|"]
+    for name, row in figures["goals"].items():
+        half = 1.96 * statistics.stdev(row["minute"]) / len(row["minute"]) ** 0.5
+        span = f"{min(row['seconds']):.0f} to {max(row['seconds']):.0f}" if row["seconds"] else "-"
+        out.append(f"| {name}, {row['goal']} | {len(row['seconds'])} of {row['seeds']} seeds | "
+                   f"{span} | {statistics.mean(row['minute']):.4g} ± {half:.2g} | "
+                   f"{row['theirs']:.4g} after {row['theirs_seconds']:.0f} s |")
+    out += ["", "Reached: by fresh episodes of the weights, with all cores. The score after a "
+            "minute is that of episodes that ended in training; of shorter runs, of the last ones."]
     return "\n".join(out)
 
 

@@ -1,6 +1,6 @@
 """How fast networks of every width train: part of `make bench`. Writes docs/data/widths.json.
 
-    python benchmarks/bench_widths.py            everything, about fifteen minutes on two idle cores
+    python benchmarks/bench_widths.py            everything, about ten minutes on two idle cores
     python benchmarks/bench_widths.py --quick    three widths, nothing written
 
 One axis at a time around a network of 256 x 2 that sees 128 numbers and learns from minibatches of
@@ -29,7 +29,7 @@ from puffer_sdk.training.native import trainer_library
 from puffer_sdk.training.native.native_ppo import NativePPO
 from puffer_sdk.training.native.network_flops import UPDATED, Network
 
-ROUNDS, SECONDS, BLAS_SECONDS = 3, 0.8, 0.15
+ROUNDS, SECONDS, BLAS_SECONDS = 3, 0.6, 0.1
 MOST = 1.5              # OpenBLAS's time over ours, at the top of the picture
 FORWARD = ("rollout: encoder", "rollout: layers", "rollout: decoder")
 HEADER = """\
@@ -105,11 +105,13 @@ def main() -> int:
 
 
 def sizes() -> Iterator[tuple[str, Size]]:
-    """(axis, size): each axis on every instruction set here, then two threads, bytes, bf16."""
+    """(axis, size): each axis on the widest instruction set here, and two on the others; then two
+    threads, bytes, bf16."""
     paths = [path for path in ("avx512", "avx2", "neon") if path in
              trainer_library.available_paths()] or ["generic"]
     for path, (axis, values) in itertools.product(paths, AXES.items()):
-        yield from ((axis, replace(Size(path=path), **{axis: value})) for value in values)
+        yield from ((axis, replace(Size(path=path), **{axis: value})) for value in values
+                    if path == paths[0] or axis in ("hidden", "minibatch"))
     for width in AXES["hidden"]:
         yield "two threads", Size(hidden=width, threads=2)
         if width <= 256:                # an epoch of wider ones takes a minute

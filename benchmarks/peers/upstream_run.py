@@ -9,19 +9,23 @@ import os
 import sys
 
 
-def make_trainer(name: str, steps: int, seed: int, hidden: int | None):
-    """Theirs for the CPU, with one thread. hidden: of a network that is cut to it at most."""
+def make_trainer(name: str, steps: int | None, seed: int, hidden: int | None, threads: int = 1):
+    """Theirs for the CPU.
+
+    steps     None: those of its ini
+    hidden    of a network that is cut to it at most
+    """
     sys.argv[1:] = []
     sys.path.insert(0, os.getcwd())
     sys.setdlopenflags(os.RTLD_LAZY)        # of raylib there are only headers: nothing is drawn
     import torch
     from pufferlib import pufferl, torch_pufferl
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     torch.manual_seed(seed)
     args = pufferl.load_config(name)
     policy = args["policy"]
-    args["train"]["total_timesteps"] = steps
+    args["train"]["total_timesteps"] = steps or int(args["train"]["total_timesteps"])
     policy["hidden_size"] = min(hidden or int(policy["hidden_size"]), int(policy["hidden_size"]))
     policy["num_layers"] = int(policy["num_layers"])
     return torch_pufferl.PuffeRL.create_pufferl(args)

@@ -63,7 +63,11 @@ def test_pairs_that_were_thrown_away_are_said():
     text = bench_upstream_speed.table({
         "machine": {"cores": 2, "cpu": "CPU", "date": "now"}, "rounds": 3, "least": 0.9,
         "training": {"breakout": row, "pong": {**row, "pairs": 0, "thrown": 9}},
+        "goals": {"breakout": {"goal": "score >= 800", "seeds": 2, "seconds": [61.0, 70.4],
+                               "steps": [1, 2], "minute": [700.0, 800.0], "theirs": 12.3,
+                               "theirs_seconds": 66.1}},
         "stepping": {"pong": {"theirs_ns": 79.0, "ours_ns": 67.0, "ratio": 1.18}}})
     assert "| breakout | 64 x 2 | 33 k | 300 k | 9.1 | 2.3, 0.2 GB |" in text
     assert "| pong | 64 x 2 | - | - | no quiet pair | - |" in text and "11 pairs" in text
     assert "| pong | 79 ns | 67 ns | 1.18 |" in text
+    assert "| breakout, score >= 800 | 2 of 2 seeds | 61 to 70 | 750 ± 98 | 12.3 after 66 s" in text
