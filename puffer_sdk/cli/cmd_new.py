@@ -15,8 +15,7 @@ from .pages import Page
 @click.command(name="new", cls=Page, examples=[
     ("puffer-sdk new my_env", "one agent on a byte grid"),
     ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
-    ("puffer-sdk new my_env --loop", "with loop.py, a PPO in PyTorch to change"),
-    ("puffer-sdk new my_env --dialect 5", "in the form of PufferLib 5.0: one header, no binding")],
+    ("puffer-sdk new my_env --loop", "with loop.py, a PPO in PyTorch to change")],
     statuses={0: "made", 2: "the folder exists, or the name is not a valid C name"})
 @click.argument("name", required=False)
 @click.option("--template", "-t", default="squared", show_default=True,

@@ -9,13 +9,12 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from typing_extensions import TypedDict
 
 from ..base import paths
 from ..base.errors import RunError, UsageError, did_you_mean
 from ..settings import world_values
 from ..settings.texts import show
-from ..settings.world_values import Drawn, Plain
+from ..settings.world_values import Change, Drawn, Plain
 from . import abi
 from .abi import CObject, ffi, new_error
 from .library import Settings, error_of, kept_text
@@ -24,18 +23,6 @@ from .vec_arrays import Rows
 ENDING_TICKS = 20_000       # of random play, in which an episode of all agents must end
 Envs: TypeAlias = "slice | int | Sequence[int] | NDArray[Any] | None"
 World = Mapping[str, "Plain | Drawn"]           # what was set in an env
-
-
-class Change(TypedDict):
-    """One call of set(), JSON-able: made after so many ticks.
-
-    envs    [first, count] of each run of envs; None: of all
-    """
-
-    tick: int
-    key: str
-    value: str
-    envs: list[list[int]] | None
 
 
 class Worlds(Rows):

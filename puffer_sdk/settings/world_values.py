@@ -12,11 +12,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from .texts import env_value, literal, parse_number, show
 
 Plain = bool | int | float | str | None
+
+
+class Change(TypedDict):
+    """One call of set(), JSON-able: made after so many ticks.
+
+    envs    [first, count] of each run of envs; None: of all
+    """
+
+    tick: int
+    key: str
+    value: str
+    envs: list[list[int]] | None
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 
-from ..env.worlds import Change
 from ..scoring.kept_scores import Claim, Count, KeptScore
+from ..settings.world_values import Change
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
 

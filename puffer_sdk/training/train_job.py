@@ -13,10 +13,10 @@ from ..env.job import EnvJob
 from ..env.library import EnvLibrary
 from ..env.seeds import mix_seed
 from ..settings.values import Config
+from ..settings.world_values import Change
 
 if TYPE_CHECKING:
     from ..env.vec import VecEnv
-    from ..env.worlds import Change
 
 
 @dataclass(frozen=True)

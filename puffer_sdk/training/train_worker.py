@@ -24,9 +24,9 @@ from ..distributed.failing import Elsewhere
 from ..distributed.group import Alone, join
 from ..env.child_pipe import Link
 from ..env.vec import VecEnv
-from ..env.worlds import Change
 from ..settings.table import OBS_SCALE
 from ..settings.values import Config
+from ..settings.world_values import Change
 from . import backends, checkpoint
 from .action_log import Journal, Restarts
 from .best import Kept
