@@ -59,9 +59,10 @@ def nothing(place: Path) -> None:
 
 def examples(place: Path) -> None:
     """The programs of examples/, as a checkout has them."""
-    (place / "examples").mkdir()
-    for path in (ROOT / "examples").glob("*.py"):
-        shutil.copy(path, place / "examples")
+    for folder in ("examples", "examples/ideas"):
+        (place / folder).mkdir()
+        for path in (ROOT / folder).glob("*.py"):
+            shutil.copy(path, place / folder)
 
 
 def pufferlib(place: Path, *names: str) -> None:
@@ -193,6 +194,7 @@ PREPARED = {
     "README.md": checkout, "CONTRIBUTING.md": fork,
     "docs/guides/check.md": faulty, "docs/guides/clean.md": built,
     "docs/guides/coming-from.md": nothing, "docs/guides/completion.md": nothing,
+    "docs/guides/curricula.md": examples,
     "docs/guides/debug.md": writes_beyond, "docs/guides/export.md": exported,
     "docs/guides/matches.md": duel,
     "docs/guides/outward.md": nothing, "docs/guides/play.md": my_env,
