@@ -245,7 +245,7 @@ struct PufferVec {
     PufferError fault;
 };
 
-static void puffer_forget(PufferVec* vec, int32_t e);
+static void puffer_drop_change(PufferVec* vec, int32_t e);
 #ifndef MY_VEC_INIT
 static void puffer_turn(PufferVec* vec, int32_t e, PufferWatch* watch);
 static bool puffer_begin_anew(PufferVec* vec, int32_t e, int32_t phase, PufferWatch* watch);
@@ -434,7 +434,7 @@ enum { puffer_in_one = 0 };
 
 static void puffer_free_vec(PufferVec* vec) {
     if (!vec) return;
-    for (int32_t e = 0; e < vec->num_envs; e++) puffer_forget(vec, e);
+    for (int32_t e = 0; e < vec->num_envs; e++) puffer_drop_change(vec, e);
     free(vec->changes);
     for (int32_t e = 0; vec->spare_finals && e < vec->total_agents; e++) free(vec->spare_finals[e]);
     for (int32_t e = 0; vec->spare_alive && e < vec->total_agents; e++) free(vec->spare_alive[e]);

@@ -17,7 +17,7 @@ typedef struct PufferChange {
     unsigned char* awaited;    // [rows] 1: this agent's ending is awaited
 } PufferChange;
 
-static void puffer_forget(PufferVec* vec, int32_t e) {
+static void puffer_drop_change(PufferVec* vec, int32_t e) {
     PufferChange* change = vec->changes ? vec->changes[e] : NULL;
     if (!change) return;
     vec->changes[e] = NULL;
@@ -43,7 +43,7 @@ static void puffer_await_all(PufferVec* vec, int32_t e) {
         vec->changes[e]->awaited[i] = !vec->alive[e] || vec->alive[e][i];
 }
 
-static void* puffer_copy(const void* from, int32_t count, size_t size) {
+static void* puffer_keep_items(const void* from, int32_t count, size_t size) {
     void* to = calloc(count > 0 ? (size_t)count : 1, size);
     if (to && count > 0) memcpy(to, from, (size_t)count * size);
     return to;
@@ -56,19 +56,19 @@ static int32_t puffer_change(PufferVec* vec, int32_t first, int32_t count,
         vec->changes = (PufferChange**)calloc((size_t)vec->num_envs, sizeof(PufferChange*));
     for (int32_t e = first; vec->changes && e < first + count; e++) {
         size_t rows = (size_t)(vec->first_row[e + 1] - vec->first_row[e]);
-        puffer_forget(vec, e);
+        puffer_drop_change(vec, e);
         PufferChange* change = vec->changes[e] = (PufferChange*)calloc(1, sizeof(PufferChange));
         if (!change) break;
-        change->settings.items = (const PufferSetting*)puffer_copy(settings->items, settings->count,
-                                                                   sizeof(PufferSetting));
-        change->ranges = (PufferRange*)puffer_copy(ranges, num_ranges, sizeof(PufferRange));
+        change->settings.items = (const PufferSetting*)puffer_keep_items(
+            settings->items, settings->count, sizeof(PufferSetting));
+        change->ranges = (PufferRange*)puffer_keep_items(ranges, num_ranges, sizeof(PufferRange));
         change->texts = (char(*)[32])calloc((size_t)num_ranges + 1, 32);
         change->awaited = (unsigned char*)calloc(rows, 1);
         change->settings.count = settings->count;
         change->count = num_ranges;
         change->waits = true;
         if (!change->settings.items || !change->ranges || !change->texts || !change->awaited) {
-            puffer_forget(vec, e);
+            puffer_drop_change(vec, e);
             break;
         }
         puffer_await_all(vec, e);
@@ -148,7 +148,7 @@ static bool puffer_begin_anew(PufferVec* vec, int32_t e, int32_t phase, PufferWa
     if (good && vec->changes[e]->count > 0) {
         vec->changes[e]->waits = false;
         puffer_await_all(vec, e);
-    } else puffer_forget(vec, e);
+    } else puffer_drop_change(vec, e);
     return good;
 }
 
