@@ -1,4 +1,4 @@
-"""How fast networks of every width train: part of `make bench`. Writes docs/data/widths.json.
+"""How fast networks of every width train. Writes docs/data/widths.json.
 
     python benchmarks/bench_widths.py            everything, about ten minutes on two idle cores
     python benchmarks/bench_widths.py --quick    three widths, nothing written
@@ -97,7 +97,7 @@ def main() -> int:
         for axis, size in few if quick else sizes():
             print(axis, size, file=sys.stderr, flush=True)
             rows.append({"axis": axis, **asdict(size), **measure(size, Path(folder), blas)})
-    figures = {"rows": rows, "machine": machine(), "command": "make bench"}
+    figures = {"rows": rows, "machine": machine(), "command": "python benchmarks/bench_widths.py"}
     print(table(figures))
     if not quick:
         write_figures("widths", figures)
@@ -272,7 +272,8 @@ def table(figures: dict) -> str:
         if some:
             out += [f"| {axis}: {what} | network | Muon |", "|---|---|---|"]
             out += [f"| {row[what]:,} | {cell(row)} |" for row in some] + [""]
-    out.append(f"(`make bench`, {about['cores']} cores of an {about['cpu']}, {about['date']})")
+    out.append(f"(`benchmarks/bench_widths.py`, {about['cores']} cores of an {about['cpu']}, "
+               f"{about['date']})")
     return "\n".join(out)
 
 
