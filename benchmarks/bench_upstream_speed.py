@@ -26,6 +26,7 @@ from bench_upstream import prepare, run, theirs_built
 import puffer_sdk
 from puffer_sdk.env import build, open_env
 from puffer_sdk.raylib import headers
+from puffer_sdk.scoring.intervals import clustered_mean
 from puffer_sdk.toolchain import compilers
 
 HERE = Path(__file__).resolve().parent
@@ -188,10 +189,10 @@ def table(figures: dict) -> str:
     out += ["", "| goal | reached | seconds | score after a minute | PufferLib 4.0, as long |",
             "|---" * 5 + "|"]
     for name, row in figures["goals"].items():
-        half = 1.96 * statistics.stdev(row["minute"]) / len(row["minute"]) ** 0.5
+        mean, half = clustered_mean(row["minute"], range(len(row["minute"])))
         span = f"{min(row['seconds']):.0f} to {max(row['seconds']):.0f}" if row["seconds"] else "-"
         out.append(f"| {name}, {row['goal']} | {len(row['seconds'])} of {row['seeds']} seeds | "
-                   f"{span} | {statistics.mean(row['minute']):.4g} ± {half:.2g} | "
+                   f"{span} | {mean:.4g} ± {half:.3g} | "
                    f"{row['theirs']:.4g} after {row['theirs_seconds']:.0f} s |")
     out += ["", "Reached: by fresh episodes of the weights, with all cores. The score after a "
             "minute is that of episodes that ended in training; of shorter runs, of the last ones."]

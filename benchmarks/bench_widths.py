@@ -261,10 +261,11 @@ def table(figures: dict) -> str:
         out += [f"| {axis} | " + " | ".join(f"{path}: network | Muon" for path in paths) + " |",
                 "|---" * (2 * len(paths) + 1) + "|"]
         for value in values:
-            cells = [cell(row) for path in paths for row in rows
-                     if (row["axis"], row["path"], row[axis]) == (axis, path, value)]
-            if cells:
-                out.append(f"| {value:,} | " + " | ".join(cells) + " |")
+            found = {row["path"]: cell(row) for row in rows
+                     if (row["axis"], row[axis]) == (axis, value)}
+            if found:
+                out.append(f"| {value:,} | " + " | ".join(
+                    found.get(path, "- | -") for path in paths) + " |")
         out.append("")
     for axis, what in ("two threads", "hidden"), ("generic", "hidden"), ("bytes", "row"), \
             ("bf16", "hidden"):
@@ -279,7 +280,7 @@ def table(figures: dict) -> str:
 
 def picture(rows: list[dict]) -> str:
     """The network's and Muon's time of OpenBLAS over widths, as SVG: a line a path."""
-    width, height, left, bottom, top = 440, 240, 44, 56, 12
+    width, height, left, bottom, top = 440, 258, 44, 74, 12
     values = AXES["hidden"]
 
     def place(row: dict, what: str) -> str:
@@ -301,9 +302,9 @@ def picture(rows: list[dict]) -> str:
              for what in ("network", "muon")]
     for number, (path, what) in enumerate(lines):
         points = "L".join(place(row, f"{what}_ratio") for row in axis if row["path"] == path)
-        x = left + number * 98
+        x, y = left + number % 2 * 170, height - 28 + number // 2 * 20      # a row a path
         out.append(f'<path class="c{number} line" d="M{points}"/><path class="c{number} line" '
-                   f'd="M{x} {height - 10}h14"/><text x="{x + 18}" y="{height - 6}">{path} '
+                   f'd="M{x} {y}h24"/><text x="{x + 30}" y="{y + 4}">{path} '
                    f'{"Muon" if what == "muon" else what}</text>')
     return "\n".join((*out, "</svg>"))
 

@@ -73,7 +73,8 @@ def command(env: str | None, players: tuple[str, ...], settings: dict[str, str],
         print_match(result)
     if shot:
         from ..pictures.record import record_options
-        first, second = sorted(players, key=lambda name: name.startswith("bot"))
+        from ..policy.players import is_bot
+        first, second = sorted(players, key=is_bot)     # as the table has them
         with ui.Progress() as bar:
             film = record_options(shot, env, with_games(settings, games), model=None,
                                   greedy=greedy, first=first, opponent=second, ini=ini,

@@ -52,6 +52,11 @@ class Contestant:
         return cls(f"run {text}" if text.isdigit() else text, POLICY, model=find_weights(text))
 
 
+def is_bot(text: str) -> bool:
+    """Whether this names a BOT."""
+    return _BOT.fullmatch(text) is not None
+
+
 def find_contestant(text: str, source: CompiledSource | PythonSource,
                     settings: Mapping[str, object] | None, runs_dir: Path | None, *,
                     verbose: bool = False) -> Contestant:

@@ -6,6 +6,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from helpers.places import ROOT
 from helpers.playground import descendants, overrides, wait_until
 from helpers.ranks import in_threads
 from helpers.short_or_long import long_only, some_or_all
@@ -15,7 +16,7 @@ from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.cli.cmd_profile import print_ranks
 from puffer_sdk.training import profiling
 from puffer_sdk.training.native import trainer_library
-from puffer_sdk.training.native.network_flops import UPDATED, Network
+from puffer_sdk.training.native.network_flops import MUON_STEPS, UPDATED, Network
 
 pytest_plugins = ["helpers.playground_fixtures"]
 
@@ -41,6 +42,8 @@ def test_figures_follow_from_each_other(found):
 def test_flops_are_counted_by_hand():
     """D 3, H 4, one layer, A 2: encoder 12, layer 48, decoder 12 weights. Muon: sides of 3 and 4,
     3 and 4, 4 and 12."""
+    (steps,) = re.findall(r"#define MUON_STEPS (\d+)", (ROOT / "kernels/kernels.h").read_text())
+    assert int(steps) == MUON_STEPS == 5
     network = Network.of(3, (2,), 4, 1)
     acted = network.by_phase(10, 0, 0)
     assert sum(acted.values()) == 10 * 2 * (12 + 48 + 12) and not acted[UPDATED]

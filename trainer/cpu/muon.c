@@ -144,7 +144,7 @@ static void apply(const Step* step, Matrix* matrix) {
 // Rows of one item: whole tiles, and whole columns of tiles, for every instruction set
 enum { MUON_ROWS = 96 };
 
-// What stands right of these rows' diagonal is the transpose of what stands below it
+// Below the diagonal block of these rows: the transpose of what they have right of it
 static void mirror(const Matrix* matrix, int first, int last, float* square) {
     for (int j = last; j < matrix->wide; j++)
         for (int i = first; i < last; i++)
