@@ -119,12 +119,18 @@ def test_the_order_of_runtimes(no_cuda, fake_toolkit, fake_wheels, monkeypatch):
 @pytest.mark.parametrize("include, library", [
     ("include", "lib/x86_64-linux-gnu"),                                # Debian's
     ("targets/x86_64-linux/include", "targets/x86_64-linux/lib"),
-    ("include", "lib64")])
+    ("include", "lib64"),
+    ("include -> targets/x86_64-linux/include", "lib64 -> targets/x86_64-linux/lib")])  # NVIDIA's
 def test_where_a_toolkit_has_its_parts(no_cuda, monkeypatch, include, library):
     home = no_cuda.root / "toolkit"
     monkeypatch.setenv("CUDA_HOME", str(home))
+    home.mkdir(parents=True)
+    (include, *headers), (library, *libraries) = include.split(" -> "), library.split(" -> ")
     for folder, file in ((include, cuda_finding.HEADER), (library, cuda_finding.LIBRARY)):
         assert cuda_finding.find_runtime() is None
+        for real in headers if folder == include else libraries:
+            (home / real).mkdir(parents=True, exist_ok=True)
+            (home / folder).symlink_to(real)
         (home / folder).mkdir(parents=True, exist_ok=True)
         (home / folder / file).write_text("#define CUDART_VERSION  12060\n")
     found = cuda_finding.find_runtime()

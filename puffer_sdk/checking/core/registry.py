@@ -32,7 +32,6 @@ from typing import TypeVar
 
 import msgspec
 
-from ...base import files
 from .. import rules
 from ..fix.edits import Fix
 from .fact_kinds import CrashFact
@@ -91,7 +90,7 @@ class Rate:
 @cache
 def rates() -> dict[str, Rate]:
     """rules/rates.json, which `benchmarks/bench_check.py --rates` writes."""
-    text = files.read(Path(rules.__path__[0]) / "rates.json")
+    text = (Path(rules.__path__[0]) / "rates.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, Rate])
 
 
