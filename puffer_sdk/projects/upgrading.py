@@ -24,6 +24,7 @@ from ..env import header
 from ..env.source import hide
 from ..settings import upstream
 from ..settings.config import find_ini
+from ..settings.table import AUTO
 from . import c_sizes, floats, python_env
 
 # What an early 4.0 called the type of an observation
@@ -336,7 +337,8 @@ _ENV = re.compile(r"(?m)^\[env\][^\n]*\n((?:(?!\[).*\n?)*)")
 
 
 def _as_there(text: str) -> str:
-    """An ini of PufferLib's with what its trainer does without a setting."""
+    """An ini of PufferLib's with what its trainer does without a setting, and our own buffers."""
+    text = re.sub(r"(?m)^(num_buffers\s*=\s*)\S+", rf"\1{AUTO}", text)
     lines = "".join(f"{line}\n" for line in upstream.COPIED
                     if not re.search(rf"(?m)^\s*{line.partition(' ')[0]}\s*=", text))
     if not re.search(r"(?m)^\[train\]", text):

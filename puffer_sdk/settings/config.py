@@ -32,9 +32,9 @@ from .values import COMMAND_LINE, Config, Given, complete
 def find_ini(folder: Path) -> Path | None:
     """FOLDER/NAME.ini; in upstream's layout (ocean/NAME) also config/NAME.ini beside ocean, or an
     ini there whose env_name lists NAME."""
-    places = ini_places(folder)
-    found = next((path for path in places if os.path.lexists(path)), None)
-    return found or next((inifile.listing(path.parent, folder.name) for path in places[1:]), None)
+    own, *listing = ini_places(folder)
+    there = next((path for path in (own, *listing) if os.path.lexists(path)), None)
+    return there or next((inifile.listing(path.parent, folder.name) for path in listing), None)
 
 
 def ini_places(folder: Path) -> list[Path]:
@@ -107,7 +107,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     if ocean is None:
         ocean = paths.is_ocean(folder)
     resolver = _Resolver(folder, spec, ocean, name=folder.name, theirs=theirs)
-    resolver.of_tree = ini is None and upstream.is_its_own(find_ini(folder), folder)
+    resolver.of_tree = upstream.own_inis(own_inis(folder), folder) if ini is None else ()
     config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})
     if warn_unread:
         resolver.warn_unread()
@@ -124,7 +124,8 @@ class _Resolver:
         self.given: dict[str, Given] = {}
         self.env: dict[str, Any] = {}
         self.in_bytes = spec is None or spec.obs_dtype == "u8"
-        self.of_tree, self.rows = False, 0      # PufferLib's own ini; agents of a copy, 0: [env]'s
+        self.of_tree: Sequence[Path] = ()       # PufferLib's own inis
+        self.rows = 0                           # agents of a copy, 0: [env]'s
         self.former: dict[str, Given] = {}      # keys of earlier versions, by their names
         self.skipped: dict[str, str] = {}
         self.faults: list[UsageError] = []
@@ -176,6 +177,7 @@ class _Resolver:
             if entry.section in (*INI_SECTIONS, "worlds") and entry.section != "sweep":
                 text, place = entry.text, inifile.where(path, entry.line)
                 text = inifile.without_comment(text) if self.ocean else text
+                text = upstream.meant(entry, text) if path in self.of_tree else text
                 self._take(entry.section, entry.key, text, f"{label}:{entry.line}", place, layer)
 
     def _warn_without_ini(self, folder: Path) -> None:
@@ -189,9 +191,8 @@ class _Resolver:
 
     def _warn_of_skipped(self, path: Path) -> None:
         """One line about all keys without effect."""
-        names = list(self.skipped)
-        shown = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
-        ui.warn_once(f"{inifile.where(path)}: {ui.plural(len(names), 'setting')} "
+        shown = ", ".join([*self.skipped][:3]) + ", ..." * (len(self.skipped) > 3)
+        ui.warn_once(f"{inifile.where(path)}: {ui.plural(len(self.skipped), 'setting')} "
                      f"without effect here ({shown})", None if ui.verbose else
                      f"puffer-sdk config {self.name} lists them, and so does --verbose",
                      [f"{name}: {place}" for name, place in self.skipped.items() if ui.verbose])
@@ -218,8 +219,7 @@ class _Resolver:
                 self._fault(f"there is no setting {flag}", place, "a known section",
                             f"[{section}]", inifile.section_hint(section, (*EFFECTIVE, "env")))
                 continue
-            text = show(value).strip()
-            if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text):
+            if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text := show(value).strip()):
                 self._fault(f"the value of {flag} contains a character that an ini cannot hold",
                             place, "text on one line", repr(text), None)
                 continue

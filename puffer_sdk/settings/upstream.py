@@ -5,7 +5,11 @@ An ini in the environment's own folder is ours.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from .inifile import Entry
+from .table import AUTO
 
 REASON = "as in PufferLib"
 ZERO_THREADS = f"{REASON}, where 0 is automatic"
@@ -19,7 +23,15 @@ ALWAYS: dict[str, tuple[float | bool, str]] = {
 COPIED = tuple(f"{full.removeprefix('train.')} = {'off' if value is False else f'{value:g}'}"
                for full, (value, _) in ALWAYS.items())
 
+# Buffers are for its threads, one each; our pool steps one half while the GPU infers the other
+CHOSEN = "vec.num_buffers",
 
-def is_its_own(ini: Path | None, folder: Path) -> bool:
-    """Whether the ini that find_ini() names for this folder is one of PufferLib's tree."""
-    return ini is not None and ini.parent != folder
+
+def meant(entry: Entry, text: str) -> str:
+    """A value of PufferLib's own ini: "auto" where it is tuned for how that trainer runs."""
+    return AUTO if f"{entry.section}.{entry.key}" in CHOSEN else text
+
+
+def own_inis(inis: Sequence[Path], folder: Path) -> list[Path]:
+    """Those of PufferLib's tree among a folder's own files: none, if it has one itself."""
+    return [path.absolute() for path in inis] if all(path.parent != folder for path in inis) else []

@@ -19,7 +19,7 @@ from importlib import util
 from itertools import groupby
 from pathlib import Path
 
-from ..base import ui
+from ..base import paths, ui
 
 EXTRAS = {13: "cuda", 12: "cuda12"}     # CUDA's major version: what brings it, newest first
 HEADER, LIBRARY = "cuda_runtime_api.h", "libcudart_static.a"
@@ -139,7 +139,7 @@ def _look(home: Path, origin: str) -> Runtime | None:
     if include is None or library is None:
         return None
     said = re.search(r"^#define CUDART_VERSION +(\d+)",          # links of toolkits are followed
-                     (include / HEADER).read_text(errors="replace"), re.M)
+                     paths.content(include / HEADER).decode(errors="replace"), re.M)
     number = int(said[1]) if said else 0
     return Runtime((number // 1000, number % 1000 // 10), include, library, origin, home)
 

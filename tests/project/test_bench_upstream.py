@@ -5,6 +5,7 @@ import json
 import sys
 
 import bench_upstream
+import bench_upstream_gpu
 import bench_upstream_speed
 import pytest
 
@@ -71,3 +72,13 @@ def test_pairs_that_were_thrown_away_are_said():
     assert "| pong | 64 x 2 | - | - | no quiet pair | - |" in text and "11 pairs" in text
     assert "| pong | 79 ns | 67 ns | 1.18 |" in text
     assert "| breakout, score >= 800 | 2 of 2 seeds | 61 to 70 | 750 ± 635 | 12.3 after" in text
+
+
+def test_whole_runs_on_a_gpu_show_each_seed():
+    runs = [{"score": 845.08, "seconds": 6.9}, {"score": 860.2, "seconds": 7.1}]
+    text = bench_upstream_gpu.table({
+        "gpu": "GPU", "machine": {"cores": 16, "date": "now"},
+        "training": {"tetris, bf16": {"theirs": 4e6, "ours": 4.4e6, "ratio": 1.1}},
+        "learning": {"breakout": {"theirs": runs, "ours": runs[:1]}}})
+    assert "| tetris, bf16 | 4.0 M | 4.4 M | 1.10 |" in text
+    assert "| breakout | 845.1, 860.2 in 7 s | 845.1 in 6.9 s |" in text

@@ -235,12 +235,12 @@ def test_a_copy_of_pufferlibs_ini_means_what_it_meant_there(old, tmp_path):
     folder.parent.mkdir()
     old.rename(folder)
     there.parent.mkdir(parents=True)
-    there.write_text("[env]\nlength = 9\nbeads = 3\n\n[train]\ngamma = 0.9\n")
+    there.write_text("[vec]\nnum_buffers = 4.8\n\n[env]\nlength = 9\nbeads = 3\n\n[train]\n"
+                     "gamma = 0.9\n")
     upgrade(folder)
     assert (folder / "beads.ini").read_text() == (
-        "[env]\nlength = 9\nbeads = 3\n\n[train]\nreward_clip = 1\nminibatch_carry = off\n"
-        "target_kl = 0\nnorm_returns = off\n"
-        "gamma = 0.9\n")
+        "[vec]\nnum_buffers = auto\n\n[env]\nlength = 9\nbeads = 3\n\n[train]\nreward_clip = 1\n"
+        "minibatch_carry = off\ntarget_kl = 0\nnorm_returns = off\ngamma = 0.9\n")
     assert not config.resolve(folder).train.minibatch_carry
 
 

@@ -649,14 +649,17 @@ def test_upstreams_default_ini_comes_first(tmp_path, monkeypatch, capsys):
 
 
 def test_an_ini_of_upstreams_tree_means_what_it_means_there(tmp_path, monkeypatch):
-    """Rewards clipped, whole minibatches, 0 threads automatic: each with its reason."""
+    """Rewards clipped, whole minibatches, 0 threads automatic: each with its reason. Its buffers
+    are for its own threads: here they are those of our pool."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ocean/grid").mkdir(parents=True)
     folder = ocean(tmp_path / "ocean/grid")
     (tmp_path / "config").mkdir()
     there = tmp_path / "config/grid.ini"
-    there.write_text("[vec]\nnum_threads = 0\n[train]\ngamma = 0.8\n")
+    there.write_text("[vec]\nnum_threads = 0\nnum_buffers = 8.3\n[train]\ngamma = 0.8\n")
     found = resolve(folder)
+    assert found.vec.num_buffers == 2
+    assert resolve(folder, {"vec.num_buffers": "8"}).vec.num_buffers == 8
     assert (found.train.reward_clip, found.train.minibatch_carry) == (1, False)
     for full in ("train.reward_clip", "train.minibatch_carry", "vec.num_threads"):
         assert found.origin[full].startswith("auto: as in PufferLib"), full
@@ -671,6 +674,7 @@ def test_an_ini_of_upstreams_tree_means_what_it_means_there(tmp_path, monkeypatc
     assert (run.train.reward_clip, run.train.minibatch_carry) == (0, False)
     there.rename(folder / "grid.ini")      # an ini of its own folder is ours
     own = resolve(folder)
+    assert own.vec.num_buffers == 8
     assert (own.train.reward_clip, own.train.minibatch_carry) == (0, True)
     assert own.origin["vec.num_threads"].startswith("auto: as in PufferLib")
     assert resolve(folder, {"vec.num_threads": "auto"}).origin["vec.num_threads"].startswith(

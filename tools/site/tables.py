@@ -43,6 +43,7 @@ TABLES = {
     "sweeps": ("sweep_page.page", "sweep"),
     "training": ("bench_train.tables", "training"),
     "upstream": ("bench_upstream_speed.table", "upstream"),
+    "upstream-gpu": ("bench_upstream_gpu.table", "upstream-gpu"),
     "widths": ("bench_widths.table", "widths"),
 }
 

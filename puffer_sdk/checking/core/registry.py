@@ -32,6 +32,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ...base import paths
 from .. import rules
 from ..fix.edits import Fix
 from .fact_kinds import CrashFact
@@ -90,7 +91,7 @@ class Rate:
 @cache
 def rates() -> dict[str, Rate]:
     """rules/rates.json, which `benchmarks/bench_check.py --rates` writes."""
-    text = (Path(rules.__path__[0]) / "rates.json").read_bytes()
+    text = paths.content(Path(rules.__path__[0]) / "rates.json")
     return msgspec.json.decode(text, type=dict[str, Rate])
 
 
