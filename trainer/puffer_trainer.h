@@ -34,7 +34,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 9    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 10    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  24
 #define PUFFER_MAX_GPUS        16
@@ -141,6 +141,25 @@ typedef struct PufferTrainerConfig {
     double target_kl;    // 0: the learning rate does not depend on it
 } PufferTrainerConfig;
 
+typedef struct PufferTrainer PufferTrainer;
+
+enum { PUFFER_LOST, PUFFER_DREW, PUFFER_WON, PUFFER_RESULTS };    // a game, for this trainer
+
+// Who plays which row, where other policies do. Each row is this trainer's for good, which learns
+// from it, or others'. A game of an env is over when every agent that it has had has ended an
+// episode; the side with the larger mean return has won it. CPU
+typedef struct PufferGames {
+    PufferTrainer* const* others;    // [num_others] with horizon 0, and networks of the same size
+    int32_t num_others;
+    const int32_t* next;      // [N] who plays it from the env's next game on: 0 = this trainer,
+                              // which it stays; i = others[i - 1]
+    int32_t* playing;         // [N] who plays it now
+    unsigned char* had;       // [N] 1: there has been an agent in this game
+    unsigned char* over;      // [N] 1: it has ended an episode
+    double* won;              // [N] its rewards in this game
+    int64_t (*results)[3];    // [num_others][PUFFER_RESULTS] games that ended against each
+} PufferGames;
+
 typedef struct PufferTrainerEnvs {    // created by an environment library, bound to these buffers
     const PufferApi* api;
     PufferVec* vec;
@@ -164,6 +183,7 @@ typedef struct PufferTrainerEnvs {    // created by an environment library, boun
                                    // from the same settings and seeds, play on the GPU, and the
                                    // buffers stay as they are. NULL: threads step the envs here
     const PufferSettings* settings;    // [env], where there is a program
+    const PufferGames* games;          // CPU: NULL: the trainer plays all rows
 } PufferTrainerEnvs;
 
 typedef struct PufferTrainerCounters {    // what a resumed run needs besides the tensors
@@ -235,8 +255,6 @@ typedef struct PufferTrainerKernel {    // of the CUDA trainer with `timed`
     double bytes;    // read and written
     double flops;    // of matrix products
 } PufferTrainerKernel;
-
-typedef struct PufferTrainer PufferTrainer;
 
 PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, PufferTrainerError* error);
 void puffer_trainer_destroy(PufferTrainer* trainer);

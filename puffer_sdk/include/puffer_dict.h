@@ -141,7 +141,7 @@ static inline Dict* puffer_dict_from(const PufferSettings* settings, int extra) 
     for (int i = 0; settings && i < settings->count; i++)
         dict_set(dict, settings->items[i].key, settings->items[i].value);
 #ifdef PUFFER_AGENTS
-    // Of these PufferLib 5.0 has defaults; one policy plays all agents here
+    // Of these PufferLib 5.0 has defaults; who plays which agent is decided outside
     static const PufferSetting defaults[] = {{"dr", 0.0, "0"},
                                              {"num_agents", 1.0, "1"},
                                              {"num_bots", 0.0, "0"},

@@ -12,6 +12,7 @@ CHECKPOINT_TICKS = 16384
 # half. A run has at least EPOCHS rollouts, of LEAST to MOST steps, and about UPDATES gradient steps
 EPOCHS, UPDATES = 100, 4000
 LEAST, MOST = 1024, 262144
+SNAPSHOTS = 16          # of the policy in a self-play run
 FEW = 4096              # steps of a rollout up to which it is long, of few agents
 Chosen = Mapping[str, Any]          # full key -> value, of the key's type
 
@@ -103,6 +104,8 @@ def _auto_backend(chosen: Chosen, rows: int) -> tuple[str, str]:
 
 
 def _auto_device(chosen: Chosen, rows: int) -> tuple[str, str]:
+    if chosen["selfplay.enabled"]:
+        return "cpu", "selfplay.enabled needs it"
     if chosen["train.backend"] == "native":
         if chosen["vec.device"] == "cuda":      # whether there is a GPU is asked before training
             return "cuda", "vec.device is cuda"
@@ -125,6 +128,15 @@ def _auto_device(chosen: Chosen, rows: int) -> tuple[str, str]:
     return ("cuda", "PyTorch finds a GPU") if found else ("cpu", "PyTorch finds no usable GPU")
 
 
+def _auto_snapshots(chosen: Chosen, rows: int) -> tuple[int, str]:
+    return max(1, chosen["train.total_timesteps"] // SNAPSHOTS), "a sixteenth of the run"
+
+
+def _auto_timeout(chosen: Chosen, rows: int) -> tuple[int, str]:
+    interval = chosen["selfplay.snapshot_interval"]
+    return -(-interval // 4), "a quarter of snapshot_interval"
+
+
 # in this order: each may read those before it.
 # obs_scale is found by play, when a run begins (env/random_play.py)
 _AUTO: dict[str, Callable[[Chosen, int], tuple[int | float | str, str]]] = {
@@ -132,5 +144,6 @@ _AUTO: dict[str, Callable[[Chosen, int], tuple[int | float | str, str]]] = {
     "vec.total_agents": _auto_agents, "vec.num_buffers": _auto_buffers,
     "vec.num_threads": _auto_threads, "vec.num_workers": _auto_threads,
     "train.minibatch_size": _auto_minibatch, "train.replay_ratio": _auto_replay,
-    "train.backend": _auto_backend, "train.device": _auto_device}
+    "train.backend": _auto_backend, "train.device": _auto_device,
+    "selfplay.snapshot_interval": _auto_snapshots, "selfplay.opp_timeout_steps": _auto_timeout}
 CHOSEN = tuple(_AUTO)

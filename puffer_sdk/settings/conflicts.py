@@ -122,6 +122,21 @@ class Conflicts:
                         "train.async = false, or train.device = cuda",
                         f"train.device = {train.device}, train.backend = {train.backend}",
                         "leave train.async out")
+        if self.config.selfplay.enabled and (train.backend, train.device, train.processes) != (
+                "native", "cpu", 1):
+            self._clash(("selfplay.enabled", "train.device", "train.backend", "train.processes"),
+                        "self-play needs the native trainer on the CPU, in one process",
+                        "train.device = cpu, or selfplay.enabled = false",
+                        f"train.device = {train.device}, train.backend = {train.backend}, "
+                        f"train.processes = {train.processes}",
+                        "leave train.device, train.backend and train.processes at their defaults")
+        vec = self.config.vec
+        if self.config.selfplay.enabled and (vec.num_policies < 2 or not vec.hist_policy_percent):
+            self._clash(("selfplay.enabled", "vec.num_policies", "vec.hist_policy_percent"),
+                        "no opponent would play",
+                        "num_policies of 2 or more, and hist_policy_percent above 0",
+                        f"{vec.num_policies}, {vec.hist_policy_percent:g}",
+                        "num_policies = 2 and hist_policy_percent = 0.5 are the defaults")
         if train.backend == "torch" and train.precision != "fp32":
             self._clash(("train.precision", "train.backend"),
                         f"the PyTorch trainer computes in fp32, not in {train.precision}",

@@ -115,8 +115,11 @@ class Vec:
                                  "train.device cuda, and C that compiles for a GPU",
                           choices=("cpu", "cuda"))
     backend: str = ignored("how environments are run in parallel")
-    num_policies: int = ignored("policies of one run: one plays all agents here")
-    hist_policy_percent: float = ignored("share of envs with opponents of earlier weights")
+    num_policies: int = setting(2, "policies that play at a time under self-play: the learner and "
+                                   "its opponents", low=1, high=64)
+    hist_policy_percent: float = setting(0.5, "share of envs in which one side is an opponent's "
+                                              "under self-play; in the others the learner plays "
+                                              "all sides", low=0, high=1)
     hist_policy_hidden_size: int = ignored("width of these opponents")
     hist_policy_num_layers: int = ignored("layers of these opponents")
 
@@ -289,17 +292,28 @@ class Torch:
 
 @dataclass(frozen=True)
 class Selfplay:
-    """PufferLib's pool of opponents."""
+    """Opponents that are earlier weights of the run, where an environment has teams."""
 
-    enabled: bool = ignored("play against older policies")
-    max_size: int = ignored("policies in the pool")
-    swap_winrate: float = ignored("win rate at which the opponent changes")
-    min_games: int = ignored("games before the opponent may change")
-    elo_init: float = ignored("first rating")
-    elo_k: float = ignored("speed of the ratings")
-    seed: int = ignored("seed of the choice of opponents")
-    snapshot_interval: int = ignored("steps between two snapshots")
-    opp_timeout_steps: int = ignored("steps after which the opponent changes")
+    enabled: bool = setting(False, "play against earlier weights; on the CPU, with the native "
+                                   "trainer, in one process")
+    choice: str = setting("skill", "which of the pool plays: by skill, the more often the more it "
+                                   "wins; uniform; or the newest", choices=("skill", "uniform",
+                                                                            "newest"))
+    max_size: int = setting(16, "snapshots in the pool; of more, every second of the older half "
+                                "leaves", low=2, high=10**4)
+    swap_winrate: float = setting(0.8, "win rate against an opponent at which another one takes "
+                                       "its place, and the weights join the pool", low=0, high=1)
+    min_games: int = setting(256, "games against an opponent before its win rate counts", low=1,
+                             high=10**9)
+    elo_init: float = setting(0.0, "rating of the first weights", low=-1e6, high=1e6)
+    elo_k: float = setting(16.0, "speed of the ratings: change after an epoch in which all games "
+                                 "were won against expectation", low=0, high=1e6)
+    seed: int = setting(42, "seed of the choice of opponents", low=0, high=MAX_SEED)
+    snapshot_interval: int = setting(AUTO, "agent steps between two snapshots; 0 = none", low=0,
+                                     high=10**15, auto="a sixteenth of the run")
+    opp_timeout_steps: int = setting(AUTO, "agent steps after which another opponent takes its "
+                                           "place in any case; 0 = never", low=0, high=10**15,
+                                     auto="a quarter of snapshot_interval")
     eval_games: int = ignored("games of an evaluation against opponents")
 
 

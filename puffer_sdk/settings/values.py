@@ -14,7 +14,7 @@ from ..base.errors import UsageError
 from ..base.sealed import Fixed
 from . import table
 from .automatic import CHOSEN, agents_per_env, choose
-from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Train, Vec
+from .table import AUTO, EFFECTIVE, KEYS, SECTIONS, Base, Check, Eval, Policy, Selfplay, Train, Vec
 from .texts import EnvText, show, show_literal
 
 COMMAND_LINE = "command line"
@@ -55,6 +55,7 @@ class Config:
     train: Train
     eval: Eval
     check: Check
+    selfplay: Selfplay
     env: Mapping[str, Any] = field(default_factory=FrozenDict)      # numbers; of Python: keywords
     origin: Mapping[str, str] = field(default_factory=FrozenDict)   # 'train.gamma' -> where from
     worlds: Mapping[str, str] = field(default_factory=FrozenDict)   # what changes of [env]

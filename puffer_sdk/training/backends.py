@@ -231,8 +231,9 @@ def _make_trainer(vec: Envs, resolved: Config, timed: bool, path: str, group: Al
         return TorchPPO(vec, resolved, resolved.train.device, group=group, loss=loss,
                         optimizer=optimizer, extras=own is None or loss is not None)
     from .native.native_ppo import NativePPO
-    return NativePPO(vec, resolved, device=resolved.train.device, timed=timed, path=path,
-                     group=group)
+    from .native.self_play_ppo import SelfPlayPPO
+    kind = SelfPlayPPO if resolved.selfplay.enabled else NativePPO
+    return kind(vec, resolved, device=resolved.train.device, timed=timed, path=path, group=group)
 
 
 def make_actor(vec: Rows, trained: Config, tensors: Mapping[str, np.ndarray], seed: int, *,

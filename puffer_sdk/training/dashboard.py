@@ -31,6 +31,7 @@ NAMES = {"episode_return": "return", "episode_length": "length", "n": "ended",
 PARTS = {"env": "environment", "forward": "acting", "train": "learning"}    # of an epoch's time
 BLOCKS = "▁▂▃▄▅▆▇█"
 OWN = 3                         # metrics of the user's own in a plain line
+OF_GAMES = {"elo": "elo", "win rate": "win_rate"}       # what a line shows of selfplay/
 ROWS = 6                        # below each column's heading
 
 
@@ -199,9 +200,11 @@ class Dashboard:
         return "; ".join(parts)
 
     def own(self) -> list[str]:
-        """Metrics of the user's own: 'novelty 0.300'."""
+        """Of self-play, then metrics of the user's own: 'novelty 0.300'."""
+        of_games = {name: self.row[f"selfplay/{key}"] for name, key in OF_GAMES.items()
+                    if f"selfplay/{key}" in self.row}
         return [f"{ui.visible(name, line=True)} {number(value)}"
-                for name, value in own_metrics.of_row(self.row).items()]
+                for name, value in {**of_games, **own_metrics.of_row(self.row)}.items()]
 
     def env_rows(self) -> list[tuple[str, str]]:
         names = [n for n in HEADLINE if n in self.env]

@@ -9,7 +9,7 @@ from ..base.errors import RunError, UsageError
 
 # what docs/reference/metrics.md lists: keys, and what stands before the "/" of the others
 COUNTS = ("step", "seconds", "cpu", "sps", "epoch")
-KINDS = ("env", "window", "eval", "claim", "loss", "train", "time")
+KINDS = ("env", "window", "eval", "claim", "loss", "train", "time", "selfplay")
 
 
 def is_ours(name: str) -> bool:

@@ -76,7 +76,10 @@ class Planned:
         train = config.train
         batch = config.vec.total_agents * train.horizon
         epochs = max(1, train.total_timesteps // batch)
-        each = train.replay_ratio * batch / train.minibatch_size
+        learned = 1.0       # of self-play, what two sides of one size leave to the learner
+        if config.selfplay.enabled:
+            learned -= config.vec.hist_policy_percent / 2
+        each = train.replay_ratio * learned * batch / train.minibatch_size
         each = each if train.minibatch_carry else max(1, int(each))
         return cls(epochs * batch, epochs, each, int(epochs * each * (1 + 1e-12)))
 

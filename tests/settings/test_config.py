@@ -574,17 +574,16 @@ def test_ocean_inis_are_read_with_warnings(folder, capsys):
     assert result.policy.num_layers == 1 and type(result.policy.num_layers) is int
     assert result.vec.num_buffers == 4 and result.train.anneal_lr is False
     assert result.env == {"komi": 7.5, "width": 3e11}
-    assert result.base.env_name == "grid, other grids"
+    assert result.base.env_name == "grid, other grids" and result.selfplay.enabled
     seen = warnings(capsys)
     assert len(seen) == 4, seen
     text = "\n".join(seen)
     for part in ("grid/grid.ini:7: num_buffers = 4.61143 is not a whole number; 4 is used",
                  "grid/grid.ini:10: num_layers",
                  "anneal_lr = 0.7 is not a whole number; false is used",
-                 "grid/grid.ini: 5 settings without effect here ([rnn], "):
+                 "grid/grid.ini: 4 settings without effect here ([rnn], "):
         assert part in text, part
     assert result.skipped == {
-        "[selfplay] enabled": "grid/grid.ini:4",
         "[vec] num_envs": "grid/grid.ini:8; PufferLib 4.0 calls it 'total_agents', in [vec]",
         "[rnn]": "grid/grid.ini:12", "[policy] expansion_factor": "grid/grid.ini:11",
         "[train] learning_rat": "grid/grid.ini:15; did you mean 'learning_rate'?"}
@@ -863,7 +862,7 @@ def test_order_of_options_does_not_matter(args):
 
 @pytest.mark.parametrize(("option", "hint"), [
     ("--tga", "did you mean --tag?"), ("--learning-rate", "did you mean --train.learning-rate?"),
-    ("--seed", "did you mean --train.seed or --eval.seed?"),
+    ("--seed", "did you mean --train.seed or --eval.seed or --selfplay.seed?"),
     ("--num-envs", "did you mean --vec.total-agents?"),
     ("--learning-rte", "did you mean --train.learning-rate?")])
 def test_unknown_options(option, hint):

@@ -555,8 +555,8 @@ def test_the_reference_page_lists_the_keys_of_a_real_run(finished):
     windows = {f"window/{name}" for name in means}
     windows |= {f"{kind}/{name}{of}" for kind in ("eval", "claim") for of in ("", "_interval")
                 for name in means if name != "n"}
-    # of environments with a variable number of agents, of those in Python, of several processes
-    elsewhere = {key for key in {*documented, *windows} if key.startswith("eval/")}
+    # of self-play, a variable number of agents, environments in Python, several processes
+    elsewhere = {key for key in {*documented, *windows} if key.startswith(("eval/", "selfplay/"))}
     elsewhere |= {"train/alive", "train/restarts", "time/exchange", "time/waited_for",
                  "train/lacking"}
     assert {*documented, *windows} - elsewhere == set().union(*map(json.loads, lines))

@@ -4,6 +4,7 @@
  *     paths.c      instruction sets of the CPU
  *     memory.c     every size, and one allocation for each kind of memory
  *     policy.c     weights, their packed copies, one tick of the network
+ *     games.c      who plays which row, and when an env begins a new game
  *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
  *     exchange.c   sums over the ranks of a run
  *     picking.c    advantages, and which segments the next minibatch takes
@@ -119,6 +120,7 @@ typedef struct Workspace {            // scratch memory of one worker
     int32_t* some;        // [BLOCK_ROWS] rows that pass through the network alone, and
     uint8_t* some_obs;    // (BLOCK_ROWS, D) what they see
     float* some_state;    // (BLOCK_ROWS, L, H_padded)
+    float* some_out;      // (BLOCK_ROWS, A_padded)
 } Workspace;
 
 enum { TOTAL_ROWS, TOTAL_A, TOTAL_A2, TOTALS };    // of a minibatch: its rows with an agent, the
@@ -129,7 +131,8 @@ typedef struct Picker {
     int32_t* alive;                 // [alive_count] segments in which somebody lives, ascending
     int32_t* ticks;                 // [N] in which the segment's agent lives
     int32_t alive_count;
-    int64_t all_ticks;              // of all segments of all ranks
+    int64_t all_ticks;              // of all segments of all ranks that are learned from
+    int64_t lived;                  // likewise, of those that others play as well
     int32_t* rows;                  // [S] of this minibatch
     float* importance;              // [S]
     uint8_t* repeated;              // [S] 1: the segment was picked before in this minibatch
@@ -230,6 +233,23 @@ int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first
 void policy_encode(const Policy* policy, Workspace* work, int rows, const void* obs, float* x,
                    int sparse, int first_row);
 void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x);
+
+// ---- games.c
+int32_t games_check(const PufferTrainer* trainer, Error* error);    // attached: they fit
+void games_begin(PufferTrainer* trainer);                           // a rollout
+// What a tick brought to a row, then who plays on in these rows, of whole envs
+void game_note(PufferTrainer* trainer, int64_t row, float reward, int lived, int over);
+void games_turn(PufferTrainer* trainer, int64_t first, int64_t rows);
+// The policies of rows from this one on, as in PufferGames; NULL: the trainer's plays all
+static inline const int32_t* players(const PufferTrainer* trainer, int64_t first) {
+    return trainer->envs.games ? trainer->envs.games->playing + first : NULL;
+}
+static inline int learns(const PufferTrainer* trainer, int64_t row) {
+    return !trainer->envs.games || !trainer->envs.games->playing[row];
+}
+static inline const Policy* policy_of(const PufferTrainer* trainer, int32_t player) {
+    return player ? &trainer->envs.games->others[player - 1]->policy : &trainer->policy;
+}
 
 // ---- rollout.c
 int32_t rollout_plan(PufferTrainer* trainer, Error* error);

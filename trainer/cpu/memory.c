@@ -165,6 +165,7 @@ static void plan_work(PufferTrainer* trainer) {
         ARENA_ADD(arena, work->fade, trainer->config.horizon + 1);
         arena_add(arena, (void**)&work->some_obs, BLOCK_ROWS * (size_t)obs_row_size(policy));
         ARENA_ADD(arena, work->some_state, BLOCK_ROWS * policy->L * policy->H_padded);
+        ARENA_ADD(arena, work->some_out, BLOCK_ROWS * policy->A_padded);
         ARENA_ADD(arena, work->some, BLOCK_ROWS);
     }
 }

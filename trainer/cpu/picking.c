@@ -32,14 +32,24 @@ void list_alive(PufferTrainer* trainer) {
     const float* live = trainer->rollout.live;
     int32_t T = trainer->config.horizon;
     picker->alive_count = 0;
-    picker->all_ticks = 0;
+    picker->all_ticks = picker->lived = 0;
     for (int32_t segment = 0; segment < trainer->config.agents; segment++) {
         int32_t ticks = live ? 0 : T;
         for (int64_t t = 0; live && t < T; t++) ticks += live[(int64_t)segment * T + t] != 0.0f;
+        picker->lived += ticks;
+        if (!learns(trainer, segment)) ticks = 0;
         picker->ticks[segment] = ticks;
         picker->all_ticks += ticks;
         if (ticks) picker->alive[picker->alive_count++] = segment;
     }
+}
+
+// Of a row that others play: nothing, and sums of nothing
+static void no_advantages(PufferTrainer* trainer, int64_t segment) {
+    int64_t T = trainer->config.horizon;
+    memset(trainer->rollout.advantages + segment * T, 0, sizeof(float) * (size_t)T);
+    memset(trainer->rollout.returns + segment * T, 0, sizeof(float) * (size_t)T);
+    memset(trainer->picker.sums[segment], 0, sizeof trainer->picker.sums[segment]);
 }
 
 static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segment) {
@@ -92,7 +102,8 @@ static void group_advantages(void* about, int32_t item, int32_t worker) {
     if (last > trainer->config.agents) last = trainer->config.agents;
     trainer->work[worker].since = clock_now();
     for (int64_t segment = first; segment < last; segment++)
-        if (trainer->given_advantages) given_advantages(trainer, segment);
+        if (!learns(trainer, segment)) no_advantages(trainer, segment);
+        else if (trainer->given_advantages) given_advantages(trainer, segment);
         else segment_advantages(trainer, trainer->work[worker].fade, segment);
     mark(&trainer->work[worker], PHASE_ADVANTAGE);
 }
@@ -114,8 +125,9 @@ void sum_segments(const PufferTrainer* trainer, double sums[KERNEL_SUMS]) {
         for (int j = 0; j < KERNEL_SUMS; j++) sums[j] += trainer->picker.sums[i][j];
     if (!trainer->given_advantages) return;
     sums[SUM_A] = sums[SUM_A2] = 0.0;    // R - V, what the values leave unexplained: not A here
-    int64_t rows = (int64_t)trainer->config.agents * trainer->config.horizon;
+    int64_t T = trainer->config.horizon, rows = trainer->config.agents * T;
     for (int64_t i = 0; i < rows; i++) {
+        if (!learns(trainer, i / T)) continue;
         double left = (double)trainer->given_returns[i] - (double)trainer->rollout.values[i];
         sums[SUM_A] += left;
         sums[SUM_A2] += left * left;

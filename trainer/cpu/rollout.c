@@ -30,9 +30,9 @@ static void report(PufferTrainer* trainer, int kind, int64_t row, int64_t tick) 
     trainer->bad_row = (int32_t)row;
 }
 
-static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
-                       const uint8_t* mask, int greedy, int64_t tick, float* actions) {
-    const Policy* policy = &trainer->policy;
+// With the widths of this policy's continuous heads
+static int sample_rows(PufferTrainer* trainer, Workspace* work, const Policy* policy, int64_t first,
+                       int rows, const uint8_t* mask, int greedy, int64_t tick, float* actions) {
     SampleArgs args = {.rows = rows,
                        .heads = &policy->heads,
                        .out = work->out,
@@ -56,6 +56,28 @@ static int sample_rows(PufferTrainer* trainer, Workspace* work, int64_t first, i
     int bad = policy->kernels->sample(&args);
     if (bad >= 0) report(trainer, BAD_OUTPUT, first + bad, tick);
     return bad >= 0 ? -1 : 0;
+}
+
+// Others' rows with their own widths. log-probabilities of these rows are of no use
+static int sample_for_all(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
+                          const uint8_t* mask, int64_t tick, float* actions) {
+    const int32_t* playing = trainer->policy.heads.continuous ? players(trainer, first) : NULL;
+    int64_t K = trainer->policy.K;
+    size_t bytes = sizeof(float) * (size_t)K;
+    for (int r = 0, seen = 0; playing && r < rows; r++, seen = 0) {
+        for (int i = 0; i < r; i++) seen |= playing[i] == playing[r];
+        if (seen || !playing[r]) continue;
+        if (sample_rows(trainer, work, policy_of(trainer, playing[r]), first, rows, mask, 0, tick,
+                        actions))
+            return -1;
+        for (int i = r; i < rows; i++)
+            if (playing[i] == playing[r]) memcpy(work->actions + i * K, actions + i * K, bytes);
+    }
+    if (sample_rows(trainer, work, &trainer->policy, first, rows, mask, 0, tick, actions))
+        return -1;
+    for (int r = 0; playing && r < rows; r++)
+        if (playing[r]) memcpy(actions + r * K, work->actions + r * K, bytes);
+    return 0;
 }
 
 static int is_alive(const PufferTrainer* trainer, int64_t row) {
@@ -88,30 +110,35 @@ static void take_row(const PufferTrainer* trainer, Workspace* work, int place, i
            sizeof(float) * (size_t)size);
 }
 
-// policy_step of those rows that act, of obs (N, D). work->out: as of all rows, zeros for the others
+// policy_step of those rows that act, of obs (N, D), each by the policy that plays it. Without
+// `moves`, others' rows are left out. work->out: as of all rows, zeros for those that are left out
 static void step_acting(PufferTrainer* trainer, Workspace* work, int64_t first, int rows,
                         const uint8_t* obs, const uint8_t* idle, int moves) {
-    const Policy* policy = &trainer->policy;
-    int64_t size = (int64_t)policy->L * policy->H_padded;
-    int count = 0;
-    for (int r = 0; r < rows; r++)
-        if (idle[r] == ACTS) take_row(trainer, work, count++, first + r, obs);
-    if (count)
-        policy_step(policy, work, count, work->some_obs, work->some_state,
-                    moves ? work->some_state : NULL);
-    for (int r = rows - 1; r >= 0; r--) {    // backward: no row is overwritten before it moved
-        float* out = work->out + (int64_t)r * policy->A_padded;
-        if (!count || work->some[count - 1] != first + r) {
-            memset(out, 0, sizeof(float) * (size_t)policy->A_padded);
-            continue;
+    int64_t size = (int64_t)trainer->policy.L * trainer->policy.H_padded;
+    int64_t outputs = trainer->policy.A_padded;
+    const int32_t* playing = players(trainer, first);
+    uint8_t done[BLOCK_ROWS];
+    for (int r = 0; r < rows; r++) done[r] = idle[r] != ACTS || (!moves && playing && playing[r]);
+    memset(work->some_out, 0, sizeof(float) * (size_t)(rows * outputs));
+    for (int begin = 0; begin < rows; begin++) {
+        int32_t count = 0, player = playing ? playing[begin] : 0;
+        for (int r = begin; r < rows; r++) {
+            if (done[r] || (playing && playing[r] != player)) continue;
+            take_row(trainer, work, count++, first + r, obs);
+            done[r] = 1;
         }
-        count--;
-        memmove(out, work->out + (int64_t)count * policy->A_padded,
-                sizeof(float) * (size_t)policy->A_padded);
-        if (moves)
-            memcpy(trainer->state + (first + r) * size, work->some_state + count * size,
-                   sizeof(float) * (size_t)size);
+        if (!count) continue;
+        policy_step(policy_of(trainer, player), work, count, work->some_obs, work->some_state,
+                    moves ? work->some_state : NULL);
+        for (int i = 0; i < count; i++) {
+            memcpy(work->some_out + (work->some[i] - first) * outputs, work->out + i * outputs,
+                   sizeof(float) * (size_t)outputs);
+            if (moves)
+                memcpy(trainer->state + work->some[i] * size, work->some_state + i * size,
+                       sizeof(float) * (size_t)size);
+        }
     }
+    memcpy(work->out, work->some_out, sizeof(float) * (size_t)(rows * outputs));
 }
 
 // The masks of these rows; where nobody acts all is legal
@@ -176,7 +203,11 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
         else if (idle[r] == ABSENT) memset(to, 0, (size_t)row_size);
     }
     mark(work, PHASE_COPY);
-    if (resting) step_acting(trainer, work, first, rows, trainer->envs.observations, idle, t < T);
+    const int32_t* playing = players(trainer, first);
+    int others = 0;
+    for (int r = 0; playing && r < rows; r++) others |= playing[r] != 0;
+    if (resting || others)
+        step_acting(trainer, work, first, rows, trainer->envs.observations, idle, t < T);
     else policy_step(policy, work, rows, obs, state, t < T ? state : NULL);
     if (t == T) {
         for (int r = 0; r < rows; r++) {
@@ -192,7 +223,7 @@ static int infer(PufferTrainer* trainer, Workspace* work, int64_t first, int row
     }
     if (mask && resting) mask = masks_acting(trainer, work, rows, mask, idle);
     float* actions = trainer->envs.actions + first * K;
-    if (sample_rows(trainer, work, first, rows, mask, 0, trainer->tick + t, actions)) return -1;
+    if (sample_for_all(trainer, work, first, rows, mask, trainer->tick + t, actions)) return -1;
     for (int r = 0; r < rows; r++) {
         int64_t place = next_place(trainer, first + r, t);
         if (idle[r] != ACTS) {
@@ -266,11 +297,12 @@ static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int row
             report(trainer, BAD_REWARD, row, trainer->tick + t);
             return -1;
         }
+        if (trainer->envs.games) game_note(trainer, row, reward, lived, is_over(trainer, row, t));
         if (trainer->moves && (last < 0 || out->ended[last] != 0.0f)) continue;
         out->rewards[last] = trainer->moves ? out->rewards[last] + reward : reward;
         out->ended[last] = (float)is_over(trainer, row, t);
         out->truncated[last] = (float)cut;
-        if (!cut || !out->final_values || !envs->has_final[row]) continue;
+        if (!cut || !out->final_values || !envs->has_final[row] || !learns(trainer, row)) continue;
         take_row(trainer, work, count++, row, envs->final_observations);
         if (count < BLOCK_ROWS) continue;
         if (value_finals(trainer, work, count, t)) return -1;
@@ -278,6 +310,7 @@ static int store(PufferTrainer* trainer, Workspace* work, int64_t first, int row
     }
     if (count && value_finals(trainer, work, count, t)) return -1;
     forget(trainer, first, rows, t);
+    games_turn(trainer, first, rows);
     mark(work, PHASE_STORE);
     return 0;
 }
@@ -446,6 +479,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     double began = seconds_now();
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (trainer->stale) policy_pack(trainer);
+    games_begin(trainer);
     trainer->bad_kind = FINE;
     trainer->bad_final = 0;
     trainer->tick = trainer->counters.global_step / agents_of_all(&trainer->config);
@@ -486,7 +520,8 @@ static void act_item(void* about, int32_t item, int32_t worker) {
     } else {
         policy_step(policy, work, rows, act->obs + first * row_size, state, state);
     }
-    if (sample_rows(trainer, work, first, rows, mask, act->greedy, trainer->tick, actions)) return;
+    if (sample_rows(trainer, work, policy, first, rows, mask, act->greedy, trainer->tick, actions))
+        return;
     for (int r = 0; resting && r < rows; r++) {
         if (idle[r] == ACTS) continue;
         work->sampled[r] = 0.0f;

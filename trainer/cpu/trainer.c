@@ -93,7 +93,7 @@ int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* e
         return fail(error, "the envs do not say which agents live");
     trainer->envs = *envs;
     puffer_trainer_reset_state(trainer);
-    if (rollout_plan(trainer, error) == 0) return 0;
+    if (games_check(trainer, error) == 0 && rollout_plan(trainer, error) == 0) return 0;
     trainer->envs.vec = NULL;
     return -1;
 }

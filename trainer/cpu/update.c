@@ -10,10 +10,10 @@ static int all_finite(const float* x, int64_t n) {
 }
 
 static int64_t count_clipped(const PufferTrainer* trainer) {
-    int64_t found = 0, rows = (int64_t)trainer->config.agents * trainer->config.horizon;
+    int64_t found = 0, T = trainer->config.horizon, rows = trainer->config.agents * T;
     float limit = (float)trainer->config.reward_clip;
     for (int64_t i = 0; limit > 0.0f && i < rows; i++)
-        found += fabsf(trainer->rollout.rewards[i]) > limit;
+        found += fabsf(trainer->rollout.rewards[i]) > limit && learns(trainer, i / T);
     return found;
 }
 
@@ -73,11 +73,11 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
 static int32_t begin(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
     list_alive(trainer);
     double counts[] = {trainer->picker.alive_count, (double)trainer->picker.all_ticks,
-                       (double)count_clipped(trainer)};
-    if (exchange_doubles(trainer, counts, 3, error)) return -1;
+                       (double)count_clipped(trainer), (double)trainer->picker.lived};
+    if (exchange_doubles(trainer, counts, 4, error)) return -1;
     trainer->picker.all_ticks = (int64_t)counts[1];
     losses_begin(losses, &trainer->config, &trainer->counters, (int64_t)counts[0],
-                 (int64_t)counts[1]);
+                 (int64_t)counts[3]);
     losses->reward_clipped = (int64_t)counts[2];
     return 0;
 }

@@ -84,6 +84,7 @@ void puffer_trainer_destroy(PufferTrainer* trainer) {
 
 int32_t puffer_trainer_attach(PufferTrainer* trainer, const PufferTrainerEnvs* envs, Error* error) {
     PufferTrainerLosses losses;
+    if (envs->games) return fail(error, "the CUDA trainer plays all rows itself");
     if (trainer->config.has_masks && !envs->action_mask)
         return fail(error, "the envs have no action masks");
     if (trainer->config.has_final_obs && !envs->program

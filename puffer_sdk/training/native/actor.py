@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -38,6 +39,11 @@ class NativeActor:
                                "threads": choose_threads(config, threads)})
         self.load_weights(tensors)
         self._tick = 0
+
+    @property
+    def trainer(self) -> Any:
+        """The PufferTrainer*, for PufferGames."""
+        return self._handle.trainer
 
     def load_weights(self, tensors: Mapping[str, np.ndarray]) -> None:
         """Other weights, by name; extra names are ignored."""

@@ -1,0 +1,249 @@
+"""Self-play in the native trainer: who plays which row, what is learned, what a resume keeps."""
+import json
+import shutil
+
+import numpy as np
+import pytest
+from helpers.places import SPECIMENS
+from helpers.small_trainer import SMALL
+
+import puffer_sdk
+from puffer_sdk.base.errors import UsageError
+from puffer_sdk.scoring.facing import sides_of
+from puffer_sdk.settings.table import Selfplay
+from puffer_sdk.training import checkpoint
+from puffer_sdk.training.native.actor import NativeActor
+from puffer_sdk.training.native.self_play_ppo import opponents_of
+from puffer_sdk.training.opponent_pool import OpponentPool
+
+AGENTS, HORIZON = 48, 8
+SELF_PLAY = {**SMALL, "train.device": "cpu", "train.minibatch_size": 64, "train.replay_ratio": 1,
+             "policy.hidden_size": 16, "policy.num_layers": 2, "selfplay.enabled": True,
+             "train.total_timesteps": AGENTS * HORIZON * 40, "vec.num_policies": 3,
+             "vec.hist_policy_percent": 0.7, "selfplay.snapshot_interval": AGENTS * HORIZON * 4,
+             "selfplay.opp_timeout_steps": AGENTS * HORIZON * 3, "selfplay.choice": "uniform"}
+
+
+@pytest.fixture(scope="module")
+def duel(tmp_path_factory):
+    """The specimen; and one with a continuous head for the aim, whose width is each policy's own,
+    in which one of the two ends episodes in the middle of a game."""
+    home = tmp_path_factory.mktemp("duels")
+    shutil.copytree(SPECIMENS / "duel", home / "duel", ignore=shutil.ignore_patterns("build"))
+    text = (home / "duel/duel.h").read_text()
+    swap = ("#define ACT_SIZES {3, 8}", "#define ACT_SIZES {3, 1}"), (
+        "(int)env->actions[2 * i + 1]) % 8", "(int)(8 + 2 * env->actions[2 * i + 1])) % 8"), (
+        "env->terminals[i] = 0;", "env->terminals[i] = i == 0 && env->tick % 5 == 0;")
+    for old, new in swap:
+        assert old in text
+        text = text.replace(old, new)
+    (home / "aims").mkdir()
+    (home / "aims/aims.h").write_text(text)
+    (home / "aims/aims.ini").write_text("[env]\n")
+    return home
+
+
+def make(folder, **settings):
+    vec = puffer_sdk.make(folder, num_envs=AGENTS // 2)
+    return puffer_sdk.Trainer(vec, {**SELF_PLAY, **settings})
+
+
+class Simulation:
+    """The rollouts of a trainer anew: an actor for each policy plays all rows, tick by tick."""
+
+    def __init__(self, trainer):
+        vec, self.ppo = trainer.vec, trainer._trainer
+        self.side, self.envs = sides_of(vec), vec.num_envs
+        players = len(self.ppo.opponents.players)
+        self.actors = [NativeActor(self.ppo.parameters, trainer.config, np.float32, 6,
+                                   vec.act_sizes, trainer.config.train.seed, AGENTS, threads=1)
+                       for _ in range(1 + players)]
+        self.over, self.won = np.zeros(AGENTS, bool), np.zeros(AGENTS)
+        self.playing = None
+
+    def rollout(self):
+        """The trainer's, then ours: actions (N, T, K) and results (players, 3)."""
+        own, tick = self.ppo.state_tensors(), self.ppo.global_step // AGENTS
+        self.ppo.rollout()
+        if self.playing is None:
+            self.playing = self.ppo._next.copy()
+        for actor, member in zip(self.actors, [None, *self.ppo.opponents.players]):
+            actor.load_weights(member.weights if member else own)
+            actor.tick = tick
+        rows = self.ppo.rollout_tensors
+        actions = np.empty_like(rows["actions"])
+        results = np.zeros((len(self.actors) - 1, 3), int)
+        for t in range(HORIZON):
+            for who, actor in enumerate(self.actors):
+                mine = self.playing == who
+                actions[mine, t] = actor.act(np.ascontiguousarray(rows["obs"][:, t]))[mine]
+            self.over |= rows["ended"][:, t] != 0
+            self.won += rows["rewards"][:, t]
+            self.forget(rows["ended"][:, t])
+            for env in range(self.envs):
+                self.turn(slice(2 * env, 2 * env + 2), results)
+        return actions, results
+
+    def turn(self, two, results):
+        if not self.over[two].all():
+            return
+        if other := self.playing[two].max():
+            ours, theirs = (self.won[two][self.side[two] == side][0] for side in (0, 1))
+            results[other - 1, 1 + int(ours > theirs) - int(ours < theirs)] += 1
+        changed = np.zeros(AGENTS, np.float32)
+        changed[two] = self.playing[two] != self.ppo._next[two]
+        self.playing[two] = self.ppo._next[two]
+        self.over[two], self.won[two] = False, 0
+        self.forget(changed)
+
+    def forget(self, rows):
+        for actor in self.actors:
+            actor.ended(rows)
+
+
+@pytest.mark.parametrize("env", ["duel", "aims"])
+def test_each_row_is_played_by_its_policy_from_game_to_game(env, duel):
+    """As actors of their own play it, from the same observations; and results are those games'."""
+    with make(duel / env) as trainer:
+        again, games, met = Simulation(trainer), 0, set()
+        for _ in range(14):
+            actions, results = again.rollout()
+            np.testing.assert_array_equal(again.ppo.rollout_tensors["actions"], actions)
+            np.testing.assert_array_equal(again.ppo._rows["playing"], again.playing)
+            np.testing.assert_array_equal(again.ppo._results, results)
+            games += results.sum()
+            met |= {each.number for each in again.ppo.opponents.players if each}
+            again.ppo.update()
+        assert games > 30 and len(met) > 2
+
+
+def test_only_rows_of_the_learner_are_learned_from(duel):
+    """What the others' rows hold changes no weight, and no number of the update."""
+    found = []
+    for scribbled in (False, True):
+        with make(duel / "duel", **{"train.prio_alpha": 0.8, "train.reward_clip": 0.5}) as trainer:
+            for _ in range(3):
+                trainer.rollout()
+                rows = trainer._trainer.rollout_tensors
+                others = trainer._trainer._rows["playing"] != 0
+                assert 0 < others.sum() < AGENTS
+                for name in ("obs", "rewards", "values", "log_probs") * scribbled:
+                    rows[name][others] = 7
+                metrics = dict(trainer.update())
+            found.append((trainer._trainer.state_tensors(), metrics))
+    for name, tensor in found[0][0].items():
+        np.testing.assert_array_equal(found[1][0][name], tensor, name)
+    assert found[0][1] == found[1][1]
+
+
+def test_threads_and_blocks_change_no_bit(duel):
+    found = []
+    for threads in (1, 3):
+        with make(duel / "duel", **{"vec.num_threads": threads}) as trainer:
+            for _ in range(6):
+                trainer.rollout()
+                trainer.update()
+            found.append(checkpoint.checksum(trainer._trainer.state_tensors()))
+    assert found[0] == found[1]
+
+
+def elo(folder):
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line)["selfplay/elo"] for line in lines]
+
+
+def test_a_resumed_run_keeps_the_pool_and_who_plays_whom(duel, monkeypatch):
+    """From the middle of games: the same bytes as a run that was not stopped, ratings too."""
+    monkeypatch.chdir(duel)
+    settings = {**SELF_PLAY, "vec.total_agents": AGENTS, "base.checkpoint_interval": 5,
+                "train.total_timesteps": AGENTS * HORIZON * 16, "eval.episodes": 4}
+    first = puffer_sdk.train("duel", settings)
+    *_, middle, last = sorted((first.folder / "checkpoints").iterdir())
+    past, whole = checkpoint.load(middle), checkpoint.load(last).facts["checksum"]
+    assert past.facts["replay"] and past.tensors["carried.won"].any()
+    assert len(past.tensors["selfplay.members"]) > 2
+    ratings = elo(first.folder)
+    last.unlink()
+    puffer_sdk.train("duel", resume=first.folder.name)
+    assert checkpoint.load(last).facts["checksum"] == whole and elo(first.folder) == ratings
+    assert len(set(ratings)) > 8
+
+
+@pytest.mark.parametrize("settings, said", [
+    ({"train.device": "cuda"}, "self-play needs the native trainer on the CPU"),
+    ({"train.backend": "torch"}, "self-play needs the native trainer on the CPU"),
+    ({"vec.num_policies": 1}, "no opponent would play"),
+    ({"vec.num_policies": 20}, "there are fewer envs than opponents")])
+def test_where_it_cannot_be(settings, said, duel):
+    with pytest.raises(UsageError, match=said), make(duel / "duel", **settings) as trainer:
+        trainer.rollout()
+
+
+def test_an_env_of_one_side_has_no_opponents():
+    with pytest.raises(UsageError, match="no side for an opponent"), puffer_sdk.Trainer(
+            puffer_sdk.make(SPECIMENS / "corridor", num_envs=AGENTS), SELF_PLAY) as trainer:
+        trainer.rollout()
+
+
+def test_opponents_sit_on_either_side_in_the_last_envs(duel):
+    with puffer_sdk.make(duel / "duel", num_envs=20) as vec:
+        vec.reset()
+        seats = opponents_of(vec, 2, 0.4).reshape(20, 2)
+    assert (seats[:12] == -1).all()
+    assert seats[12:].tolist() == [[-1, 0], [0, -1]] * 2 + [[-1, 1], [1, -1]] * 2
+
+
+# ---- the pool -----------------------------------------------------------------------------------
+
+def pool_of(seats=1, **settings):
+    pool = OpponentPool(Selfplay(**{"snapshot_interval": 10, "opp_timeout_steps": 0,
+                                    "min_games": 4, **settings}), seats)
+    pool.begin(0, {"w": np.zeros(1, np.float32)})
+    return pool
+
+
+def played(pool, won, lost):
+    results = np.zeros((len(pool.players), 3), int)
+    results[pool.seats[0].active] = lost, 0, won
+    return pool.rate(results)
+
+
+def test_an_opponent_that_is_beaten_gives_way_and_the_winner_joins():
+    pool = pool_of(snapshot_interval=0)
+    assert played(pool, 3, 0)["selfplay/win_rate"] == 1 and pool.elo == 8 == -pool.pool[0].elo
+    pool.turn(5, {"w": np.ones(1)}, set())
+    assert len(pool.pool) == 1              # three games say little
+    played(pool, 1, 0)
+    pool.turn(6, {"w": np.ones(1)}, {1})
+    assert len(pool.pool) == 1              # an env still plays its last game against player 1's
+    pool.turn(7, {"w": np.ones(1)}, set())
+    assert [each.step for each in pool.pool] == [0, 7] and pool.pool[1].elo == pool.elo
+    assert pool.seats[0].opponent.step == 7 and pool.seats[0].games == 0
+
+
+def test_an_opponent_leaves_after_its_time():
+    pool = pool_of(opp_timeout_steps=30, choice="newest")
+    for step in range(10, 50, 10):
+        pool.turn(step, {"w": np.full(1, step)}, set())
+        assert pool.seats[0].since == 30 * (step >= 30)
+    assert pool.seats[0].opponent.step == 30 and pool.seats[0].opponent.weights["w"] == 30
+
+
+def test_the_pool_thins_its_older_half_and_keeps_the_first():
+    pool = pool_of(max_size=4)
+    for step in range(10, 200, 10):
+        pool.turn(step, {"w": np.zeros(1)}, set())
+        steps = [each.step for each in pool.pool]
+        assert len(steps) <= 4 and steps[0] == 0 and steps[-1] == step and steps == sorted(steps)
+
+
+def test_skill_prefers_who_wins():
+    """And the loser is met now and then."""
+    met = {}
+    for choice in ("skill", "uniform"):
+        pool = pool_of(choice=choice)
+        pool.turn(10, {"w": np.ones(1)}, set())
+        pool.seats[0].players = [None, None]
+        pool.pool[1].elo, pool.pool[0].elo = 300, -300
+        met[choice] = [pool.choose().step for _ in range(400)].count(10) / 400
+    assert 0.93 < met["skill"] < 1 and 0.4 < met["uniform"] < 0.6
