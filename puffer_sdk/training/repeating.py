@@ -3,7 +3,6 @@ differs from it"""
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -146,16 +145,16 @@ def _of_copies(source: CompiledSource | PythonSource, folder: Path, code: Code
             raise UsageError("this run's copies hold no environment in C", where=folder)
         return replace(source, folder=found)
     target, _, name = source.name.rpartition(":")
-    if not target.endswith(".py"):
-        own = [each for each in code["files"] if not each.endswith(".ini")]
-        if makers.read_name(source.name).kind != makers.CALLABLE and not own:
-            return source               # packages alone: their versions are compared
-        raise UsageError("the modules of this environment are imported by name, not from copies",
-                         where=source.name, expected="FILE.py:NAME", actual=source.name,
-                         hint=f"put the copies first: PYTHONPATH={shlex.quote(str(folder))}")
-    copy = next((each for each in code["files"] if Path(each).name == Path(target).name), None)
+    own = [Path(each) for each in code["files"] if not each.endswith(".ini")]
+    if makers.read_name(source.name).kind != makers.CALLABLE and not own:
+        return source                   # packages alone: their versions are compared
+    module = target.replace(".", "/")
+    ends = (Path(target).name,) if target.endswith(".py") else (f"{module}.py",
+                                                                f"{module}/__init__.py")
+    copy = next((each for each in own for end in ends if f"/{each}".endswith(f"/{end}")), None)
     if copy is None:
-        raise UsageError(f"this run's copies hold no {Path(target).name}", where=folder)
+        raise UsageError(f"this run's copies hold no {ends[0]}", where=folder,
+                         hint="leave out --as-trained: the code of today is played")
     return replace(source, name=f"{folder / copy}:{name}")
 
 

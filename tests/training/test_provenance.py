@@ -182,24 +182,31 @@ class Walk(gym.Env):
 """
 
 
-def test_a_python_environment_as_trained(tmp_path, monkeypatch):
-    """With the module that it imports, which lies beside it."""
+@pytest.mark.parametrize("name, where, imported", [
+    ("walk.py:Walk", ".", "rules"),
+    ("walks.deep.walk:Walk", "walks/deep", ".rules")])
+def test_a_python_environment_as_trained(name, where, imported, tmp_path, monkeypatch):
+    """With the module that it imports, which lies beside it, or in its package."""
     (tmp_path / "pyproject.toml").touch()
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "walk.py").write_text(WALK)
-    (tmp_path / "rules.py").write_text("PAY = 1.0\n")
-    with puffer_sdk.wrap("walk.py:Walk", 32, workers=1) as vec, \
+    folder = tmp_path / where
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in ("walks", "walks/deep") if where != "." else ():
+        (tmp_path / package / "__init__.py").touch()
+    (folder / "walk.py").write_text(WALK.replace("from rules", f"from {imported}"))
+    (folder / "rules.py").write_text("PAY = 1.0\n")
+    with puffer_sdk.wrap(name, 32, workers=1) as vec, \
             puffer_sdk.Trainer(vec, ONE_EPOCH) as trainer, puffer_sdk.Run(trainer) as run:
         trainer.rollout()
         trainer.update()
         run.save()
     assert {Path(name).name for name in Run(run.folder).info["code"]["files"]} >= {
         "walk.py", "rules.py"}
-    (tmp_path / "rules.py").write_text("PAY = 1.0 + 1.0\n")      # of another size: Python looks
+    (folder / "rules.py").write_text("PAY = 1.0 + 1.0\n")      # of another size: Python looks
     few = {**SHORT, "eval.episodes": 4, "train.horizon": 8}
-    then, today = (puffer_sdk.evaluate("walk.py:Walk", few, model="1", as_trained=each)
+    then, today = (puffer_sdk.evaluate(name, few, model="1", as_trained=each)
                    for each in (True, False))
-    assert today.changed == ("rules.py",) and then.env == today.env == "walk.py:Walk"
+    assert today.changed == ("rules.py",) and then.env == today.env == name
     returns = [each.scores["random"].mean["episode_return"] for each in (then, today)]
     assert returns == [4.0, 8.0]
 

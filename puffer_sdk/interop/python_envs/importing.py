@@ -44,10 +44,13 @@ def find_callable(target: str) -> Callable[..., Any]:
     return found
 
 
-def import_here(name: str) -> ModuleType:
+def import_here(name: str, folder: Path | None = None) -> ModuleType:
     """A module by its name; the current folder counts, as for `python -m`, but for no other name:
-    what the module imports comes from there only where nothing of that name is installed."""
-    here, top = os.getcwd(), name.partition(".")[0]
+    what the module imports comes from there only where nothing of that name is installed.
+
+    folder      counts in place of the current one
+    """
+    here, top = str(folder or os.getcwd()), name.partition(".")[0]
     if here not in sys.path:
         sys.path.append(here)
     found = None if top in sys.modules else PathFinder.find_spec(top, [here])
@@ -77,12 +80,25 @@ def _load_file(path: Path) -> ModuleType:
     name = f"puffer_env_{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{path.stem}"
     if name in sys.modules:
         return sys.modules[name]
+    if (path.parent / "__init__.py").is_file():
+        return _of_package(path.resolve())
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))       # last: it hides nothing that is installed
     spec = util.spec_from_file_location(name, path)
     if spec is None:
         raise UsageError("this file is no Python module", where=path)
     return _run_module(spec, name)
+
+
+def _of_package(path: Path) -> ModuleType:
+    """A file of a package, under its name there: what it imports of that package is found."""
+    top = next(each for each in path.parents if not (each / "__init__.py").is_file())
+    name = ".".join(path.relative_to(top).with_suffix("").parts).removesuffix(".__init__")
+    module = import_here(name, top)
+    if Path(module.__file__ or "").resolve() != path:
+        raise UsageError(f"another {name} has been imported", where=path,
+                         actual=module.__file__, hint="start a new process")
+    return module
 
 
 def _run_module(spec: ModuleSpec, name: str) -> ModuleType:
