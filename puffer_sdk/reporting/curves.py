@@ -16,6 +16,7 @@ from .keeping import Facts
 
 POINTS = 80
 BINS = 20
+ELO = "selfplay/elo"    # of the learner, at the end of each stretch
 HEADLINE = ("perf", "score", "episode_return", "episode_length")
 
 
@@ -35,8 +36,11 @@ def sample(rows: Sequence[Facts], resolved: Config) -> dict[str, list[float | No
     names = _names(rows)
     usual = [name for name in HEADLINE if name in names]
     drawn = list(dict.fromkeys([*_goal_name(resolved, names), *usual]))
-    return {"step": [edge * batch for edge in edges[:used]],
-            **{name: [_mean(group, name) for group in groups[:used]] for name in drawn}}
+    found = {"step": [edge * batch for edge in edges[:used]],
+             **{name: [_mean(group, name) for group in groups[:used]] for name in drawn}}
+    if rows and ELO in rows[0]:
+        found["elo"] = [group[-1][ELO] if group else None for group in groups[:used]]
+    return found
 
 
 def gather(trainings: list[Facts], resolved: Config, registered: str = "") -> Facts:

@@ -305,6 +305,8 @@ def test_a_curve_weighs_by_entries_and_leaves_gaps():
     assert halves["perf"][0] == pytest.approx(2.0)          # weights 1 and 2
     assert curves.sample(rows(1.0), settings(5))["step"] == [64]    # it ended early
     assert curves.sample([], settings(5)) == {"step": []}
+    rated = [{**row, "selfplay/elo": 4.0 * row["epoch"]} for row in rows(0.0, None, 1.0)]
+    assert curves.sample(rated, settings(3))["elo"] == [4.0, 8.0, 12.0]     # at the ends, not means
 
 
 def test_median_and_worst_wait_for_every_seed():

@@ -23,6 +23,14 @@ SELF_PLAY = {**SMALL, "train.device": "cpu", "train.minibatch_size": 64, "train.
              "vec.hist_policy_percent": 0.7, "selfplay.snapshot_interval": AGENTS * HORIZON * 4,
              "selfplay.opp_timeout_steps": AGENTS * HORIZON * 3, "selfplay.choice": "uniform"}
 
+# of duel: one moves, and the other waits
+TURNS = (("    float* terminals;\n", "    float* terminals;\n    unsigned char* action_mask;\n"),
+         ("        o[0] =", "        memset(env->action_mask + i * 11, env->tick % 2 == i, 11);\n"
+                           "        o[0] ="),
+         ("for (int i = 0; i < 2; i++) env->at[i] =",
+          "for (int i = 0; i < 2; i++) if (env->tick % 2 == i) env->at[i] ="),
+         ("hit[i] = (", "hit[i] = env->tick % 2 == i && ("))
+
 
 @pytest.fixture(scope="module")
 def duel(tmp_path_factory):
@@ -37,14 +45,26 @@ def duel(tmp_path_factory):
     for old, new in swap:
         assert old in text
         text = text.replace(old, new)
-    (home / "aims").mkdir()
-    (home / "aims/aims.h").write_text(text)
-    (home / "aims/aims.ini").write_text("[env]\n")
+    write(home / "aims", text)
+    text = (home / "duel/duel.h").read_text()
+    for old, new in TURNS:
+        assert old in text
+        text = text.replace(old, new)
+    write(home / "turns", text)
+    shutil.copytree(SPECIMENS / "correct/battle", home / "battle")
+    with (home / "battle/battle.h").open("a") as header:
+        header.write("// puffer: teams 2 x 3\n")
     return home
 
 
+def write(folder, text):
+    folder.mkdir()
+    (folder / f"{folder.name}.h").write_text(text)
+    (folder / f"{folder.name}.ini").write_text("[env]\n")
+
+
 def make(folder, **settings):
-    vec = puffer_sdk.make(folder, num_envs=AGENTS // 2)
+    vec = puffer_sdk.make(folder, num_envs=AGENTS // (6 if folder.name == "battle" else 2))
     return puffer_sdk.Trainer(vec, {**SELF_PLAY, **settings})
 
 
@@ -115,6 +135,27 @@ def test_each_row_is_played_by_its_policy_from_game_to_game(env, duel):
             met |= {each.number for each in again.ppo.opponents.players if each}
             again.ppo.update()
         assert games > 30 and len(met) > 2
+
+
+@pytest.mark.parametrize("env", ["duel", "turns", "battle"])
+def test_opponents_with_the_learners_weights_change_no_rollout(env, duel):
+    """Of turns too, and of agents that come and go: the pool's first weights are the learner's."""
+    found = []
+    for enabled in (False, True):
+        with make(duel / env, **{"selfplay.enabled": enabled, "train.learning_rate": 0,
+                                 "selfplay.opp_timeout_steps": 0}) as trainer:
+            for _ in range(9):
+                trainer.rollout()
+                rows = {name: array.copy()
+                        for name, array in trainer._trainer.rollout_tensors.items()
+                        if not name.endswith(("_now", "advantages"))}
+                trainer.update()
+            found.append(rows)
+    others = trainer._trainer._rows["playing"] != 0
+    assert found[0]["values"].any() and others.any()
+    for name, array in found[0].items():
+        mine = np.s_[~others] if name in ("bootstrap", "final_values") else np.s_[:]
+        np.testing.assert_array_equal(found[1][name][mine], array[mine], name)
 
 
 def test_only_rows_of_the_learner_are_learned_from(duel):
