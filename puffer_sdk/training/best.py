@@ -15,6 +15,7 @@ from ..base import files
 from ..base.errors import PufferError
 from ..scoring.kept_scores import Claim
 from . import checkpoint
+from .opponent_pool import PREFIX
 from .run_records import Facts, KeptLook, KeptPeak
 
 
@@ -43,7 +44,9 @@ class Best:
 
     def keep(self, tensors: Mapping[str, np.ndarray], facts: Facts) -> None:
         if self.leads:
-            self.tensors, self.facts = dict(tensors), {**facts, "kept": True}
+            self.tensors = {name: tensor for name, tensor in tensors.items()
+                            if not name.startswith(PREFIX)}     # nothing goes on from here
+            self.facts = {**facts, "kept": True}
             self.is_new = True
 
     def of(self, best: KeptLook | KeptPeak | None) -> dict[str, np.ndarray] | None:

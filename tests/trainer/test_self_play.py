@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from helpers.places import SPECIMENS
+from helpers.short_or_long import some_or_all
 from helpers.small_trainer import SMALL
 
 import puffer_sdk
@@ -203,11 +204,28 @@ def test_a_resumed_run_keeps_the_pool_and_who_plays_whom(duel, monkeypatch):
     past, whole = checkpoint.load(middle), checkpoint.load(last).facts["checksum"]
     assert past.facts["replay"] and past.tensors["carried.won"].any()
     assert len(past.tensors["selfplay.members"]) > 2
+    assert not any(name.startswith("selfplay.")
+                   for name in checkpoint.load(first.folder / "best.safetensors").tensors)
     ratings = elo(first.folder)
     last.unlink()
     puffer_sdk.train("duel", resume=first.folder.name)
     assert checkpoint.load(last).facts["checksum"] == whole and elo(first.folder) == ratings
     assert len(set(ratings)) > 8
+
+
+@pytest.mark.parametrize("seed", some_or_all(range(1, 6), 0))
+def test_it_beats_its_earlier_weights_and_random_play(seed, duel):
+    """The last weights those of the first eighth, in the whole interval."""
+    run = puffer_sdk.train(duel / "duel", {
+        **SELF_PLAY, "train.seed": seed, "vec.total_agents": 128, "train.horizon": 16,
+        "train.minibatch_size": 512, "train.replay_ratio": 8, "policy.num_layers": 1,
+        "train.total_timesteps": 2**17, "base.checkpoint_interval": 8, "eval.episodes": 8,
+        "selfplay.snapshot_interval": 2**13, "selfplay.opp_timeout_steps": 2**11,
+        "selfplay.choice": "skill"}, runs_dir=duel / f"runs{seed}")
+    first, *_, last = sorted((run.folder / "checkpoints").iterdir())
+    assert int(first.stem) == 2**14
+    pairings = puffer_sdk.match(duel / "duel", [last, first, "random"], games=300).pairings
+    assert [each.low > 0.5 for each in pairings[:2]] == [True, True], pairings
 
 
 @pytest.mark.parametrize("settings, said", [
