@@ -50,6 +50,15 @@ WARNINGS = {                        # of clang that are faults (PUF117), and wha
     UNSET: "give it a value before it is read"}
 MASK_FIELD = "unsigned char* action_mask;"
 MASK_TYPES = ("unsigned char *", "char *")
+TEAMS = re.compile(r"//\s*puffer:\s*teams\b(.*)")
+_SIZES = re.compile(r"\s+(\d+)(?:\s*x\s*(\d+))?(?!\S)")
+
+
+def team_sizes(said: str) -> tuple[int, int] | None:
+    """What follows `puffer: teams`: " 2 x 5" -> (2, 5), " 2" -> (2, 0), else None."""
+    found = _SIZES.match(said)
+    count, size = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    return (count, size) if count >= 2 and (size or not found or not found[2]) else None
 
 
 def is_masked(types: Mapping[str, str], by_macro: bool, binding: bool, seen: bool) -> bool:

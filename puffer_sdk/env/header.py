@@ -84,7 +84,8 @@ def refusal(problems: list[PufferError]) -> PufferError | None:
 
 def _sign(folder: Path, flags: list[str], files: list[str]) -> str:
     """Changes with the files that were read, and with what else lies in the author's folder."""
-    made = hashlib.sha256(repr((flags, sorted(os.listdir(folder)))).encode(errors="replace"))
+    names = {*os.listdir(folder)} - {paths.build_dir(folder).name}      # the first build makes it
+    made = hashlib.sha256(repr((flags, sorted(names))).encode(errors="replace"))
     for name in files:
         try:
             facts = os.stat(name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..base import paths
 from ..base.errors import BuildError, DialectError, PufferError
 from ..base.spec import NARROW, SEEDED, CField, Spec
-from . import contract, dialects, final_obs, probe, pufferlib5, teams
+from . import contract, dialects, final_obs, probe, pufferlib5
 from .bound import Bound
 from .contract import FUNCTIONS, OBS_TYPES, REQUIRED, TENSORS
 from .source import hide
@@ -373,8 +373,8 @@ class Reader(Bound):
         """(teams, agents of each) of the first line `// puffer: teams 2 x 5`; 0: any number."""
         for path in paths.c_files(self.folder):
             for number, line in enumerate(paths.text(path).splitlines(), 1):
-                said = teams.LINE.search(line)
-                found = said and teams.sizes_in(said[1])
+                said = contract.TEAMS.search(line)
+                found = said and contract.team_sizes(said[1])
                 if said and not found:
                     self.problem(None, "this line declares no teams",
                                  f"{self.relative(str(path))}:{number}", actual=said[0],

@@ -98,7 +98,8 @@ class Source:
         self.obs_type = ""                                      # what obs_t is a typedef of
         self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
         kinds = cindex.CursorKind
-        for cursor in unit.cursor.get_children():
+        self.declared = list(unit.cursor.get_children())
+        for cursor in self.declared:
             if cursor.kind == kinds.MACRO_DEFINITION:
                 self.take_macro(cursor)
             elif cursor.kind == kinds.FUNCTION_DECL and cursor.is_definition():
@@ -151,10 +152,11 @@ class Source:
     def enums(self) -> Iterator[tuple[Enumerator, ...]]:
         """The author's enums: (name, value, file, line, column) of each enumerator. One of more
         than MOST_NAMES names no elements of a row."""
-        for cursor in self.unit.cursor.get_children():
-            place = cursor.location.file
-            if cursor.kind.name == "ENUM_DECL" and place and \
-                    self.folder in Path(place.name).resolve().parents:
+        from clang.cindex import CursorKind
+
+        for cursor in self.declared:
+            place = cursor.location.file if cursor.kind == CursorKind.ENUM_DECL else None
+            if place and self.folder in Path(place.name).resolve().parents:
                 names = [c for c in cursor.get_children() if c.kind.name == "ENUM_CONSTANT_DECL"]
                 if len(names) <= contract.MOST_NAMES:
                     yield tuple((c.spelling, c.enum_value,
@@ -163,11 +165,13 @@ class Source:
 
     def take_macro(self, cursor: Cursor) -> None:
         name = cursor.spelling
+        if name not in contract.MACROS and not name.startswith("MY_"):
+            return                      # of the thousands, without asking where they are
         file = cursor.location.file
         if name in contract.MACROS and file:
             tokens = [t.spelling for t in cursor.get_tokens()][1:]
             self.macros[name] = (" ".join(tokens), file.name, cursor.location.line)
-        elif name.startswith("MY_") and file and self.folder in Path(file.name).resolve().parents:
+        elif file and self.folder in Path(file.name).resolve().parents:
             self.binding_macros[name] = self.place(cursor)
 
     def relative(self, name: str) -> str:

@@ -6,7 +6,6 @@ attribute `teams` of a PettingZoo environment. Numbers mean nothing but which ro
 """
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -17,18 +16,9 @@ from ..base.errors import UsageError
 from .abi import ffi
 from .vec_arrays import Rows
 
-LINE = re.compile(r"//\s*puffer:\s*teams\b(.*)")
-_SIZES = re.compile(r"\s+(\d+)(?:\s*x\s*(\d+))?(?!\S)")
 NO_TEAM, BAD_TEAM = -1, -2          # of PufferApi.team
 HINT = "in the header: // puffer: teams 2 x 5, or int team[N] in the env struct; of a PettingZoo " \
     "environment an attribute teams = {agent: number}"
-
-
-def sizes_in(said: str) -> tuple[int, int] | None:
-    """What follows `puffer: teams`: " 2 x 5" -> (2, 5), " 2" -> (2, 0), else None."""
-    found = _SIZES.match(said)
-    count, size = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    return (count, size) if count >= 2 and (size or not found or not found[2]) else None
 
 
 class Teams(Rows):

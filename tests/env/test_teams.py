@@ -8,7 +8,7 @@ from helpers.places import SPECIMENS
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.env import header
-from puffer_sdk.env.teams import sizes_in
+from puffer_sdk.env.contract import team_sizes
 
 DUEL = SPECIMENS / "duel"
 LINE = "// puffer: teams 2 x 1"
@@ -30,7 +30,7 @@ def changed(tmp_path, *changes, home=DUEL):
     (" 4", (4, 0)), (" 1 x 2", None), (" 2 x 0", None), ("", None), (" two", None),
     (" 2 of 5", (2, 0))])
 def test_the_line_has_a_number_of_teams_and_perhaps_their_size(said, found):
-    assert sizes_in(said) == found
+    assert team_sizes(said) == found
 
 
 def test_a_line_that_says_nothing_is_refused(tmp_path):

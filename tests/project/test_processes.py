@@ -95,6 +95,16 @@ def test_a_named_module_of_the_current_folder_is_the_one_that_is_meant(trapped):
         assert done.returncode == 0 and "4 floats" in done.stdout, done.stderr
 
 
+def test_the_child_that_reads_an_environment_needs_no_arrays():
+    """Each build, run and check starts one; NumPy and what opens libraries triple its time."""
+    done = subprocess.run(python_code(
+        "import sys, puffer_sdk.checking.collect.c.source.collecting\n"
+        "print(*sys.modules)"), capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "puffer_sdk.env.answers" in loaded
+    assert not loaded & {"numpy", "cffi", "puffer_sdk.env.library", "puffer_sdk.settings.table"}
+
+
 def test_one_module_starts_python():
     """And so what it takes care of holds for all: others would have to say why."""
     others = {"base/processes.py": "it", "__main__.py": "the same process anew",

@@ -48,7 +48,9 @@ def _collected(unit: TranslationUnit | None, request: Request, struct: str | Non
     own = Own(request)
     for cursor in unit.cursor.get_children() if unit is not None else ():
         kind = syntax.kind_of(cursor)
-        file = own.name(cursor) if kind in ("FUNCTION_DECL", "VAR_DECL") else None
+        # the thousands of functions that others only declare are not asked where they are
+        told = kind == "VAR_DECL" or kind == "FUNCTION_DECL" and cursor.is_definition()
+        file = own.name(cursor) if told else None
         if file is None:
             continue
         if kind == "VAR_DECL":
@@ -56,7 +58,7 @@ def _collected(unit: TranslationUnit | None, request: Request, struct: str | Non
             if key not in variables:
                 variables[key] = (key, cursor.spelling, file, cursor.location.line,
                                   *_variable(cursor))
-        elif cursor.is_definition():
+        else:
             block = next((c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT"),
                          None)
             if block is not None:
