@@ -6,8 +6,8 @@ An env may have a field, and fill its row where it sets a truncation:
 
 For one without, `build` looks for the function that writes the observations in every tick: the
 library calls it once more when c_step calls c_reset (puffer_final.h, vecenv.h). That must change
-nothing: it may store to observations, to its own variables and to plain fields of the env struct,
-which are put back, and to nothing else.
+nothing: it may store to observations, to its own variables, and to action_mask, alive and plain
+fields of the env struct, which are put back, and to nothing else.
 """
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clang.cindex import Cursor, Type
 
 FIELD = "final_observations"
+MARKS = {"action_mask", "alive"}
 TRUNCATIONS = "float *"         # of another type, which a binding by hand allows, nobody reads them
 DICE = {"puffer_rand", "puffer_srand", "puffer_random_value"}     # rand(): its state is put back
 STATEFUL = re.compile(r"(exit|abort|longjmp|[delmnj]rand48|[cm]alloc|realloc|f?put\w*|[a-z]*printf|"
@@ -234,6 +235,7 @@ class _Look:
             if origin.kind == "name":           # what a variable was given is an origin as well
                 if origin.key not in own:
                     return f"changes {origin.name}"
-            elif origin.name != "observations" and _type_of(origin).kind.name == "POINTER":
+            elif origin.name not in {"observations", *MARKS} \
+                    and _type_of(origin).kind.name == "POINTER":
                 return f"changes what {origin.name} points to"
         return None

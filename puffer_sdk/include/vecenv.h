@@ -931,10 +931,18 @@ static void puffer_look(PufferVec* vec, Env* env) {
     if (rows == 0 || !(cut || puffer_all_finals) || vec->has_final[e][0] == PUFFER_LOOKED) return;
     size_t row = (size_t)vec->obs_size * obs_element_size(), size = rows * row;
     size_t margin = (row + 63) / 64 * 64;
-    char* before = (char*)malloc(sizeof(Env) + 2 * margin + size);
+#if defined(MY_ACTION_MASK) && !defined(ACTION_MASK_AT)
+    unsigned char* mask = (unsigned char*)PUFFER_OF(env, action_mask);
+#else
+    unsigned char* mask = NULL;
+#endif
+    size_t masks = mask ? rows * puffer_mask_size : 0, lives = vec->alive[e] ? rows : 0;
+    char* before = (char*)malloc(sizeof(Env) + 2 * margin + size + masks + lives);
     if (!before) return;
-    char* seen = before + sizeof(Env) + margin;
+    char *seen = before + sizeof(Env) + margin, *marks = seen + size + margin;
     uint32_t dice = vec->rand_states[e];
+    if (masks) memcpy(marks, mask, masks);
+    if (lives) memcpy(marks + masks, vec->alive[e], lives);
     memcpy(before, env, sizeof(Env));
     memset(seen - margin, PUFFER_UNTOUCHED, 2 * margin + size);
     memcpy(seen, (const void*)PUFFER_OF(env, observations), size);
@@ -944,6 +952,8 @@ static void puffer_look(PufferVec* vec, Env* env) {
 #endif
     PUFFER_OBSERVE(env);
     memcpy(env, before, sizeof(Env));
+    if (masks) memcpy(mask, marks, masks);
+    if (lives) memcpy(vec->alive[e], marks + masks, lives);
     vec->rand_states[e] = dice;
     if (puffer_is_untouched(seen - margin, margin) && puffer_is_untouched(seen + size, margin)) {
         memcpy(vec->finals[e], seen, size);

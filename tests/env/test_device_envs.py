@@ -156,10 +156,12 @@ LOOKED_AT = [                           # what looking changes is to be put back
     ("#include <stdbool.h>", "#include <stdlib.h>"),
     ("    int tick;\n} Probe;\n", """    int tick, looks;
     float* truncations;
+    unsigned char* action_mask;
 } Probe;
 
 static void look(Probe* env) {
     env->looks++;
+    if (env->tick) env->action_mask[0] = env->tick != 2;
     for (int a = 0; a < env->num_agents; a++) {
         env->observations[2 * a] = env->tick + 100 * env->looks;
         env->observations[2 * a + 1] = rand() % 100;

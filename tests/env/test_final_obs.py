@@ -138,6 +138,22 @@ def test_a_look_that_would_last_is_not_taken(tmp_path, extra, reason):
     assert open_vec(spec.folder).final_observations is None
 
 
+def test_masks_that_a_look_writes_are_put_back(tmp_path):
+    """c_reset leaves them alone here: what a look left would be seen."""
+    text = HEADER.replace("*terminals, *truncations;", "*terminals, *truncations;\n"
+                          "    unsigned char* action_mask;")
+    folder = write_game(tmp_path, "if (env->tick) env->action_mask[0] = env->tick == 5;", text=text)
+    assert header.read(folder).final_obs == FinalObs("observe", 29)
+    with open_vec(folder) as vec:
+        vec.reset()
+        assert (vec.action_mask == 1).all()
+        for tick in range(1, 11):
+            vec.step(np.ones(8))
+            assert vec.has_final.all() == (tick % 5 == 0)
+            assert (vec.action_mask == (0, 1)).all()
+        assert (vec.final_observations[:, 2] == 5).all()
+
+
 @pytest.mark.parametrize("parts, reason", [
     (dict(look="env->observations[0] = env->x;"),
      "no function that takes the env alone writes the observations for c_reset"),

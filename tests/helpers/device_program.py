@@ -29,7 +29,7 @@ class Args(ctypes.Structure):
     _fields_ += [(name, ctypes.c_void_p) for name in (
         "envs", "rand_states", "first_row", "observations", "actions", "rewards", "terminals",
         "truncations", "action_mask", "final_observations", "has_final", "alive", "spares",
-        "settings", "logs", "facts", "fault")]
+        "spare_marks", "settings", "logs", "facts", "fault")]
 
 
 class Program:
@@ -59,13 +59,15 @@ class Program:
         self.logs = np.full((self.count, self.facts.log_fields), np.nan)
         self.structs = np.full(self.count * self.facts.env_bytes, 0xA5, np.uint8)
         self.spares = np.full(self.count * self.facts.spare_bytes, 0xA5, np.uint8)
+        marks = 0 if vec.action_mask is None else vec.action_mask.shape[1]
+        self.marks = np.full((vec.num_agents, marks + 1), 0xA5, np.uint8)
         self.rand_states = np.array([vec.env_seed(e) for e in range(self.count)], np.uint32)
         values = dict(vec.env_settings if settings is None else settings)
         self.settings = (Setting * max(1, len(values)))(
             *(Setting(key.encode(), value) for key, value in values.items()))
         for name, array in {**self.buffers, "logs": self.logs, "envs": self.structs,
                             "rand_states": self.rand_states, "spares": self.spares,
-                            "first_row": vec.first_row}.items():
+                            "spare_marks": self.marks, "first_row": vec.first_row}.items():
             setattr(self.args, name, array.ctypes.data)
         self.args.settings = ctypes.addressof(self.settings)
         self.args.settings_count, self.args.obs_size = len(values), vec.obs_size

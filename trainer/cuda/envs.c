@@ -86,8 +86,13 @@ static void plan_copies(const PufferTrainer* trainer, Rank* rank, Copies* copies
     int64_t room = trainer->env_room, fields = trainer->env_facts.log_fields;
     ARENA_ADD(memory, copies->structs, room * trainer->env_facts.env_bytes);
     copies->spares = NULL;
-    if (trainer->env_facts.spare_bytes)
+    copies->spare_marks = NULL;
+    if (trainer->env_facts.spare_bytes) {
         ARENA_ADD(memory, copies->spares, room * trainer->env_facts.spare_bytes);
+        if (trainer->env_facts.mask_size || trainer->env_facts.has_alive)
+            ARENA_ADD(memory, copies->spare_marks,
+                      trainer->R * (int64_t)(trainer->env_facts.mask_size + 1));
+    }
     ARENA_ADD(memory, copies->rand_states, room);
     ARENA_ADD(memory, copies->first_row, room + 1);
     ARENA_ADD(memory, copies->logs, room * fields);
@@ -163,6 +168,7 @@ static void call(Slice* slice, int kernel) {
                            .has_final = slice->there.has_final,
                            .alive = slice->there.alive,
                            .spares = copies->spares,
+                           .spare_marks = copies->spare_marks,
                            .settings = slice->rank->env_settings,
                            .logs = copies->logs,
                            .facts = slice->rank->env_facts,

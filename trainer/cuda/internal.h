@@ -76,6 +76,7 @@ typedef struct Inbox {    // what a slice hands over before a tick, in one piece
 typedef struct Copies {       // of a slice's envs, on the GPU
     char* structs;            // (envs, facts.env_bytes)
     char* spares;             // (envs, facts.spare_bytes), or NULL
+    uint8_t* spare_marks;     // (R, A + 1), or NULL
     uint32_t* rand_states;    // [envs]
     int64_t* first_row;       // [envs + 1] among the slice's rows
     double* logs;             // (envs, facts.log_fields)

@@ -63,6 +63,7 @@ typedef struct EnvsArgs {
     uint8_t* has_final;            // (N) is 1. NULL where has_final_obs is 0
     uint8_t* alive;                // (N) 0: no agent now. NULL where has_alive is 0
     void* spares;                  // (num_envs) room for a copy of each struct, or NULL
+    uint8_t* spare_marks;          // (N, A + 1) and of its agents' action_mask and alive, or NULL
     const EnvSetting* settings;    // [settings_count]
     double* logs;                  // (num_envs, log_fields)
     EnvFacts* facts;

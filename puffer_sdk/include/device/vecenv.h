@@ -181,6 +181,18 @@ static bool puffer_is_cut(const EnvsArgs* args, int64_t row, int64_t end) {
     return false;
 }
 
+static void puffer_keep_marks(const EnvsArgs* args, int64_t row, int64_t end, bool back) {
+    for (uint8_t* marks = args->spare_marks; marks && row < end; row++) {
+        uint8_t* kept = marks + row * (puffer_mask_size + 1);
+        uint8_t* mask = args->action_mask + row * puffer_mask_size;
+        for (int i = 0; i < puffer_mask_size; i++)
+            if (back) mask[i] = kept[i];
+            else kept[i] = mask[i];
+        if (args->alive && back) args->alive[row] = kept[puffer_mask_size];
+        else if (args->alive) kept[puffer_mask_size] = args->alive[row];
+    }
+}
+
 // As on the CPU: the author's own function looks at the env once more before c_reset changes it.
 // What it writes besides observations is taken back. The copy is not this thread's own: of that
 // memory, a GPU would set aside as much for every thread that it has room for
@@ -192,11 +204,13 @@ static void puffer_look(const EnvsArgs* args, Env* env) {
     Env* before = (Env*)args->spares + e;
     uint32_t dice = args->rand_states[e];
     memcpy(before, env, sizeof(Env));
+    puffer_keep_marks(args, row, end, false);
     memcpy(puffer_finals(args, row), env->observations,
            (size_t)(puffer_finals(args, end) - puffer_finals(args, row)));
     PUFFER_POINT(env->observations, puffer_finals(args, row));
     PUFFER_OBSERVE(env);
     memcpy(env, before, sizeof(Env));
+    puffer_keep_marks(args, row, end, true);
     args->rand_states[e] = dice;
     puffer_note_finals(args, row, end);
 }
