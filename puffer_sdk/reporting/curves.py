@@ -36,8 +36,9 @@ def sample(rows: Sequence[Facts], resolved: Config) -> dict[str, list[float | No
     names = _names(rows)
     usual = [name for name in HEADLINE if name in names]
     drawn = list(dict.fromkeys([*_goal_name(resolved, names), *usual]))
-    found = {"step": [edge * batch for edge in edges[:used]],
-             **{name: [_mean(group, name) for group in groups[:used]] for name in drawn}}
+    found: dict[str, list[float | None]] = {
+        "step": [edge * batch for edge in edges[:used]],
+        **{name: [_mean(group, name) for group in groups[:used]] for name in drawn}}
     if rows and ELO in rows[0]:
         found["elo"] = [group[-1][ELO] if group else None for group in groups[:used]]
     return found
