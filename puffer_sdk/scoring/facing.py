@@ -93,18 +93,20 @@ def own_dice(resolved: Config, side: int) -> Config:
 
 
 def facing(makes: Sequence[MakePlayer]) -> MakePlayer:
-    """make(vec, resolved) of a player in which each of these plays the rows of its side."""
+    """make(vec, resolved) of a player in which the first of these plays side 0. The others share
+    side 1: one plays it in a pair of envs, the next one in the next pair, and so on."""
     def make(vec: VecEnv, resolved: Config) -> Player:
         seated: list[tuple[RowsOf, Player]] = []
 
         def play(vec: VecEnv) -> None:
             if not seated:
-                sides = sides_of(vec)
-                for side, make in enumerate(makes):
-                    rows = np.flatnonzero(sides == side)
+                pair_of = np.repeat(np.arange(vec.num_envs) // SIDES, np.diff(vec.first_row))
+                players = np.where(sides_of(vec) == 0, 0, 1 + pair_of % max(1, len(makes) - 1))
+                for number, make in enumerate(makes):
+                    rows = np.flatnonzero(players == number)
                     if len(rows):
                         view = RowsOf(vec, rows)
-                        seated.append((view, make(view, own_dice(resolved, side))))
+                        seated.append((view, make(view, own_dice(resolved, number))))
             for view, player in seated:
                 view.look()
                 player(view)

@@ -50,6 +50,7 @@ from ..settings.values import Config
 from . import judging
 from .log_window import Window
 from .looks import Look, State, is_less, kept_of, length_of, of_envs, without_episodes
+from .opponent_pool import rivals_in
 from .run_records import Facts, KeptState, Reached
 
 SHARE = 20              # evaluations take at most one of so many steps ...
@@ -93,6 +94,7 @@ class Evaluations:
         self.config, self.link, self.share, self.leads = config, link, share, leads
         self.goal: Goal | None = parse_goal(config.eval.goal)
         self.state = State()
+        self.rivals: list[Weights] = []         # earlier weights that policies meet
         with apart.own_random(0):
             self.library = apart.copy_of(library)
             watches = link.watches(library.armed)
@@ -247,6 +249,10 @@ class Evaluations:
                 best: Callable[[], Weights | None]) -> dict[str, float]:
         state, credit = self.state, self.credit(step, window)
         budget = max(credit / 2, min(credit, self.price(FEWEST_GAMES, step, window)))
+        known, self.rivals = state.best, rivals_in(tensors)
+        if known and len(self.rivals) != state.rivals and (kept := best()):     # others to meet
+            state.best = kept_of(self._look(0, known["step"], kept, budget, window))
+        state.rivals = len(self.rivals)
         look = self._look(0, step, tensors, budget, window)
         state.looked, state.promise = step, window.means.get(self.metric)
         row = self._row("eval", look.score)
@@ -267,6 +273,7 @@ class Evaluations:
     def _finish(self, step: int, seconds: float, window: Window, tensors: Weights,
                 best: Weights | None, peak: Weights | None) -> dict[str, float]:
         state, allowed = self.state, self.allowed(step, window)
+        self.rivals = rivals_in(tensors)
         share = LEAST_SHARE * (allowed - state.spent)
         found = ((state.peak, peak), (state.best, best))
         rivals = {each["step"]: kept for each, kept in found if each and kept} | {step: tensors}
@@ -331,11 +338,12 @@ class Evaluations:
             budget = max(0.0, budget)
             chosen = for_rates(whole, budget, self.agents) if rating else within(
                 whole, budget, self.agents, self.tail * length, self.may_wait)
-            play, watched = judging.play(self.library, config, self.link, chosen, tensors, seed,
-                                         for_sides=self.for_sides, watches=kind == 1)
+            play, watched, met = judging.play(
+                self.library, config, self.link, chosen, tensors, seed, for_sides=self.for_sides,
+                watches=kind == 1, rivals=self.rivals)
         entries = play.entries
         self.state.spent += play.cost
-        score = score_of(entries, play.name, judging.RANDOM * self.for_sides)
+        score = score_of(entries, play.name, met)
         if tensors is not None:
             self.state.length = length_of(entries, length, config.eval.steps / self.plan.quota)
             lengths = [each["episode_length"] for each in entries.episodes]

@@ -53,6 +53,7 @@ class State:
     attempts: int = 0               # to confirm the goal
     pause: int = 0                  # step before which the goal is not tried again
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)     # least, greatest logged
+    rivals: int = 0                 # earlier weights that the best ones met
     best: KeptLook | None = None    # of the best weights
     peak: KeptPeak | None = None    # of training's means
     goal: Reached | None = None     # when it was confirmed
@@ -118,8 +119,8 @@ class State:
                 "length": self.length, "tail": self.tail, "noted": self.noted,
                 "entries": self.entries, "logged": self.logged, "began": self.began,
                 "endless": self.endless, "attempts": self.attempts, "pause": self.pause,
-                "spans": dict(self.spans), "best": self.best, "peak": self.peak,
-                "goal": self.goal, "claim": self.claim}
+                "spans": dict(self.spans), "rivals": self.rivals, "best": self.best,
+                "peak": self.peak, "goal": self.goal, "claim": self.claim}
 
 
 def without_episodes(score: Score) -> KeptScore:

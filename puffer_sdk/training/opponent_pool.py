@@ -3,6 +3,7 @@
     members     snapshots: weights, the step at which they were taken, a rating
     pool        those that may be chosen: more than [selfplay] max_size thin the older half out
     seats       opponents that play at a time: [vec] num_policies without the learner
+    rivals      snapshots of MILESTONES of the run, which evaluations meet
 
 A seat has two players, so that the envs in the middle of a game finish it against its last opponent
 while others begin with the next one. Ratings are Elo's. Everything follows from counts of steps and
@@ -10,6 +11,7 @@ games and from [selfplay] seed, and lies in state(): a resumed run goes on as if
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,6 +25,8 @@ PLAYERS = 2             # of a seat
 ELO_SCALE = 400.0       # rating points between players of whom one wins ten games of eleven
 LEAST_CHANCE = 0.02     # weight of an opponent that never wins, by skill
 PREFIX = "selfplay."    # of tensors in checkpoints
+MILESTONES = (1 / 8, 1 / 4, 1 / 2)
+POOLED, RIVAL = 1, 2    # what a member is, in checkpoints
 LOST, DREW, WON = range(3)      # PUFFER_ of puffer_trainer.h: a game, for the learner
 
 
@@ -62,12 +66,30 @@ def expected(elo: float, other: float) -> float:
     return float(1.0 / (1.0 + 10.0 ** ((other - elo) / ELO_SCALE)))
 
 
+def _members(tensors: Mapping[str, np.ndarray]) -> list[tuple[Member, int]]:
+    """All members that state() gave, and what they are."""
+    found = []
+    for number, step, elo, role in tensors.get(f"{PREFIX}members", np.zeros((0, 4))).tolist():
+        start = f"{PREFIX}{int(number)}."
+        found.append((Member(int(number), int(step), elo, {
+            name[len(start):]: array for name, array in tensors.items()
+            if name.startswith(start)}), int(role)))
+    return found
+
+
+def rivals_in(tensors: Mapping[str, np.ndarray]) -> list[Weights]:
+    """The rivals among the tensors of a training state, the earliest first."""
+    return [each.weights for each, role in _members(tensors) if role == RIVAL]
+
+
 class OpponentPool:
     """Call begin() before the first rollout, then rate() and turn() after each update."""
 
-    def __init__(self, settings: Selfplay, seats: int):
-        self.settings = settings
+    def __init__(self, settings: Selfplay, seats: int, total: int):
+        """total: agent steps of the run"""
+        self.settings, self.total = settings, total
         self.pool: list[Member] = []
+        self.rivals: list[Member] = []
         self.seats = [Seat([None] * PLAYERS) for _ in range(seats)]
         self.elo = settings.elo_init        # of the learner
         self.choices = self.taken = self.numbers = 0    # opponents chosen; step of the last
@@ -88,11 +110,15 @@ class OpponentPool:
 
     def add(self, step: int, weights: Weights) -> None:
         """A snapshot of the learner."""
-        self.pool.append(Member(self.numbers, step, self.elo, {
-            name: array.copy() for name, array in weights.items()}))
-        self.numbers, self.taken = self.numbers + 1, step
+        self.pool.append(self.snapshot(step, weights))
+        self.taken = step
         if len(self.pool) > self.settings.max_size:
             del self.pool[1:(len(self.pool) + 1) // 2:2]
+
+    def snapshot(self, step: int, weights: Weights) -> Member:
+        self.numbers += 1
+        return Member(self.numbers - 1, step, self.elo, {
+            name: array.copy() for name, array in weights.items()})
 
     def choose(self) -> Member:
         """The next opponent; one that has no seat, where there is one."""
@@ -144,6 +170,8 @@ class OpponentPool:
         interval = settings.snapshot_interval
         if any(wins for *_, wins in beaten) or 0 < interval <= step - self.taken:
             self.add(step, weights)
+        if step >= (*MILESTONES, math.inf)[len(self.rivals)] * self.total:
+            self.rivals.append(self.snapshot(step, weights))
         for seat, other, _ in beaten:
             seat.players[other] = self.choose()
             seat.active, seat.games, seat.won, seat.since = other, 0.0, 0.0, step
@@ -159,11 +187,13 @@ class OpponentPool:
         if not self.pool:
             return {}
         seated = [each for each in self.players if each]
-        members = {each.number: each for each in (*self.pool, *seated)}
-        pooled = {each.number for each in self.pool}
+        members = {each.number: each for each in (*self.pool, *self.rivals, *seated)}
+        roles = dict.fromkeys(members, 0)
+        roles.update({each.number: RIVAL for each in self.rivals})
+        roles.update({each.number: POOLED for each in self.pool})
         return {
             f"{PREFIX}learner": np.array([self.elo, self.choices, self.taken, self.numbers]),
-            f"{PREFIX}members": np.array([(each.number, each.step, each.elo, each.number in pooled)
+            f"{PREFIX}members": np.array([(each.number, each.step, each.elo, roles[each.number])
                                           for each in members.values()], float),
             f"{PREFIX}seats": np.array([
                 (seat.active, seat.games, seat.won, seat.since,
@@ -178,15 +208,10 @@ class OpponentPool:
             return
         self.elo = float(tensors[f"{PREFIX}learner"][0])
         self.choices, self.taken, self.numbers = map(int, tensors[f"{PREFIX}learner"][1:])
-        members: dict[int, Member] = {}
-        self.pool = []
-        for number, step, elo, pooled in tensors[f"{PREFIX}members"].tolist():
-            start = f"{PREFIX}{int(number)}."
-            members[int(number)] = each = Member(int(number), int(step), elo, {
-                name[len(start):]: array for name, array in tensors.items()
-                if name.startswith(start)})
-            if pooled:
-                self.pool.append(each)
+        found = _members(tensors)
+        members = {each.number: each for each, _ in found}
+        self.pool = [each for each, role in found if role == POOLED]
+        self.rivals = [each for each, role in found if role == RIVAL]
         rows = tensors[f"{PREFIX}seats"].tolist()
         if len(rows) != len(self.seats):
             return                  # of other settings: all sit down anew

@@ -189,6 +189,7 @@ class KeptState(TypedDict, total=False):
     attempts: Count
     pause: Count
     spans: dict[str, tuple[float, float]]
+    rivals: Count
     best: KeptLook | None
     peak: KeptPeak | None
     goal: Reached | None

@@ -15,7 +15,7 @@ from puffer_sdk.settings.table import Selfplay
 from puffer_sdk.training import checkpoint
 from puffer_sdk.training.native.actor import NativeActor
 from puffer_sdk.training.native.self_play_ppo import opponents_of
-from puffer_sdk.training.opponent_pool import OpponentPool
+from puffer_sdk.training.opponent_pool import OpponentPool, rivals_in
 
 AGENTS, HORIZON = 48, 8
 SELF_PLAY = {**SMALL, "train.device": "cpu", "train.minibatch_size": 64, "train.replay_ratio": 1,
@@ -215,7 +215,8 @@ def test_a_resumed_run_keeps_the_pool_and_who_plays_whom(duel, monkeypatch):
 
 @pytest.mark.parametrize("seed", some_or_all(range(1, 6), 0))
 def test_it_beats_its_earlier_weights_and_random_play(seed, duel):
-    """The last weights those of the first eighth, in the whole interval."""
+    """The last weights those of the first eighth, in the whole interval. The claim is of games
+    against random play, c_bot, and the weights of an eighth, a quarter and half of the run."""
     run = puffer_sdk.train(duel / "duel", {
         **SELF_PLAY, "train.seed": seed, "vec.total_agents": 128, "train.horizon": 16,
         "train.minibatch_size": 512, "train.replay_ratio": 8, "policy.num_layers": 1,
@@ -226,6 +227,15 @@ def test_it_beats_its_earlier_weights_and_random_play(seed, duel):
     assert int(first.stem) == 2**14
     pairings = puffer_sdk.match(duel / "duel", [last, first, "random"], games=300).pairings
     assert [each.low > 0.5 for each in pairings[:2]] == [True, True], pairings
+    tensors = checkpoint.load(last).tensors
+    rivals = [row for row in tensors["selfplay.members"] if row[3] == 2]
+    assert [int(step) for _, step, *_ in rivals] == [2**14, 2**15, 2**16]
+    claim = json.loads((run.folder / "run.json").read_text())["evaluation"]
+    assert claim["trained"]["opponent"] == "random, scripted and earlier"
+    for weights, path in zip(rivals_in(tensors), [first], strict=False):
+        kept = checkpoint.load(path).tensors
+        for name, array in weights.items():
+            np.testing.assert_array_equal(array, kept[name], name)
 
 
 @pytest.mark.parametrize("settings, said", [
@@ -256,7 +266,7 @@ def test_opponents_sit_on_either_side_in_the_last_envs(duel):
 
 def pool_of(seats=1, **settings):
     pool = OpponentPool(Selfplay(**{"snapshot_interval": 10, "opp_timeout_steps": 0,
-                                    "min_games": 4, **settings}), seats)
+                                    "min_games": 4, **settings}), seats, 1000)
     pool.begin(0, {"w": np.zeros(1, np.float32)})
     return pool
 

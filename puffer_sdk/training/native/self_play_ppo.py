@@ -56,7 +56,8 @@ class SelfPlayPPO(NativePPO):
                              where="selfplay.enabled", expected="envs of make() or wrap()",
                              actual=f"{type(vec).__name__}, {device}",
                              hint="leave selfplay.enabled out")
-        self.opponents = OpponentPool(config.selfplay, config.vec.num_policies - 1)
+        self.opponents = OpponentPool(config.selfplay, config.vec.num_policies - 1,
+                                      config.train.total_timesteps)
         self._rows: dict[str, np.ndarray] = {}
         super().__init__(vec, config, path=path, timed=timed)
         self._players = [NativeActor(self._parameters, config, vec.observations.dtype, vec.obs_size,
