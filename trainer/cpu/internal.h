@@ -227,7 +227,7 @@ void policy_pack(PufferTrainer* trainer);
 // rows of obs (R, D) -> work->out. state (R, L, H_padded) moves on unless new_state is NULL
 void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
                  const float* state, float* new_state);
-// Bytes that are not 0, in work->where and what; 1 where there are so few that it pays
+// Bytes that are not 0, in work->where and what; 0, and not all, where they are too many to pay
 int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first_row,
                       const uint8_t* obs);
 void policy_encode(const Policy* policy, Workspace* work, int rows, const void* obs, float* x,

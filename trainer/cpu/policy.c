@@ -154,15 +154,17 @@ void policy_pack(PufferTrainer* trainer) {
 int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first_row,
                       const uint8_t* obs) {
     int D = policy->D;
-    int32_t end = first_row ? work->starts[first_row] : 0, begin = end;
+    int32_t end = first_row ? work->starts[first_row] : 0;
+    int64_t most = end + ((int64_t)rows * D - 1) / 4;    // below a quarter of all
     work->starts[first_row] = end;
     for (int r = 0; r < rows; r++, obs += D) {
         int found = policy->kernels->nonzero(D, obs, work->where + end);
         for (int i = 0; i < found; i++) work->what[end + i] = (float)obs[work->where[end + i]];
         end += found;
         work->starts[first_row + r + 1] = end;
+        if (end > most) return 0;
     }
-    return (int64_t)(end - begin) * 4 < (int64_t)rows * D;
+    return 1;
 }
 
 // Of bytes or ints; an int beyond 2^24 becomes the nearest float

@@ -65,9 +65,9 @@ static int forward(const Minibatch* batch, Workspace* work, int first, int count
     PufferTrainer* trainer = batch->trainer;
     const Policy* policy = &trainer->policy;
     int T = trainer->config.horizon, rows = count * T, sparse = policy->dtype == PUFFER_U8;
-    for (int s = 0; s < count && policy->dtype == PUFFER_U8; s++)
-        sparse &= policy_find_bytes(policy, work, T, s * T,
-                                    segment_obs(trainer, trainer->picker.rows[first + s]));
+    for (int s = 0; s < count && sparse; s++)
+        sparse = policy_find_bytes(policy, work, T, s * T,
+                                   segment_obs(trainer, trainer->picker.rows[first + s]));
     for (int s = 0; s < count; s++)
         policy_encode(policy, work, T, segment_obs(trainer, trainer->picker.rows[first + s]),
                       work->x[0] + (int64_t)s * T * policy->ldx, sparse, s * T);
