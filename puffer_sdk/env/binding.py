@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,6 +107,7 @@ def c_literal(value: float, c_type: str) -> str:
     return str(int(value)) + ("u" if "unsigned" in c_type else "")
 
 
+@cache
 def template(name: str) -> jinja2.Template:
     import jinja2
 

@@ -100,21 +100,22 @@ class Source:
         kinds = cindex.CursorKind
         self.declared = list(unit.cursor.get_children())
         for cursor in self.declared:
-            if cursor.kind == kinds.MACRO_DEFINITION:
+            kind = cursor.kind
+            if kind == kinds.MACRO_DEFINITION:
                 self.take_macro(cursor)
-            elif cursor.kind == kinds.FUNCTION_DECL and cursor.is_definition():
+            elif kind == kinds.FUNCTION_DECL and cursor.is_definition():
                 self.funcs[cursor.spelling] = cursor
-            elif cursor.kind == kinds.STRUCT_DECL and cursor.is_definition():
+            elif kind == kinds.STRUCT_DECL and cursor.is_definition():
                 self.structs[cursor.type.get_canonical().spelling] = cursor
-            elif cursor.kind == kinds.ENUM_DECL:
+            elif kind == kinds.ENUM_DECL:
                 self.enumerators |= {child.spelling: self.place(child)
                                      for child in cursor.get_children()
                                      if child.spelling in contract.MACROS}
-            elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
+            elif kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
                 self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
-            elif cursor.kind == kinds.TYPEDEF_DECL and cursor.spelling == "obs_t":
+            elif kind == kinds.TYPEDEF_DECL and cursor.spelling == "obs_t":
                 self.obs_type = cursor.underlying_typedef_type.get_canonical().spelling
-            elif cursor.kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
+            elif kind == kinds.VAR_DECL and cursor.spelling.startswith("puffer_probe_"):
                 self.probes[cursor.spelling] = cursor
 
     def log_reads_state(self) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ....base import files, paths, processes
@@ -133,6 +134,9 @@ _compiling = threading.Lock()       # all kinds of program want the same objects
 
 def build_program(kind: Kind, *, verbose: bool = False) -> Path:
     """The harness itself, linked once per machine and kind."""
+    program = program_folder() / f"harness-{kind.program}"
+    if is_intact(program):
+        return program
     compiler = compilers.find_compiler()
     with _compiling:
         objects = _objects(verbose)
@@ -153,10 +157,15 @@ def program_folder() -> Path:
     everything lies elsewhere.
     """
     null = raylib.null_source()
-    digest = hashlib.sha256("\0".join([compilers.find_compiler().key, *_LANGUAGE]).encode())
+    return paths.cache_dir() / "harness" / _digest(compilers.find_compiler().key, null)
+
+
+@cache
+def _digest(compiler: str, null: Path) -> str:
+    digest = hashlib.sha256("\0".join([compiler, *_LANGUAGE]).encode())
     for path in (*sources(), null, *headers(), paths.include_dir() / "puffer_abi.h"):
         digest.update(path.read_bytes())
-    return paths.cache_dir() / "harness" / digest.hexdigest()[:12]
+    return digest.hexdigest()[:12]
 
 
 def sources() -> list[Path]:
