@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers.faults import FAULTS, plant
 from helpers.places import ROOT
+from helpers.shared import another_home
 from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk import cli
@@ -181,7 +182,7 @@ def converse(words: list[str], lines: list[str], folder: Path, prompt: bytes = b
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(folder)
-        os.environ.update(TERM="dumb", COLUMNS="100", HOME=str(folder))
+        os.environ.update(TERM="dumb", COLUMNS="100", **another_home(folder))
         os.execv(sys.executable, [sys.executable, "-m", "puffer_sdk", *words])
     seen, typed, deadline = b"", 0, time.monotonic() + 120
     try:

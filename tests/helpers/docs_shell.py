@@ -18,6 +18,7 @@ from helpers import docs_pages
 from helpers.docs_pages import Block
 from helpers.places import ROOT
 from helpers.sessions import session, shape
+from helpers.shared import another_home
 
 from puffer_sdk.base.paths import cache_dir
 
@@ -75,11 +76,11 @@ class Shell:
     def __init__(self, folder: Path, tools: Path, env: dict[str, str], own_python: bool = True):
         self.scratch = tools
         python = make_python(tools / "python") if own_python else tools
-        caches = {"XDG_CACHE_HOME": str(cache_dir().parent), "PUFFER_CACHE": str(cache_dir())}
         self.child = subprocess.Popen(
             ["bash", "--norc"], cwd=folder, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**caches, **env, "HOME": str(tools), "COLUMNS": "80",
+            env={**another_home(tools), "XDG_CACHE_HOME": str(cache_dir().parent), **env,
+                 "HOME": str(tools), "COLUMNS": "80",
                  "PATH": f"{python / 'bin'}:{env['PATH']}"})
 
     def run(self, command: str) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from helpers.places import ROOT, SPECIMENS
 from helpers.sessions import shape
+from helpers.shared import another_home
 from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import UsageError
@@ -351,7 +352,7 @@ def test_a_thief_finds_nothing(probe, tmp_path, boxes):
                    ("env->rewards[a] += env->actions[a];",
                     "env->rewards[a] += env->actions[a] + spoilt;"))
     seen = review_env(folder, tmp_path, boxes, "--memory", "2G", status=1,
-                      HOME=str(home), HF_TOKEN=SECRET)
+                      **another_home(home), HF_TOKEN=SECRET)
     if seen is not None:
         codes = {finding["code"] for finding in seen["envs"][0]["check"]["findings"]}
         assert SECRET not in json.dumps(seen) and not (home / "written").exists()
@@ -363,7 +364,7 @@ def test_a_thief_finds_nothing(probe, tmp_path, boxes):
         assert "PUF310" not in codes and "PUF312" not in codes, codes
         assert not (tmp_path / "written").exists()
     # The same environment without a sandbox has its way: the test can fail
-    out, _ = cli(folder, "--no-sandbox", cwd=tmp_path, HOME=str(home))
+    out, _ = cli(folder, "--no-sandbox", cwd=tmp_path, **another_home(home))
     assert f"asked   fopen {home}/.ssh/id_ed25519: done" in out
     assert "\x1b" not in out and "\nreview: pass:" not in out     # no line that it wrote itself
     assert "asked   fopen /[2J review: pass: No such file" in out
@@ -386,7 +387,7 @@ def test_the_compiler_reads_no_secrets(probe, tmp_path, boxes, kind):
     secret.parent.mkdir()
     secret.write_text(SECRET.replace("-", "_"))
     folder = probe(("#include <stdbool.h>", HEADERS[kind].format(secret=secret)))
-    seen = review_env(folder, tmp_path, boxes, status=3, HOME=str(secret.parent))
+    seen = review_env(folder, tmp_path, boxes, status=3, **another_home(secret.parent))
     if seen is not None:
         said = json.dumps(seen)
         assert SECRET.replace("-", "_") not in said and "key.h" in said

@@ -41,10 +41,15 @@ def train(env, tmp_path, settings=None, **options):
     return training.train(env, settings or {}, runs_dir=tmp_path, **options)
 
 
+@pytest.fixture(scope="module")
+def finished_once(faulty, tmp_path_factory):
+    return train(faulty, tmp_path_factory.mktemp("finished")).folder
+
+
 @pytest.fixture
-def finished(faulty, tmp_path):
+def finished(finished_once, tmp_path):
     """A run of six epochs with checkpoints after 2, 4 and 6."""
-    return train(faulty, tmp_path).folder
+    return shutil.copytree(finished_once, tmp_path / "faulty" / finished_once.name)
 
 
 def state(folder) -> dict[str, bytes]:
