@@ -38,6 +38,7 @@ In reading order:
     pacing        how often to save
     evaluations   plays the weights in fresh envs: best weights, goal, final claim
     judging       the play of one of them, against random play where there are teams
+    opponent_pool earlier weights that play in a run of self-play
     looks         one evaluation, and the state of all
     watched       what the play of a claim shows: a held action, numbers far from unit scale
     find_model    which checkpoint --load-model-path names

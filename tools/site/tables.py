@@ -36,6 +36,7 @@ TABLES = {
     "sanitizers": ("sanitizers.table", "sanitizers"),
     "scale": ("scale_page.table", "scale"),
     "seeing": ("bench_see.table", "seeing"),
+    "self-play": ("bench_self_play.table", "self-play"),
     "solving": ("bench_train.solving", "training"),
     "staleness": ("staleness.table", "staleness"),
     "suites": ("suites.table", "suites"),

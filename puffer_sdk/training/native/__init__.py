@@ -14,6 +14,7 @@ of threads.
     trainer_library.py   compile and open the CPU trainer
     cuda.py              compile and open the CUDA trainer
     native_ppo.py        NativePPO
+    self_play_ppo.py     the same with opponents
     actor.py             NativeActor
     handle.py            one trainer: calls, memory
     envs.py              the envs that it steps
