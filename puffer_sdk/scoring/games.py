@@ -22,6 +22,7 @@ from ..env.agent_slots import living
 from ..env.child_pipe import Link
 from ..env.library import EnvLibrary
 from ..env.vec import VecEnv
+from ..settings.goal import OF_GAMES
 from ..settings.values import Config
 from .baselines import random_player
 from .entries import Entries, Entry
@@ -31,8 +32,8 @@ from .play_episodes import PATIENCE, Plan, make_envs
 ROWS = 4096             # of compiled envs, whose copies cost little
 LOOKED = 512            # ticks of random play that show whether rewards are opposites
 EVEN = 1e-6             # of the larger return: what differs by less is a draw
-WIN = "win_rate"
-MEASURES = (WIN, "draw_rate", "episode_return", "opponent_return", "episode_length")
+MEASURES = OF_GAMES
+WIN = MEASURES[0]
 
 
 def plan_games(resolved: Config, agents: int) -> Plan:

@@ -9,7 +9,7 @@ from ..base import ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import Spec
 from . import inifile, torch_class
-from .goal import FORM, parse_goal
+from .goal import FORM, OF_GAMES, parse_goal
 from .table import KEYS, TORCH_FUNCTIONS
 from .texts import parse_action, show
 from .values import COMMAND_LINE, Config, Given
@@ -24,7 +24,8 @@ class Conflicts:
         self.widths = getattr(spec, "act_widths", None)
         # a binding of one's own decides what its my_log reports
         own_log = getattr(spec, "open_log", False)
-        self.log_names = () if own_log else getattr(spec, "log_names", ())
+        log_names = () if own_log else getattr(spec, "log_names", ())
+        self.goals = OF_GAMES if getattr(spec, "in_teams", False) else log_names
         self.faults: list[UsageError] = []
 
     def resolve(self) -> Config:
@@ -181,7 +182,7 @@ class Conflicts:
                         f"minibatch_size = {max(1, train.minibatch_size // unit) * unit} works")
 
     def _goal(self) -> None:
-        text, known = self.config.eval.goal, self.log_names
+        text, known = self.config.eval.goal, self.goals
         try:
             goal = parse_goal(text)
         except ValueError:
@@ -190,9 +191,11 @@ class Conflicts:
             return
         if goal and known and goal.name not in known:
             meant = nearest(goal.name, known)
-            self._clash(("eval.goal",), f"[eval] goal names '{goal.name}', which is not logged",
+            why, hint = ("games do not tell", "what is logged is of both sides") \
+                if known is OF_GAMES else ("is not logged", "add it to Log")
+            self._clash(("eval.goal",), f"[eval] goal names '{goal.name}', which {why}",
                         "one of " + ", ".join(known), f"'{text}'",
-                        f"did you mean '{meant}'?" if meant else "add it to Log")
+                        f"did you mean '{meant}'?" if meant else hint)
         if self.config.train.stop_at_goal and not goal:
             self._clash(("train.stop_at_goal",), "[train] stop_at_goal without a goal",
                         "[eval] goal beside it", "none", "such as goal = score >= 800")

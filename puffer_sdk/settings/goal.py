@@ -1,6 +1,6 @@
 """What counts as solved.  "score >= 800" -> Goal
 
-A goal names one thing that the environment logs, as [eval] goal does.
+A goal names one thing that the environment logs, as [eval] goal does, or that games tell.
 """
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from .texts import parse_number, show
 
+# of one side; what is logged is of both
+OF_GAMES = ("win_rate", "draw_rate", "episode_return", "opponent_return", "episode_length")
 FORM = "NAME >= NUMBER, or NAME <= NUMBER"
 
 

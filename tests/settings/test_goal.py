@@ -1,5 +1,6 @@
 """[eval] goal: parsed, refused, watched in training, judged by eval."""
 import pytest
+from helpers.places import SPECIMENS
 from helpers.playground import COMMAND
 from helpers.short_or_long import long_only
 
@@ -33,6 +34,16 @@ def test_a_goal_that_nothing_logs_is_refused(squared):
     with pytest.raises(UsageError, match="not logged") as caught:
         config.resolve(squared, {"eval.goal": "scor >= 3"}, spec=config_spec(squared))
     assert "did you mean 'score'" in str(caught.value.hint)
+
+
+def test_a_goal_of_teams_is_one_that_games_tell():
+    """What is logged is of both sides: a goal on it would never be met."""
+    duel = SPECIMENS / "duel"
+    settings = {"eval.goal": "win_rate >= 0.9"}
+    assert config.resolve(duel, settings, spec=config_spec(duel)).eval.goal == "win_rate >= 0.9"
+    with pytest.raises(UsageError, match="games do not tell") as caught:
+        config.resolve(duel, {"eval.goal": "perf >= 0.9"}, spec=config_spec(duel))
+    assert "both sides" in str(caught.value.hint)
 
 
 def test_stopping_needs_a_goal(squared):
