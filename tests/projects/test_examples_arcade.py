@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.check_fixtures import build_twice
 from helpers.places import ROOT
 from helpers.short_or_long import LONG, long_only
 
@@ -85,7 +86,10 @@ def test_header_compiles_without_a_warning(game, compiler, language, device, tmp
 
 
 @pytest.mark.long
-def test_check_finds_nothing(game, capsys):
+def test_check_finds_nothing(game, capsys, monkeypatch):
+    """Short: breakout with all builds, the others with two."""
+    if not LONG and game.name != "breakout":
+        build_twice(monkeypatch)
     assert main(["check", "--strict", str(game), "--budget", "1" if LONG else "0.1"]) == 0
     said = capsys.readouterr().out
     assert "nothing found" in said

@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from helpers.check_fixtures import build_twice
 from helpers.page_reader import Reader
 from helpers.places import ROOT, broken
 from helpers.playground import FAULTS, alive, descendants, flags, leftovers, wait_until
@@ -32,6 +33,7 @@ def hurry():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "ROUNDS", 2)
         patch.setattr(stages, "BUDGET", 0.05)
+        build_twice(patch)
         yield
 
 

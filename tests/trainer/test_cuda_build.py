@@ -72,6 +72,7 @@ def test_the_trainer_needs_nothing_of_cuda_to_load(whole):
     assert [name for name in exported if not name.startswith("puffer_trainer_")] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cuda", CUDAS)
 def test_the_runtime_alone_is_enough(cuda, tmp_path, monkeypatch):
     """Its headers include one of nvcc's, which is not there: the project's stands in for it. And
@@ -86,8 +87,9 @@ def test_the_runtime_alone_is_enough(cuda, tmp_path, monkeypatch):
     assert cuda_finding.find_runtime().version[0] == cuda
     build.build_with_kernels(tmp_path / "device.so", ("90",), trainer_sources.for_cuda()[:2],
                              "the device layer", strict=True)
-    made = build.build_kernels(tmp_path / "cuda.so", ("80", "90"), strict=True)
-    assert made.read_bytes().count(b"\x7fELF\x02") >= 3         # its own, and two cubins'
+    archs = ("80", "90") if LONG or cuda == CUDAS[-1] else ("90",)
+    made = build.build_kernels(tmp_path / "cuda.so", archs, strict=True)
+    assert made.read_bytes().count(b"\x7fELF\x02") >= 1 + len(archs)      # its own, and the cubins'
     library = Cuda(made)
     assert library.lib.cuda_kind() == library.lib.CUDA_DEVICE and not library.exact
     assert library.lib.cuda_devices() >= 0                  # without a driver: 0, and no crash

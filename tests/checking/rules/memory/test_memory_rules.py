@@ -13,7 +13,7 @@ from helpers.short_or_long import LONG, long_only, some_or_all
 from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
 
-pytestmark = pytest.mark.usefixtures("all_builds")
+ALL_BUILDS = pytest.mark.usefixtures("all_builds")    # for what the others show
 
 
 @pytest.fixture
@@ -92,6 +92,7 @@ MOVE = """static int* move(Diver* env) {
 """
 
 
+@ALL_BUILDS
 @pytest.mark.parametrize("changes, says, more", some_or_all([
     ((), "reads beyond a block of the heap", "a read 0 bytes after a block of 96 bytes"),
     (((READS, "env->stones[env->depth > FLOOR - 2 ? -3 : 0]"),),
@@ -106,6 +107,7 @@ def test_what_only_rare_play_reaches_is_found_between_fences(changes, says, more
     assert (finding.line, finding.seen_in) == (line_of(diver, "reward = (float)"), "fences")
 
 
+@ALL_BUILDS
 @pytest.mark.parametrize("compiler", some_or_all(["gcc", "clang"], 0))
 def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
     """One element too far is a field of the env's own, so that no memory is left."""
@@ -123,6 +125,7 @@ def test_the_last_array_of_a_struct_has_an_end(copy, compiler, monkeypatch):
     assert compiler == "clang" or finding.repro or not LONG
 
 
+@ALL_BUILDS
 def test_a_nan_is_named_where_zero_was_divided_by_zero(copy):
     """With the element's name, in observations and rewards; and in any field of the log."""
     pole = copy("../../examples/cartpole", (
@@ -158,6 +161,7 @@ def test_a_float_that_is_divided_by_zero_and_caught_is_no_fault(copy):
     assert short_check(copy("correct/bandit", (whole, nearest))).findings == []
 
 
+@ALL_BUILDS
 def test_integers_divided_by_zero_are(copy):
     bandit = copy("correct/bandit", (
         "    int win = ", "    volatile int chance = 3 / (int)env->actions[0];\n    int win = "))
@@ -256,6 +260,7 @@ def test_a_game_without_chance_needs_no_seed(copy):
     assert "without chance" in result.not_tested["PUF502"]
 
 
+@ALL_BUILDS
 @pytest.mark.parametrize("changes", some_or_all([
     [("static float scratch", "static __thread float scratch")],
     [("#pragma once", "#pragma once\nstatic int steps_of_all;     // counted, and never read\n"
@@ -283,6 +288,7 @@ def test_threads_are_tried_even_where_the_env_holds_a_lock(copy):
     assert not {"PUF504", "PUF405"} & {finding.code for finding in result.findings}
 
 
+@ALL_BUILDS
 def test_lines_that_no_play_reaches_are_listed(copy):
     bandit = copy("correct/bandit", ("    c_reset(env);\n}", "    if (env->log.n < 0.0f) {\n"
                                      "        env->log.n = 0.0f;\n    }\n    c_reset(env);\n}"))
