@@ -27,7 +27,7 @@ BROKEN = [folder for folder in all_broken() if (folder / f"{folder.name}.h").is_
 # Where a tenth of the steps is too few: rare faults, agents that are stuck late, few moments
 BUDGETS = {"puf201_diver": 0.25, "puf402_pinball": 0.25, "puf402_rover": 1.0, "puf403_orbit": 0.25,
            "puf409_trams": 1.0, "puf413_skaters": 0.25}
-pytestmark = pytest.mark.usefixtures("all_builds")
+ALL_BUILDS = pytest.mark.usefixtures("all_builds")    # for what the others show
 CORRECT = sorted(p for p in (SPECIMENS / "correct").iterdir() if (p / f"{p.name}.h").is_file())
 
 
@@ -57,6 +57,7 @@ def copy(tmp_path):
     return make
 
 
+@ALL_BUILDS
 @pytest.mark.parametrize("folder", short_or_long(filter(is_first, BROKEN), BROKEN),
                          ids=lambda p: p.name)
 def test_specimen_is_caught(folder, copy, monkeypatch):
@@ -88,6 +89,7 @@ def test_specimen_is_caught(folder, copy, monkeypatch):
                                   if f.severity == "error" and f.seen_in}
 
 
+@ALL_BUILDS
 @pytest.mark.long
 @pytest.mark.parametrize("folder", [each for each in CORRECT if LONG or each.name in KINDS],
                          ids=lambda p: p.name)
@@ -113,6 +115,7 @@ def test_every_rule_has_a_specimen_and_a_page():
         assert rule.severity in ("error", "warning")
 
 
+@ALL_BUILDS
 @pytest.mark.parametrize("template, dialect, settings", some_or_all([
     ("squared", "4", {}), ("squared", "4", {"env.size": "4"}), ("squared", "4", {"env.size": "2"}),
     ("target", "4", {}), ("squared", "5", {}), ("squared", "5", {"env.patience": "1"}),
@@ -127,6 +130,7 @@ def test_templates_pass(template, dialect, settings, tmp_path):
     assert result.coverage["env_steps"] >= (1_000_000 if LONG else 250_000)
 
 
+@ALL_BUILDS
 def test_crashes_name_the_line_the_env_and_the_step(copy):
     mine = copy(broken("puf201_mine"))
     (finding,) = short_check(mine).findings
@@ -205,6 +209,7 @@ def test_not_tested_says_why(copy):
     assert dead.explained == {"PUF503": ["PUF204"]} and "PUF204" in dead.not_tested["PUF503"]
 
 
+@ALL_BUILDS
 def test_two_checks_give_the_same_document(copy):
     folder = copy(broken("puf503_cargo"))
     documents = []
