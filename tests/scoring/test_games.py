@@ -89,6 +89,8 @@ def test_a_player_sees_its_own_rows_only():
         for value, rows, count in seen:
             assert count == 4
             np.testing.assert_array_equal(rows, vec.observations[vec.actions[:, 0] == value])
+        facing([make(0), make(1), make(2)])(vec, resolved)(vec)     # two share the other side
+        np.testing.assert_array_equal(vec.actions[:, 0], [0, 1, 1, 0, 0, 2, 2, 0])
 
 
 def test_a_game_is_over_when_all_have_ended():

@@ -36,13 +36,13 @@ TURNS = (("    float* terminals;\n", "    float* terminals;\n    unsigned char* 
 @pytest.fixture(scope="module")
 def duel(tmp_path_factory):
     """The specimen; and one with a continuous head for the aim, whose width is each policy's own,
-    in which one of the two ends episodes in the middle of a game."""
+    in which the two end their episodes at different ticks."""
     home = tmp_path_factory.mktemp("duels")
     shutil.copytree(SPECIMENS / "duel", home / "duel", ignore=shutil.ignore_patterns("build"))
     text = (home / "duel/duel.h").read_text()
     swap = ("#define ACT_SIZES {3, 8}", "#define ACT_SIZES {3, 1}"), (
         "(int)env->actions[2 * i + 1]) % 8", "(int)(8 + 2 * env->actions[2 * i + 1])) % 8"), (
-        "env->terminals[i] = 0;", "env->terminals[i] = i == 0 && env->tick % 5 == 0;")
+        "env->terminals[i] = 0;", "env->terminals[i] = env->tick % (5 + 2 * i) == 0;")
     for old, new in swap:
         assert old in text
         text = text.replace(old, new)
