@@ -1,5 +1,6 @@
 """The CUDA trainer compiles for GPUs; the host shim sees what it is there to see."""
 import ctypes
+import functools
 import os
 import re
 import shutil
@@ -84,6 +85,7 @@ def test_the_runtime_alone_is_enough(cuda, tmp_path, monkeypatch):
     (home / "lib" / cuda_finding.LIBRARY).symlink_to(runtime_of(cuda).library)
     monkeypatch.setenv("CUDA_HOME", str(home))
     monkeypatch.setattr(build.nvrtc, "_majors", lambda: [cuda, 13])
+    monkeypatch.setattr(build, "compile_kernels", functools.cache(build.compile_kernels))
     assert cuda_finding.find_runtime().version[0] == cuda
     build.build_with_kernels(tmp_path / "device.so", ("90",), trainer_sources.for_cuda()[:2],
                              "the device layer", strict=True)
