@@ -27,6 +27,8 @@ BROKEN = [folder for folder in all_broken() if (folder / f"{folder.name}.h").is_
 # Where a tenth of the steps is too few: rare faults, agents that are stuck late, few moments
 BUDGETS = {"puf201_diver": 0.25, "puf402_pinball": 0.25, "puf402_rover": 1.0, "puf403_orbit": 0.25,
            "puf409_trams": 1.0, "puf413_skaters": 0.25}
+# Not seen in the first two builds: they are not tried with these alone
+SEEN_ELSEWHERE = ("puf114_hive", "puf201_diver", "puf202_tram", "puf504_herd", "puf505_lens")
 ALL_BUILDS = pytest.mark.usefixtures("all_builds")    # for what the others show
 CORRECT = sorted(p for p in (SPECIMENS / "correct").iterdir() if (p / f"{p.name}.h").is_file())
 
@@ -71,7 +73,7 @@ def test_specimen_is_caught(folder, copy, monkeypatch):
                      budget=budget_of(folder))
 
     with monkeypatch.context() as patch:
-        if not LONG:
+        if not LONG and folder.name not in SEEN_ELSEWHERE:
             build_twice(patch)
         result = run()
     if not LONG and {finding.code for finding in result.findings} != expected_codes(folder):
