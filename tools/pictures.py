@@ -19,6 +19,8 @@ LARGEST = 300_000       # bytes: pages load on a phone
 PICTURES = {
     "crowd": ("new crowd --template target", "train crowd",
               "eval crowd --beside random --width 720 --ticks 180 --gif crowd.gif"),
+    "duel": ("new duel --template duel", "train duel",
+             "match duel best random --games 20 --record-episodes 4 --width 320 --gif duel.gif"),
     "my_env": ("new my_env", "train my_env", "eval my_env --width 360 --gif my_env.gif"),
     "drips": ("train drips",
               "eval drips --beside random --width 560 --ticks 130 --gif drips.gif"),

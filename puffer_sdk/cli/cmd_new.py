@@ -8,6 +8,7 @@ import click
 from ..base import paths, ui
 from ..base.errors import UsageError
 from ..projects import scaffold
+from ..projects.env_names import TEMPLATES
 from . import completing
 from .pages import Page
 
@@ -15,13 +16,15 @@ from .pages import Page
 @click.command(name="new", cls=Page, examples=[
     ("puffer-sdk new my_env", "one agent on a byte grid"),
     ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
-    ("puffer-sdk new my_env --loop", "with loop.py, a PPO in PyTorch to change")],
+    ("puffer-sdk new my_game --template duel", "two players in turns")],
     statuses={0: "made", 2: "the folder exists, or the name is not a valid C name"})
 @click.argument("name", required=False)
 @click.option("--template", "-t", default="squared", show_default=True,
-              metavar="squared|target|PATH|URL", shell_complete=completing.templates,
-              help="squared: one agent on a byte grid. target: many agents with float "
-                   "observations. Or a cookiecutter template, with the extra 'template'.")
+              metavar="|".join([*TEMPLATES, "PATH", "URL"]),
+              shell_complete=completing.templates,
+              help=" ".join(f"{name}: {line}." for name, line in TEMPLATES.items())
+                   + " Or a cookiecutter template, with the extra 'template'.")
+@click.option("--list", "listed", is_flag=True, help="List the templates.")
 @click.option("--dialect", type=click.Choice(scaffold.DIALECTS), default=scaffold.DIALECTS[0],
               show_default=True,
               help="The form of PufferLib 4.0, or of 5.0: puf_step, one header.")
@@ -35,13 +38,17 @@ from .pages import Page
 @click.option("--dry-run", is_flag=True, help="List the files without writing them.")
 @click.option("--accept-hooks", is_flag=True,
               help="Allow a third-party template to run its hooks on this machine.")
-def command(name: str | None, template: str, dialect: str, loop: bool, output_dir: str,
-            force: bool, dry_run: bool, accept_hooks: bool) -> None:
+def command(name: str | None, template: str, listed: bool, dialect: str, loop: bool,
+            output_dir: str, force: bool, dry_run: bool, accept_hooks: bool) -> None:
     """Start an environment called NAME from a template.
 
     It passes check, builds and trains as generated. The folder NAME gets a header, an ini, a
     program to play (in 5.0's form, build generates one), a test and a README.
     """
+    if listed:
+        for each, line in TEMPLATES.items():
+            ui.out(f"{each:<9} {line}")
+        return
     made = scaffold.new(ask_name() if name is None else name, template=template,
                         dialect=dialect, output_dir=output_dir, force=force, dry_run=dry_run,
                         accept_hooks=accept_hooks, loop=loop)

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 from ..base import paths, ui
 from ..base.codes import CODE
 from ..base.errors import PufferError
+from ..projects.env_names import TEMPLATES
 from ..settings import inifile
 from ..settings.table import KEYS, USED
 from ..training import runs
@@ -119,7 +120,8 @@ def rule_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> O
 
 @_quiet
 def templates(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    yield from ("squared", "target")
+    for name, line in TEMPLATES.items():
+        yield CompletionItem(name, help=line)
     if "/" in incomplete:
         yield CompletionItem(incomplete, type="dir")
 

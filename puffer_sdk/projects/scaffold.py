@@ -22,10 +22,9 @@ from pathlib import Path
 from ..base import files as disk
 from ..base import paths, ui
 from ..base.errors import RunError, UsageError, did_you_mean
-from .env_names import struct_name, validate_name
+from .env_names import TEMPLATES, struct_name, validate_name
 from .rendering import is_ours, render
 
-TEMPLATES = ("squared", "target")
 DIALECTS = ("4", "5")        # of PufferLib: 4.0, 5.0
 LOOP = "loop.py"
 
@@ -48,7 +47,7 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
     """Make the project output_dir/name from a template.
 
     name            the folder, the header and (in CamelCase) the env struct; validate_name
-    template        'squared', 'target', or a cookiecutter template: a folder, .zip or URL
+    template        'squared', 'target', 'duel', or a cookiecutter template: a folder, .zip or URL
                     (the extra `template`)
     dialect         '4' or '5': the form of PufferLib 4.0 or 5.0, of our templates
     force           write into an existing folder; files that the template lacks stay
@@ -131,6 +130,9 @@ def _refuse_dialect(dialect: str, source: str) -> None:
         raise UsageError("a template from elsewhere has one dialect: its own", where=source,
                          expected=f"--dialect 5 with {' or '.join(TEMPLATES)}",
                          hint="leave --dialect out")
+    if dialect != DIALECTS[0] and not (Path(source) / f"dialect{dialect}").is_dir():
+        raise UsageError(f"the template {Path(source).name} has one dialect: 4",
+                         hint="leave --dialect out, or take --template squared")
 
 
 def package() -> str:

@@ -127,7 +127,7 @@ def test_struct_name_is_what_the_template_computes():
 
 # -- making --------------------------------------------------------------------------
 
-@pytest.mark.parametrize("template", scaffold.TEMPLATES)
+@pytest.mark.parametrize("template", env_names.TEMPLATES)
 def test_makes_the_project_and_says_so(template, here):
     made = scaffold.new("walker", template=template)
     assert made.folder == here / "walker"
@@ -391,7 +391,7 @@ def test_only_templates_from_elsewhere_need_cookiecutter(here, tmp_path, monkeyp
     assert not (here / "runner").exists()
 
 
-@pytest.mark.parametrize("template", scaffold.TEMPLATES)
+@pytest.mark.parametrize("template", env_names.TEMPLATES)
 def test_ours_render_as_cookiecutter_renders_them(template, here, tmp_path):
     """A copy of ours is a template from elsewhere."""
     shutil.copytree(ROOT / "templates" / template, tmp_path / "copy")

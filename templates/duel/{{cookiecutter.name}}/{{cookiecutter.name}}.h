@@ -1,0 +1,222 @@
+/* {{ cookiecutter.name }}.h -- two players drop stones: four in a row win.  Two sides, in turns.
+ *
+ *      | .   .   .   .   .   . |      a move is a column, and the stone falls to the
+ *      | .   .   o   .   .   . |      lowest free place. LINE stones in a row win, across,
+ *      | .   .   x   x   o   . |      up or aslant: +1, and -1 for the other. A full frame
+ *      | x   o   o   x   x   o |      is a draw
+ *      +-----------------------+
+ *
+ * Read top to bottom: what a player sees and does, the rules, the state, then c_reset
+ * and c_step. Whatever you change, `puffer-sdk check` tells you what it broke.
+ */
+#pragma once
+
+#include <stdbool.h>            // bool
+#include <stdint.h>             // uint64_t
+#include <stdlib.h>             // abs
+#include <string.h>             // memset
+#ifndef PUFFER_DEVICE           // an env that lives on the GPU is not drawn there
+#include "raylib.h"
+#endif
+
+//-- Interface: what a player sees and does ---------------------------------------
+// Who plays against whom: `match`, `eval` and self-play read this line
+// puffer: teams 2 x 1
+#define COLS  6
+#define ROWS  5
+#define CELLS (COLS * ROWS)     // the lowest row first
+
+// One row of bytes per player, each from its own side. The mask says who moves and where:
+// the other one waits, with a mask of zeros, and its action is not looked at
+enum {
+    OBS_MINE,                       // [0, 1]  where stones of this player lie
+    OBS_THEIRS = OBS_MINE + CELLS,  // [0, 1]  and those of the other
+    OBS_COUNT = OBS_THEIRS + CELLS
+};
+#define OBS_SIZE OBS_COUNT
+#define ACT_SIZES {COLS}        // the column of the next stone
+#define ACT_COUNT COLS
+
+//-- Rules ------------------------------------------------------------------------
+// Measured over games that begin with 4 stones at random: of 100, two who play at random
+// draw 3 or 4, and c_bot at level 1 wins 95 against one of them
+// (measured again by tests/test_{{ cookiecutter.name }}.py, which fails if they are wrong)
+#define LINE 4
+
+//-- State: one game --------------------------------------------------------------
+// An entry a player. What one wins the other loses, so means over both say nothing: `eval`
+// and `match` play games against others and count who wins
+typedef struct Log {            // sums over players of finished games, divided by n
+    float perf;                 // 1 for a win, 0.5 for a draw, 0 for a loss
+    float score;                // 1, 0, -1
+    float episode_return;       // the same: every reward but the last one is 0
+    float episode_length;       // ticks: moves of both
+    float n;                    // players summed here; must stay the last field
+} Log;
+
+typedef struct {{ cookiecutter.__struct }} {
+    // Shared with the trainer, which owns the arrays: fill them, never free them
+    Log log;
+    unsigned char* observations;    // out (2, OBS_SIZE)
+    float* actions;                 // in  (2, 1)  a column, stored as a float
+    float* rewards;                 // out (2)
+    float* terminals;               // out (2)  1 for both on the step that ended a game
+    unsigned char* action_mask;     // out (2, COLS)  1 for a column with room
+    int num_agents;                 // 2
+    unsigned int rng;               // this copy's seed, then its generator state
+
+    // Settings, from [env] in {{ cookiecutter.name }}.ini: matched by name, set before init
+    int opening;                    // stones that lie at random when a game begins
+
+    // Private to this file. Settings aside, c_reset sets all of it
+    signed char cells[CELLS];       // whose stone lies there, -1: free
+    int turn;                       // who moves now
+    int stones;                     // of both
+    int last;                       // where the latest stone lies, -1: nowhere yet
+} {{ cookiecutter.__struct }};
+
+// Uniform in [0, count). The state lives in the env, not in rand(), so that a game depends
+// only on its seed and copies can step on any thread
+static inline int random_below(unsigned int* rng, int count) {
+    unsigned int bits = (*rng += 0x9E3779B9u);
+    bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;
+    bits = (bits ^ (bits >> 15)) * 0x735A2D97u;
+    bits ^= bits >> 15;
+    return (int)(((uint64_t)bits * (uint64_t)count) >> 32);
+}
+
+// Where a stone in this column comes to lie, -1: the column is full
+static inline int landing(const {{ cookiecutter.__struct }}* env, int col) {
+    for (int cell = col; cell < CELLS; cell += COLS) {
+        if (env->cells[cell] < 0) return cell;
+    }
+    return -1;
+}
+
+// Whether a stone of this player in this cell completes a line
+static inline bool wins(const {{ cookiecutter.__struct }}* env, int cell, int player) {
+    const int ways[4][2] = { {1, 0}, {0, 1}, {1, 1}, {1, -1} };    // across, up, aslant
+    for (int way = 0; way < 4; way++) {
+        int count = 1;
+        for (int side = -1; side <= 1; side += 2) {
+            int dx = side * ways[way][0], dy = side * ways[way][1];
+            int col = cell % COLS + dx, row = cell / COLS + dy;
+            while (col >= 0 && col < COLS && row >= 0 && row < ROWS
+                   && env->cells[row * COLS + col] == player) {
+                count++, col += dx, row += dy;
+            }
+        }
+        if (count >= LINE) return true;
+    }
+    return false;
+}
+
+// The stone of whoever's turn it is. Policies keep to the mask; from anybody else, a stone for
+// a full column goes into the next one
+static inline bool drop({{ cookiecutter.__struct }}* env, int col) {
+    while (landing(env, col) < 0) col = (col + 1) % COLS;
+    env->last = landing(env, col);
+    bool won = wins(env, env->last, env->turn);
+    env->cells[env->last] = (signed char)env->turn;
+    env->stones += 1;
+    env->turn = 1 - env->turn;
+    return won;
+}
+
+static inline void observe({{ cookiecutter.__struct }}* env) {
+    for (int player = 0; player < 2; player++) {
+        unsigned char* obs = env->observations + player * OBS_SIZE;
+        for (int cell = 0; cell < CELLS; cell++) {
+            obs[OBS_MINE + cell] = env->cells[cell] == player;
+            obs[OBS_THEIRS + cell] = env->cells[cell] == 1 - player;
+        }
+        for (int col = 0; col < COLS; col++) {
+            env->action_mask[player * COLS + col] = player == env->turn && landing(env, col) >= 0;
+        }
+    }
+}
+
+//-- Functions: init, c_close, then the two that matter ---------------------------
+void init({{ cookiecutter.__struct }}* env) {
+    env->num_agents = 2;
+}
+
+// Runs last. Free what this file allocated: nothing. The trainer's arrays are not ours to free
+void c_close({{ cookiecutter.__struct }}* env) {
+    (void)env;
+}
+
+// A few stones at random, or the same two policies would play the same game for ever
+void c_reset({{ cookiecutter.__struct }}* env) {
+    memset(env->cells, -1, sizeof(env->cells));
+    env->turn = random_below(&env->rng, 2);
+    env->stones = 0;
+    env->last = -1;
+    while (env->stones < env->opening) drop(env, random_below(&env->rng, COLS));
+    observe(env);
+}
+
+// One stone
+void c_step({{ cookiecutter.__struct }}* env) {
+    int player = env->turn;
+    bool won = drop(env, (int)env->actions[player]);
+    bool done = won || env->stones == CELLS;
+
+    // Write both on every step, for both: the arrays may hold anything
+    for (int each = 0; each < 2; each++) {
+        env->rewards[each] = !won ? 0.0f : each == player ? 1.0f : -1.0f;
+        env->terminals[each] = done ? 1.0f : 0.0f;
+        if (done) {
+            env->log.perf += 0.5f + 0.5f * env->rewards[each];
+            env->log.score += env->rewards[each];
+            env->log.episode_return += env->rewards[each];
+            env->log.episode_length += (float)(env->stones - env->opening);
+            env->log.n += 1.0f;
+        }
+    }
+    if (done) {
+        c_reset(env);           // the next observation opens the next game
+    } else {
+        observe(env);
+    }
+}
+
+// A player to measure policies against: `match`, and eval --opponent bot:1. At level 1 it wins
+// where it can and prevents a win where it must; else it plays near the middle
+void c_bot({{ cookiecutter.__struct }}* env, int agent, int level) {
+    int best = 0, best_worth = -1;
+    for (int col = 0; col < COLS; col++) {
+        int cell = landing(env, col), worth = COLS - abs(2 * col - COLS + 1);
+        if (cell < 0) continue;
+        if (level > 0 && wins(env, cell, 1 - agent)) worth += 10;
+        if (level > 0 && wins(env, cell, agent)) worth += 20;
+        if (worth > best_worth) best = col, best_worth = worth;
+    }
+    env->actions[agent] = (float)best;
+}
+
+//-- Drawing: reads the state and never changes it, so a recording is true --------
+#ifndef PUFFER_DEVICE
+void c_render({{ cookiecutter.__struct }}* env) {
+    const Color night = {16, 24, 32, 255}, frame = {38, 62, 104, 255};
+    const Color stones[2] = { {255, 190, 60, 255}, {0, 205, 190, 255} };
+    const int tile = 96, hud = 44, width = COLS * tile;
+    if (!IsWindowReady()) {
+        InitWindow(width, ROWS * tile + hud, "{{ cookiecutter.name }}");
+        SetTargetFPS(2);        // slow enough to play by hand
+    }
+
+    BeginDrawing();
+    ClearBackground(night);
+    DrawRectangle(0, hud, width, ROWS * tile, frame);
+    for (int cell = 0; cell < CELLS; cell++) {
+        int owner = env->cells[cell], x = cell % COLS * tile + tile / 2;
+        int y = hud + (ROWS - 1 - cell / COLS) * tile + tile / 2;
+        if (cell == env->last) DrawCircle(x, y, 44.0f, RAYWHITE);   // the latest
+        DrawCircle(x, y, 38.0f, owner < 0 ? night : stones[owner]);
+    }
+    DrawCircle(26, hud / 2, 12.0f, stones[env->turn]);
+    DrawText(TextFormat("to move, stone %d", env->stones + 1), 48, 12, 20, RAYWHITE);
+    EndDrawing();
+}
+#endif
