@@ -120,8 +120,8 @@ def rule_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> O
 
 @_quiet
 def templates(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    for name, line in TEMPLATES.items():
-        yield CompletionItem(name, help=line)
+    yield from (CompletionItem(name, help=line) for name, line in TEMPLATES.items()
+                if name.startswith(incomplete))
     if "/" in incomplete:
         yield CompletionItem(incomplete, type="dir")
 

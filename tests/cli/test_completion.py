@@ -75,7 +75,7 @@ def offered(*words: str) -> list[str]:
     ("explain puf30", {"PUF301", "PUF303"}),
     ("export ", {"my_env"}),
     ("export --to o", {"onnx"}),
-    ("new --template t", {"target"}),
+    ("new --template t", {"target"}), ("new --template d", {"duel"}),
     ("completion f", {"fish"}),
 ])
 def test_offers(here, line, some):

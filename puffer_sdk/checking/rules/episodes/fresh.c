@@ -233,8 +233,9 @@ static void report_cause(pid_t child, int wake, int env, int64_t first, int64_t 
     fact(old_words, .words = text, .known = search->known);
 }
 
+// By numbers of steps without a common divisor: whose turn it is may follow from their sum
 static void make_old(Batch* a, int64_t* t, int round) {
-    batch_play(a, t, options.steps >> (ROUNDS - 1 - round));
+    batch_play(a, t, (options.steps >> (ROUNDS - 1 - round)) + round);
 }
 
 static void seed_alike(Batch* a, Batch* b, int round) {

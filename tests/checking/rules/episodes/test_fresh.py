@@ -19,7 +19,10 @@ ZERO = "    for (int i = 0; i < 2 * env->num_agents; i++) env->observations[i] =
     ("    env->door = (int)env->board[31];\n", "for (int i = 0; i < 40; i++) env->board[i] += i;",
      {"board[31]"}),
     ("    env->door = env->tick;\n", "env->seen++;", {"tick"}),
-    ("    static int count;\n    env->door = count++;\n", "env->seen++;", set())], 0, 2, 4))
+    ("    static int count;\n    env->door = count++;\n", "env->seen++;", set()),
+    ("    env->door = env->hidden;\n", "env->hidden = (env->hidden + 1) % 2;", {"hidden"}),
+    ("    env->door = env->hidden;\n", "env->hidden = (env->hidden + 1) % 4;", {"hidden"})],
+    0, 2, 4, 5))
 def test_the_fields_that_make_the_difference(probe, play, at_reset, at_step, kept):
     """Not those that c_reset sets from them, and not those that change and are never read."""
     env = probe(FIELDS, ("    env->tick = 0;\n" + ZERO, at_reset + "    env->tick = 0;\n"
