@@ -17,6 +17,8 @@ from helpers.docs_shell import make_python
 from helpers.faults import FAULTS, plant
 from helpers.places import ROOT, SPECIMENS
 
+from puffer_sdk.projects.env_names import TEMPLATES
+
 # The folder in which a reader saves a page's listings
 SAVED = {"docs/tutorials/first.md": "drips", "docs/tutorials/ocean.md": "drum",
          "docs/tutorials/porting.md": "hilo"}
@@ -210,9 +212,10 @@ PREPARED = {
     "docs/trainer/own-loop.md": examples, "docs/trainer/tuning.md": my_env,
     "docs/tutorials/continuous.md": nothing, "docs/tutorials/debugging.md": my_env,
     "docs/tutorials/examples.md": nothing, "docs/tutorials/first.md": nothing,
-    "docs/tutorials/many-agents.md": nothing, "docs/tutorials/ocean.md": pufferlib,
+    "docs/tutorials/duel.md": nothing, "docs/tutorials/many-agents.md": nothing,
+    "docs/tutorials/ocean.md": pufferlib,
     "docs/tutorials/porting.md": nothing,
     "docs/tutorials/pufferlib5.md": tug, "docs/tutorials/ten-minutes.md": checkout,
     "docs/why/checker.md": my_env, "docs/why/ocean-gallery.md": tried,
-    **{TEMPLATE.format(name): template(name) for name in ("squared", "target")},
+    **{TEMPLATE.format(name): template(name) for name in TEMPLATES},
 }
