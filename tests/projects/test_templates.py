@@ -14,6 +14,7 @@ import yaml
 from helpers.places import ROOT
 from helpers.short_or_long import LONG, long_only, short_or_long
 
+import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.env import build, open_env
@@ -536,3 +537,18 @@ def test_a_long_name_builds(tmp_path):
         made = scaffold.new(name, template=template, output_dir=tmp_path / template)
         with open_env.make(made.folder) as envs:
             assert envs.reset().any()
+
+
+# -- two players ------------------------------------------------------------------
+
+@pytest.mark.parametrize("seed", short_or_long([1], [1, 2, 3, 4, 5]))
+def test_self_play_beats_random_play_and_holds_against_the_scripted_player(
+        seed, projects, tmp_path):
+    """With the template's own settings; in the short form, a sixteenth of its steps."""
+    settings = {"train.seed": seed} if LONG else {"train.total_timesteps": 1_000_000}
+    run = puffer_sdk.train(projects["duel"], settings, runs_dir=tmp_path)
+    pairs = puffer_sdk.match(projects["duel"], [str(run.folder), "random", "bot:1"],
+                             games=400 if LONG else 100).pairings
+    against = {pair.second: pair.share for pair in pairs if pair.first != "random"}
+    assert against["random"] > (0.85 if LONG else 0.6)
+    assert against["bot:1"] > (0.35 if LONG else 0.05)
