@@ -86,12 +86,13 @@ def drive(vec: VecEnv, seat: int, lives: bool, write_keys: Callable[[], None]) -
 
 
 def with_forced(vec: VecEnv, agent: int) -> np.ndarray:
-    """(K,) an agent's actions, where the only legal id of a head stands in for no key yet."""
+    """(K,) an agent's actions, where the only legal id of a head stands in for no key yet, and 0
+    where none is legal: it is another's turn."""
     actions: np.ndarray = vec.actions[agent].copy()
     column = 0
     for head, width in enumerate(vec.act_sizes):
         if width > 1 and actions[head] < 0 and vec.action_mask is not None:
             legal = np.flatnonzero(vec.action_mask[agent, column:column + width])
-            actions[head] = legal[0] if len(legal) == 1 else -1
+            actions[head] = -1 if len(legal) > 1 else legal[0] if len(legal) else 0
         column += width
     return actions

@@ -30,6 +30,7 @@ def drive(vec, keys, seat=0, lives=True):
     ((4,), None, [2], [2]), ((4,), None, [NO], None),
     ((4,), [0, 1, 1, 0], [NO], None), ((4,), [0, 0, 1, 0], [NO], [2]),     # nothing to choose
     ((4,), [0, 1, 1, 0], [3], [1]),                                         # the next legal one
+    ((4,), [0, 0, 0, 0], [NO], [0]),                                        # another's turn
     ((4, 1), None, [0, -0.5], [0, -0.5]), ((1, 1), None, [-1, -1], [-1, -1]),
     ((4, 1), None, [NO, 0.5], None), ((1, 4), None, [-1, NO], None),
     ((2, 3), [0, 1, 1, 1, 1], [NO, 2], [1, 2]), ((2, 3), None, [1, NO], None),

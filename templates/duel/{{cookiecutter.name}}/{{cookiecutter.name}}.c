@@ -1,7 +1,7 @@
 /* {{ cookiecutter.name }}.c -- {{ cookiecutter.name }} in a window: the trained policy plays, or you do.
  *
  *     hold LEFT SHIFT     you play yellow; let go, and the policy does
- *     1 to 6              the column of your stones, until you press another
+ *     1 to 6              the column of your stone; the game waits for it
  *
  *     puffer-sdk build --local    a program to debug: stops at the line of the first bad access
  *     puffer-sdk build --fast     an optimized program: build/{{ cookiecutter.name }}-fast
@@ -17,13 +17,12 @@
 
 #include <time.h>
 
-// Agent 0's column, from the keyboard. `puffer-sdk play` calls this as well
+// Agent 0's column, from the keyboard, -1: no key yet. `puffer-sdk play` calls this as well
 static void c_keys({{ cookiecutter.__struct }}* env) {
-    static int col = COLS / 2;
-    for (int key = 0; key < COLS; key++) {
-        if (IsKeyDown(KEY_ONE + key)) col = key;
+    env->actions[0] = -1.0f;
+    for (int col = 0; col < COLS; col++) {
+        if (IsKeyDown(KEY_ONE + col)) env->actions[0] = (float)col;
     }
-    env->actions[0] = (float)col;
 }
 
 int main(int argc, char** argv) {
@@ -43,7 +42,9 @@ int main(int argc, char** argv) {
         if (IsKeyDown(KEY_LEFT_SHIFT)) {
             c_keys(env);        // yours instead of what was decided for agent 0
         }
-        c_step(env);
+        if (env->turn != 0 || env->actions[0] >= 0.0f) {
+            c_step(env);
+        }
         c_render(env);
     }
 
