@@ -38,6 +38,8 @@ HEADERS = frozenset("""
 
 # Types in the templates and in what they include, in every version of raylib
 TYPES = frozenset("Log Agent Goal Chaser Dict DictItem Env StaticVec".split())
+
+# Of ours, and what each is, in a line
 TEMPLATES = {"squared": "one agent on a byte grid",
              "target": "many agents with float observations",
              "duel": "two players in turns, trained by self-play"}

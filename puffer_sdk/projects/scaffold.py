@@ -123,16 +123,20 @@ def find_template(template: str | os.PathLike[str]) -> str:
 
 
 def _refuse_dialect(dialect: str, source: str) -> None:
-    """Raises UsageError for an unknown dialect, and for 5 of a template that is not ours."""
+    """Raises UsageError for an unknown dialect, and for one that a template lacks."""
     if dialect not in DIALECTS:
         raise UsageError(f"there is no dialect '{dialect}'", expected=" or ".join(DIALECTS))
-    if dialect != DIALECTS[0] and not is_ours(source):
-        raise UsageError("a template from elsewhere has one dialect: its own", where=source,
-                         expected=f"--dialect 5 with {' or '.join(TEMPLATES)}",
-                         hint="leave --dialect out")
-    if dialect != DIALECTS[0] and not (Path(source) / f"dialect{dialect}").is_dir():
-        raise UsageError(f"the template {Path(source).name} has one dialect: 4",
-                         hint="leave --dialect out, or take --template squared")
+    if dialect == DIALECTS[0] or is_ours(source) and _has_dialect(Path(source), dialect):
+        return
+    ours = paths.data_dir("templates")
+    known = [name for name in TEMPLATES if _has_dialect(ours / name, dialect)]
+    raise UsageError("this template has one dialect, its own", where=source,
+                     expected=f"--dialect {dialect} with --template {' or '.join(known)}",
+                     hint="leave --dialect out")
+
+
+def _has_dialect(template: Path, dialect: str) -> bool:
+    return (template / f"dialect{dialect}").is_dir()
 
 
 def package() -> str:

@@ -107,7 +107,7 @@ def resolve(folder: Path | str, overrides: Mapping[str, object] | None = None,
     if ocean is None:
         ocean = paths.is_ocean(folder)
     resolver = _Resolver(folder, spec, ocean, name=folder.name, theirs=theirs)
-    resolver.of_tree = upstream.own_inis(own_inis(folder), folder) if ini is None else ()
+    resolver.of_tree = upstream.of_tree(own_inis(folder), folder) if ini is None else ()
     config = resolver.run([*([ini] if ini else own_inis(folder)), *over], overrides or {})
     if warn_unread:
         resolver.warn_unread()

@@ -32,6 +32,6 @@ def meant(entry: Entry, text: str) -> str:
     return AUTO if f"{entry.section}.{entry.key}" in CHOSEN else text
 
 
-def own_inis(inis: Sequence[Path], folder: Path) -> list[Path]:
+def of_tree(inis: Sequence[Path], folder: Path) -> list[Path]:
     """Those of PufferLib's tree among a folder's own files: none, if it has one itself."""
     return [path.absolute() for path in inis] if all(path.parent != folder for path in inis) else []

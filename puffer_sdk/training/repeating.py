@@ -146,7 +146,12 @@ def _of_copies(source: CompiledSource | PythonSource, folder: Path, code: Code
         return replace(source, folder=found)
     target, _, name = source.name.rpartition(":")
     own = [Path(each) for each in code["files"] if not each.endswith(".ini")]
-    if makers.read_name(source.name).kind != makers.CALLABLE and not own:
+    if makers.read_name(source.name).kind != makers.CALLABLE:
+        if own:
+            raise UsageError("the modules that register this environment are no copies",
+                             where=source.name, expected="FILE.py:NAME or MODULE:NAME",
+                             actual=source.name,
+                             hint="leave out --as-trained: the code of today is played")
         return source                   # packages alone: their versions are compared
     module = target.replace(".", "/")
     ends = (Path(target).name,) if target.endswith(".py") else (f"{module}.py",

@@ -568,3 +568,9 @@ def test_a_projects_workflow_installs_from_where_we_were_installed(origin, found
     workflow = (made.folder / ".github/workflows/check.yml").read_text()
     assert f'PACKAGE: "{found}"' in workflow
     assert "pypi.org" not in (made.folder / "README.md").read_text()
+
+
+def test_a_template_of_one_dialect_names_those_of_both(here):
+    with pytest.raises(UsageError, match="one dialect") as caught:
+        scaffold.new("walker", template="duel", dialect="5")
+    assert caught.value.expected == "--dialect 5 with --template squared or target"

@@ -211,6 +211,14 @@ def test_a_python_environment_as_trained(name, where, imported, tmp_path, monkey
     assert returns == [4.0, 8.0]
 
 
+def test_what_registers_an_environment_is_no_copy(tmp_path):
+    code = {"files": {"place/mine.py": {}}}
+    with pytest.raises(UsageError, match="modules that register"):
+        repeating._of_copies(env_source.PythonSource("gymnasium:mine:Walk-v0"), tmp_path, code)
+    with pytest.raises(UsageError, match="hold no other.py"):
+        repeating._of_copies(env_source.PythonSource("other:Walk"), tmp_path, code)
+
+
 def test_like_repeats_a_run_and_says_what_differs(env):
     run = own_run(env, 5)
     (env / "squared.ini").write_text("[train]\nlearning_rate = 0.5\n")
