@@ -27,6 +27,8 @@ import measure
 from measure import NAME, ROOT, SOUND, STEPS
 from tables import table  # noqa: F401  (a fill)
 
+from puffer_sdk.projects.env_names import struct_name
+
 GOAL = 0.95
 
 
@@ -172,7 +174,7 @@ def template(kind: str, name: str, *names: str, page: str) -> str:
     text = (ROOT / "templates" / kind / "{{cookiecutter.name}}" / "{{cookiecutter.name}}.h"
             ).read_text()
     text = text.replace("{{ cookiecutter.name }}", name).replace(
-        "{{ cookiecutter.__struct }}", name.capitalize())
+        "{{ cookiecutter.__struct }}", struct_name(name))
     return f"`{name}.h`:\n\n" + fence("c", found_parts(text, names))
 
 
