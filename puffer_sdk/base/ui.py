@@ -92,8 +92,8 @@ def _console(stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     fancy = (stream.isatty() and os.environ.get("TERM") != "dumb"
              and not os.environ.get("NO_COLOR"))
-    return Lasting(stderr=stderr, highlight=False, markup=False, soft_wrap=True, no_color=not fancy,
-                   force_terminal=None if fancy else False)
+    return Lasting(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True,
+                   no_color=not fancy, force_terminal=None if fancy else False)
 
 
 def _silence(stream: IO[str]) -> None:
@@ -164,7 +164,7 @@ def _print(item: RenderableType, *, stderr: bool = False, style: str | None = No
     stream = sys.stderr if stderr else sys.stdout
     printed |= not stderr
     try:
-        console(stderr).print(item, emoji=False, style=style)
+        console(stderr).print(item, style=style)
         stream.flush()
     except OSError as error:
         _silence(stream)

@@ -104,8 +104,8 @@ def choose_obs_scale(squares: NDArray[np.float64], read_row: Callable[[], ObsSpe
         if ((sizes >= SEEN) & (sizes * 2.0**-power < HIDDEN)).any():
             large = sizes >= LARGE * aim
             chosen[numbers[large]] = [2.0**-_power(size / aim) for size in sizes[large]]
-            found.append((rms, f"{large.sum()} of {len(numbers)} {name} of up to about "
-                               f"{sizes.max():.3g} (each times its own factor)"))
+            found.append((rms, f"{name} of up to about {sizes.max():.3g} ({large.sum()} of "
+                               f"{len(numbers)} times a factor of their own)"))
         else:
             chosen[numbers] = 2.0**-power
             found.append((rms, f"{name} of about {rms:.3g} (times 1/{2**power})"))

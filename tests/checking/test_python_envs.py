@@ -175,3 +175,25 @@ def test_names_that_lead_nowhere_are_errors_of_usage(capsys):
 
 def test_every_kind_of_oddity_has_a_rule():
     assert {kind.code for kind in ODD.values()} <= set(registry.load())
+
+
+def test_what_each_instance_holds_alone_is_held_once(tmp_path, monkeypatch):
+    """A port: no experiment, nor another process, makes a second instance beside it."""
+    (tmp_path / "ports.py").write_text(
+        "import gymnasium, os, socket\n"
+        "class Ports(gymnasium.Wrapper):\n"
+        "    def __init__(self, port, mode):\n"
+        "        super().__init__(gymnasium.make('CartPole-v1', render_mode=mode))\n"
+        "        self.held = socket.socket(socket.AF_UNIX)\n"
+        "        self.held.bind(os.path.join(os.path.dirname(__file__), str(port)))\n"
+        "    def close(self):\n"
+        "        os.unlink(self.held.getsockname())\n"
+        "        self.held.close()\n"
+        "def make(env_index=0, render_mode=None): return Ports(env_index, render_mode)\n"
+        "ONE = gymnasium.make('CartPole-v1')\n"
+        "def again():\n"
+        "    return ONE\n")
+    monkeypatch.chdir(tmp_path)
+    assert puffer_sdk.check("ports.py:make", budget=0.1).findings == []
+    (finding,) = puffer_sdk.check("ports.py:again", budget=0.1).findings
+    assert (finding.code, finding.file, finding.line) == ("PUF503", "ports.py", 12)

@@ -117,8 +117,8 @@ def test_parts_that_are_described_have_factors_of_their_own():
 def test_a_large_number_that_would_hide_others_has_a_factor_of_its_own():
     values, reason = choose([1e12, 1, 0.25, 0, 100**2])
     assert values == [2.0**-19, 1, 1, 1, 2.0**-6]
-    assert reason == ("random play meets 2 of 5 numbers of up to about 1e+06 "
-                      "(each times its own factor)")
+    assert reason == ("random play meets numbers of up to about 1e+06 "
+                      "(2 of 5 times a factor of their own)")
     picture = np.tile([0, 1 / 8, 1, 60, 255], 20) ** 2      # bytes, some of them seldom
     assert choose(picture)[0] == [2.0**-6] * 100
     places = ObsField("OBS_PLACES", 0, 2, None, None, "game.h", 1)

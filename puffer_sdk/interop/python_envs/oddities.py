@@ -59,8 +59,8 @@ ODD = {
                      "metadata = {{'render_modes': ['rgb_array'], 'render_fps': 30}}", "warning",
                      "class"),
     "no-render-mode": Kind("PUF102", "metadata promise pictures, but the environment takes no "
-                           "render_mode", "def __init__(self, render_mode=None)", "warning",
-                           "__init__"),
+                           "render_mode", "take a keyword render_mode=None, and pass it on",
+                           "warning", "maker"),
     "space-type": Kind("PUF112", "the {what} is no space of Gymnasium", at="__init__"),
     "space-empty": Kind("PUF112", "the {what} is empty", at="__init__"),
     "space-bounds": Kind("PUF112", "the bounds of the {what} contradict each other", at="__init__"),
@@ -78,9 +78,10 @@ ODD = {
     "mask-empty": Kind("PUF412", "the mask forbids every action of {what}",
                        "leave one legal, such as an action that does nothing"),
     "same-object": Kind("PUF503", "{what} returned the same object twice",
-                        "create the environment inside the function", at="class"),
+                        "create the environment inside the function", at="maker"),
     "alone": Kind("PUF503", "a second instance in the same process raises an exception",
-                  "train steps each copy in a process of its own: vec.total_agents is their number",
+                  "train steps each copy in a process of its own: vec.total_agents is their "
+                  "number; if each needs a port or an id of its own, take a keyword env_index",
                   "warning", "__init__"),
     # calls
     "reset-seed": Kind("PUF101", "reset() takes no seed", _OLD),

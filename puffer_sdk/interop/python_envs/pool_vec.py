@@ -85,15 +85,18 @@ class PoolVec(Sending):
         if not self.num_workers or copies > MOST_WORKERS:
             raise UsageError("only one instance of this environment can live in a process",
                              where=maker.name, detail=facts.alone, actual=f"{copies} copies",
-                             hint="set vec.num_workers to the number of copies")
+                             hint="set " + ("workers" if self.library.as_itself else
+                                            "vec.num_workers") + " to the number of copies")
         self.num_workers = copies
 
     def _create(self, env_settings: Mapping[str, float], vec_settings: Mapping[str, float],
                 num_buffers: int, threads: int) -> CObject:
         lib = self.library
+        self.indices = lib.free_indices(len(self._seeds))
+        lib.living.add(self)
         self._lane_parts = [
             Part(lib.maker, lib.facts, self._sizes, lane, first, seeds, lib.autoreset,
-                 lib.max_restarts, lib.reward_scale)
+                 lib.max_restarts, lib.reward_scale, index=self.indices.start + first)
             for lane, (first, seeds) in enumerate(seed_parts(self._seeds, self._sizes.lanes))]
         self._failure: BaseException | None = None
         self._bad_step = 0
@@ -364,6 +367,7 @@ class PoolVec(Sending):
         if self._handle is None:
             return
         self._handle = None
+        self.library.living.discard(self)
         if not self._monitor:
             self._own.close()
             return

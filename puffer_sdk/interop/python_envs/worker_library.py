@@ -4,6 +4,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
+from weakref import WeakSet
 
 from ...base import ui
 from ...env.abi import CObject
@@ -15,6 +17,12 @@ from .makers import Maker
 from .probe_env import Facts
 from .serial import serial_api
 from .worker_processes import Process, start
+
+
+class Indexed(Protocol):
+    """A vec. indices: the env_index of its copies"""
+
+    indices: range
 
 
 class WorkerLibrary:
@@ -48,6 +56,7 @@ class WorkerLibrary:
         self.reward_scale = reward_scale
         self.as_itself, self.tell = as_itself, ui.warn
         self.idle: list[Process] = list(idle)
+        self.living: WeakSet[Indexed] = WeakSet()
 
     @property
     def api(self) -> CObject:
@@ -70,6 +79,15 @@ class WorkerLibrary:
         alive = [process for process in self.idle if process.alive]
         taken, self.idle[:] = alive[:count], alive[count:]      # the list: copies of us share it
         return taken + [start() for _ in range(count - len(taken))]
+
+    def free_indices(self, count: int) -> range:
+        """The lowest numbers for so many copies that none of another living vec has: two that live
+        at the same time may need a port each."""
+        start = 0
+        for taken in sorted((vec.indices for vec in self.living), key=lambda each: each.start):
+            if start + count > taken.start:
+                start = max(start, taken.stop)
+        return range(start, start + count)
 
     def close(self) -> None:
         """End all processes that no vec holds."""

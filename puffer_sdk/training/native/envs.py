@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import UsageError
+from ...base.errors import BadNumber, UsageError
 from ...env import abi
 from ...env.library import Settings
 from ...env.vec import VecEnv
@@ -125,6 +125,10 @@ class BoundEnvs:
             "first_row": handle.pointer("int64_t*", self.first_row),
             "num_envs": len(self.first_row) - 1, **fields})
 
+    def rollout(self, handle: Handle) -> None:
+        """The trainer steps them for an epoch. Raises RunError."""
+        handle.call("rollout")
+
     def check(self) -> None:
         """Raises UsageError if these envs are closed."""
 
@@ -151,6 +155,15 @@ class CompiledEnvs(BoundEnvs):
                          ticks=vec.ticks, block=ffi.cast("void*", vec.block.ctypes.data),
                          block_bytes=vec.block.nbytes, program=self.program,
                          settings=self.settings.c)
+
+    def rollout(self, handle: Handle) -> None:
+        try:
+            super().rollout(handle)
+        except BadNumber as error:
+            if error.value is not None:         # an env wrote it
+                env = int(np.searchsorted(self.vec.first_row, error.row, "right")) - 1
+                error.where = f"env {env}, seed {self.vec.env_seed(env)}, {error.where}"
+            raise
 
     def check(self) -> None:
         _ = self.vec.handle             # raises UsageError once it is closed

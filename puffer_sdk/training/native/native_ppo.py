@@ -227,7 +227,7 @@ class NativePPO(Schedules):
         before = self.global_step
         envs.check()
         try:
-            handle.call("rollout")
+            envs.rollout(handle)
         finally:                        # also after Ctrl-C, which Python sees once C has returned
             failure = envs.failed()
             if failure is not None:     # it comes first: what else went wrong follows from it

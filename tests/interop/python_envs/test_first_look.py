@@ -10,6 +10,7 @@ import puffer_sdk
 from puffer_sdk.base.errors import RunError, UsageError
 from puffer_sdk.checking.core import registry
 from puffer_sdk.interop.python_envs.oddities import ODD
+from puffer_sdk.interop.python_envs.pool_vec import PoolVec
 
 BOX = gymnasium.spaces.Box(-1, 1, (3,), np.float32)
 BYTES = gymnasium.spaces.Box(0, 255, (2,), np.uint8)
@@ -88,7 +89,7 @@ def test_what_lives_once_in_a_process_has_a_process_each():
         assert envs.num_workers == 3 and "one emulator" in envs.library.facts.alone
     with pytest.raises(UsageError, match="only one instance") as refused:
         puffer_sdk.wrap(Alone, 2, workers=0)
-    assert "num_workers" in refused.value.hint
+    assert refused.value.hint == "set workers to the number of copies"
 
 
 class Level(Says):
@@ -176,3 +177,40 @@ def test_a_class_without_a_file_trains_and_is_found_by_its_name(tmp_path, monkey
     assert set(found.scores) == {"random", "idle"}
     with pytest.raises(UsageError, match="neither a name nor a callable"):
         puffer_sdk.train(Slots())
+
+
+def test_copies_that_live_at_once_have_numbers_of_their_own():
+    """Evaluations of a run play beside its copies: each holds its port."""
+    held = set()
+
+    class Port(Level):
+        def __init__(self, env_index):
+            super().__init__(env_index)
+            assert env_index not in held, "in use"
+            held.add(env_index)
+            self.port = env_index
+
+        def close(self):
+            held.discard(self.port)
+
+    with puffer_sdk.wrap(Port, 2, workers=0) as envs:
+        other, third = PoolVec(envs.library, total_agents=3), PoolVec(envs.library, total_agents=1)
+        assert held == set(range(6)) and third.indices == range(5, 6)
+        other.close()
+        with PoolVec(envs.library, total_agents=2):
+            assert held == {0, 1, 2, 3, 5}
+        third.close()
+
+
+def test_what_an_env_wrote_is_placed_in_training():
+    class Late(Says):
+        ticks = 0
+
+        def step(self, action):
+            self.ticks += 1
+            return np.full(3, np.nan if self.ticks == 5 else 0, np.float32), 0.0, False, False, {}
+    with puffer_sdk.wrap(lambda: Late(BOX), 4, workers=0, seed=3) as envs:
+        settings = {"train.horizon": 8, "train.minibatch_size": 32, "train.total_timesteps": 64}
+        with puffer_sdk.Trainer(envs, settings) as trainer, pytest.raises(RunError) as refused:
+            trainer.rollout()
+        assert refused.value.where == f"env 0, seed {envs.env_seed(0)}, tick 5"

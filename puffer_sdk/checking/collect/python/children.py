@@ -32,10 +32,13 @@ FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
 class Child:
-    """One child with one job."""
+    """One child with one job, which it begins once give() hands it over.
+
+    given       whether it was
+    """
 
     def __init__(self, job: Job, folder: Path):
-        self.role = job.role
+        self.role, self.job, self.given = job.role, job, False
         self.page, self.log = folder / f"{job.role}.page", folder / f"{job.role}.log"
         files.write(self.page, bytes(8 * WORDS))
         with files.open(self.page, "rb+") as file:
@@ -57,9 +60,12 @@ class Child:
         finally:
             theirs.close()
         self.channel = Connection(ours.detach())
-        with suppress(OSError):
-            self.channel.send(job)
         self.seen, self.since, self.over, self.steps = -1, time.monotonic(), False, 0
+
+    def give(self) -> None:
+        self.given, self.since = True, time.monotonic()
+        with suppress(OSError):
+            self.channel.send(self.job)
 
     def end(self) -> None:
         self.over = True
@@ -132,16 +138,19 @@ def gather(maker: Maker, *, seed: int, budget: float, memory: int, step_timeout:
         try:
             children += [Child(Job(maker, seed, budget, role), Path(name))
                          for role in (MAIN, FRESH)]
+            main, fresh = children
+            main.give()
             while any(not child.over for child in children):
+                if not fresh.given and (main.over or facts.may_live_twice):
+                    fresh.give()
                 open_ = [child for child in children if not child.over]
                 wait([child.channel for child in open_], SLICE)
                 for child in open_:
                     _receive(child, facts, found)
-                    if not child.over:
+                    if child.given and not child.over:
                         _watch(child, facts, memory, step_timeout, start_timeout)
-                on_progress("playing", int(children[0].words[EXPERIMENT]), len(EXPERIMENTS))
-                if any(child.role == MAIN and child.over for child in children) \
-                        and MAIN not in found:
+                on_progress("playing", int(main.words[EXPERIMENT]), len(EXPERIMENTS))
+                if main.over and MAIN not in found:
                     break               # nothing to compare with
         finally:
             for child in children:

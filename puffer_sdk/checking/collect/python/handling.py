@@ -1,5 +1,6 @@
 """What an environment does with arrays, pictures and its end.  Desk -> Oddities, Compared"""
 import copy
+import functools
 import inspect
 import sys
 import warnings
@@ -80,6 +81,7 @@ def _count_resets(player: Player) -> list[int]:
     try:
         original = inner.reset
 
+        @functools.wraps(original)      # others look at what it takes
         def counting(*args: object, **keywords: object) -> Given:
             count[0] += 1
             return original(*args, **keywords)

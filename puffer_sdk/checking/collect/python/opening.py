@@ -27,7 +27,7 @@ def begin(desk: Desk) -> None:
     file = places["class"].file if "class" in places else None
     folder = os.path.dirname(file) if file else os.getcwd()
     desk.shape = Shape(tuple(str(agent) for agent in player.agents), (), (), {
-        name: Place(os.path.relpath(place.file, folder), place.line)
+        name: Place(_relative(place.file, folder), place.line)
         for name, place in places.items() if place.file}, player.parallel, folder)
     desk.put(desk.shape)
     _check_spaces(desk, player)
@@ -53,8 +53,15 @@ def begin(desk: Desk) -> None:
     desk.put(desk.shape)
     player._take(player.infos, "reset")
     _look_beside(desk, player)
+    desk.put(replace(desk.shape, alone=desk.alone))
     desk.unit = _unit(desk, player)
     player.close()
+
+
+def _relative(file: str, folder: str) -> str:
+    """A file of the environment; a function elsewhere that makes it is shown from here."""
+    found = os.path.relpath(file, folder)
+    return os.path.relpath(file) if found.startswith("..") else found
 
 
 def _look_beside(desk: Desk, player: Player) -> None:

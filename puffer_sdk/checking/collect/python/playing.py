@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....interop.python_envs import probe_env, space_checks, space_rows
-from ....interop.python_envs.makers import Maker
+from ....interop.python_envs.makers import CALLABLE, Maker
 from ....interop.python_envs.masks import flat_mask, method_of
 from ....interop.python_envs.oddities import Oddity
 from .acting import UNIFORM, Actor, Swap
@@ -367,12 +367,15 @@ class Player:
         return getattr(self.env, "unwrapped", self.env)
 
     def places(self) -> dict[str, Place]:
-        """Where its class and functions are."""
+        """Where its class and functions are, and "maker": what was named."""
         found = {}
-        inner = getattr(self.inner, "many", self.inner)
-        for name in ("class", "reset", "step", "render", "close", "__init__"):
-            with suppress(TypeError, OSError, AttributeError):
-                target = type(inner) if name == "class" else getattr(type(inner), name)
+        inner, maker = getattr(self.inner, "many", self.inner), self.desk.maker
+        targets: dict[str, Given] = {name: getattr(type(inner), name, None) for name in (
+            "reset", "step", "render", "close", "__init__")}
+        targets |= {"class": type(inner),
+                    "maker": maker.function() if maker.kind == CALLABLE else None}
+        for name, target in targets.items():
+            with suppress(TypeError, OSError):
                 lines, line = inspect.getsourcelines(target)
                 file = inspect.getsourcefile(target)
                 line += next((number for number, text in enumerate(lines)

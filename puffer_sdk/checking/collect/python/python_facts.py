@@ -61,6 +61,7 @@ class Shape:
     parallel    PettingZoo's interface
     folder      that places are relative to
     nondeterministic    its registration says so
+    alone       there can be one instance at a time, or each needs an index of its own
     """
 
     agents: tuple[str, ...]
@@ -71,6 +72,7 @@ class Shape:
     folder: str
     masked: bool = False
     nondeterministic: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -307,6 +309,11 @@ class PythonFacts:
         else:
             name = {Shape: "shape", Play: "play", Long: "long", Chance: "chance"}[type(fact)]
             setattr(self, name, fact)
+
+    @property
+    def may_live_twice(self) -> bool:
+        """Whether a second instance was made beside the first: other processes may make theirs."""
+        return "opening" in self.done and self.shape is not None and not self.shape.alone
 
     def at(self, name: str) -> FileLine:
         """file= and line= of one of the environment's functions, to spread into a Finding."""

@@ -49,6 +49,7 @@ class Part:
     scale       factor of rewards, as trainers see them; logs are of the environment's own
     cut         whether the first step only cuts the episodes that another worker left behind
     worlds      what resets are to give them, by their numbers in this lane
+    index       env_index of the first
     """
 
     maker: Maker
@@ -62,6 +63,7 @@ class Part:
     scale: float = 1.0
     cut: bool = False
     worlds: Mapping[int, World] = field(default_factory=dict)
+    index: int = 0
 
 
 class EnvError(Exception):

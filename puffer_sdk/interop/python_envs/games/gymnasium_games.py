@@ -35,7 +35,7 @@ class SingleLane(Lane[SingleEnv]):
         self.boxes = [row.reshape(leaf.shape) for row in self.observations] if leaf else None
 
     def make(self, number: int) -> SingleEnv:
-        env = self.part.maker(self.part.first + number)
+        env = self.part.maker(self.part.index + number)
         inner, limit = probe_env.peel(env)
         if hasattr(inner, "action_space"):
             inner.action_space.seed(self.seeds[number])

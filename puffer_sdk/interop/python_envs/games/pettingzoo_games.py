@@ -20,8 +20,7 @@ class ParallelLane(Lane[ParallelEnv]):
         super().__init__(part, block)
 
     def make(self, number: int) -> ParallelEnv:
-        env = probe_env.as_parallel(
-            self.part.maker(self.part.first + number))
+        env = probe_env.as_parallel(self.part.maker(self.part.index + number))
         self.agents[number:number + 1] = [list(env.possible_agents)]
         return self.only_once(env)
 
