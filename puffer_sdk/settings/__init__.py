@@ -1,6 +1,7 @@
 """Every setting: declared once, read strictly, resolved with a reason for each value.
 
     texts      numbers and actions as text
+    encoder    the parts of an observation that a network sees, as text
     factors    the factors of observations as text
     table      the one table of settings
     key_hints  the key that an unknown name most likely stands for

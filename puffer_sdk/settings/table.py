@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..base.errors import nearest
-from . import factors
+from . import encoder, factors
 from .texts import number_hint, parse_number, show
 
 USED, ALIAS, FORMER, IGNORED = "used", "alias", "former", "ignored"
 AUTO = "auto"
-OBS_SCALE = "train.obs_scale"
+OBS_SCALE, ENCODER = "train.obs_scale", "policy.encoder"
 Value = bool | int | float | str
 MAX_AGENTS = 2**24
 MAX_SEED = 2**63 - 1
@@ -130,6 +130,11 @@ class Policy:
 
     hidden_size: int = setting(64, "width of every layer (H)", low=1, high=16384)
     num_layers: int = setting(1, "recurrent layers", low=1, high=64)
+    encoder: str = setting(AUTO, "what the network sees of an observation's images, grids, ids and "
+                                 "lists: flat (numbers of one row), nature, impala or small "
+                                 "(convolutions for images), or the parts themselves; the native "
+                                 "trainer on a CPU",
+                           auto="by the parts that the header or the space describes")
     torch_class: str = setting("", "a custom network, FILE.py:CLASS, next to the header")
     expansion_factor: int = ignored("width of the recurrent layers over hidden_size")
 
@@ -368,8 +373,8 @@ class Key:
             if self.auto:
                 words.insert(0, AUTO)
             return words[0] if len(words) == 1 else " or ".join((", ".join(words[:-1]), words[-1]))
-        if self.full == OBS_SCALE:
-            return f"{factors.WORDS}; or {AUTO}"
+        if self.full in GRAMMARS:
+            return f"{GRAMMARS[self.full][1]}; or {AUTO}"
         kind = {"int": "a whole number", "float": "a number", "str": "text",
                 "bool": "true, false, on, off, 1 or 0"}[self.type]
         bounds = self.bounds
@@ -403,6 +408,10 @@ KEYS: dict[str, Key] = {key.full: key for key in (
     Key(section, item.name.rstrip("_"), str(item.type), getattr(cls, item.name), **item.metadata)
     for section, cls in SECTIONS.items() for item in fields(cls))}
 
+# Texts with a grammar of their own: what reads them, and what it takes, in words
+GRAMMARS = {OBS_SCALE: (factors.canonical, factors.WORDS),
+            ENCODER: (encoder.canonical, encoder.WORDS)}
+
 # FILE.py:NAME, which training alone calls; the first ones are for the trainer in PyTorch
 TORCH_FUNCTIONS = ("train.torch_loss", "train.torch_optimizer")
 FUNCTIONS = (*TORCH_FUNCTIONS, "train.reward", "train.advantage", "train.on_epoch")
@@ -435,8 +444,8 @@ def parse(key: Key, text: str, *, cut: bool = False) -> Value:
     """
     if key.auto and text == AUTO:
         return AUTO
-    if key.full == OBS_SCALE:
-        return factors.canonical(text)
+    if key.full in GRAMMARS:
+        return GRAMMARS[key.full][0](text)
     if key.type == "str":
         if key.choices and text not in key.choices:
             close = "cuda" if text.lower() == "gpu" and "cuda" in key.choices else \
