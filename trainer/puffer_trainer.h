@@ -34,10 +34,13 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 10    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION 11    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS    3
 #define PUFFER_TRAINER_PHASES  24
 #define PUFFER_MAX_GPUS        16
+#define PUFFER_MAX_PARTS       16
+#define PUFFER_MAX_CONVOLUTIONS 8
+#define PUFFER_MAX_CHANNELS    64
 
 enum {    // instruction sets; 0 takes the best that the CPU has
     PUFFER_PATH_AUTO,
@@ -81,6 +84,25 @@ typedef struct PufferTrainerError {    // of a call that failed
     char text[PUFFER_ERROR_SIZE];      // for people: "what" or "what\twhere"
 } PufferTrainerError;
 
+typedef struct PufferConvolution {    // no padding, no bias; ends in max(0, x)
+    int32_t filters, kernel, stride;
+} PufferConvolution;
+
+// Elements of an observation that the encoder takes together: (height, width, channels), through
+// convolutions. Features: their outputs by row, column and filter; without convolutions, the cells
+typedef struct PufferPart {
+    int32_t first;                       // element of the row
+    int32_t height, width, channels;     // kernels fit; of a list: things, 1, numbers of each
+    int32_t planes;                      // 1: the row has (channels, height, width)
+    int32_t has_ids;                     // 1: `ids` holds; not of planes
+    int32_t ids[PUFFER_MAX_CHANNELS];    // [channels] 0: a number. Else that channel is one of so
+                                         // many ids, and becomes as many numbers: a 1 among zeros
+    int32_t mask;                        // the channel that is not 0 where there is a thing, or -1
+    int32_t pooled;                      // 1: the maximum of each filter over things that are there
+    int32_t num_convolutions;
+    PufferConvolution convolutions[PUFFER_MAX_CONVOLUTIONS];
+} PufferPart;
+
 typedef struct PufferTrainerConfig {
     int32_t version;        // PUFFER_TRAINER_VERSION
     int32_t struct_size;    // sizeof(PufferTrainerConfig)
@@ -98,6 +120,8 @@ typedef struct PufferTrainerConfig {
     int32_t has_alive;                      // 1: variable number of agents
     int32_t hidden_size;                    // H
     int32_t num_layers;                     // L
+    int32_t num_parts;                      // CPU: of an observation, by their first elements; the
+    PufferPart parts[PUFFER_MAX_PARTS];     // encoder sees the other numbers, then their features
     int32_t minibatch_size;                 // S * T, this rank's part
 
     int32_t threads;         // workers, the caller's thread among them

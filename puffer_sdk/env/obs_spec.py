@@ -164,6 +164,11 @@ def read(spec: Spec, obs_size: int | None, act_sizes: Sequence[int] = (),
     return ObsSpec(obs_size, parts, whole, heads, ids)
 
 
+def may_describe(text: str) -> bool:
+    """Whether a source has a comment of a shape or of ids; quick, where read() is not."""
+    return bool(_SHAPE.search(text) or _IDS.search(text))
+
+
 def size_of(spec: Spec, env_settings: Mapping[str, float]) -> int | None:
     """OBS_SIZE under these settings; None if plain arithmetic does not give it."""
     if spec.obs_count is not None:

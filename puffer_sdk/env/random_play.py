@@ -22,12 +22,13 @@ from ..base import processes
 from ..base.errors import PufferError
 from ..settings import factors
 from .agent_slots import living, random_actions
+from .encoder_choice import read_row
 from .vec import VecEnv, make_vec
 
 if TYPE_CHECKING:
     from .child_pipe import Link
     from .job import EnvJob
-    from .library import Description, EnvLibrary
+    from .library import EnvLibrary
     from .obs_spec import ObsSpec
 
 COPIES = 4              # and steps of each
@@ -130,7 +131,7 @@ def measure_obs_scale(job: EnvJob, library: EnvLibrary, link: Link) -> tuple[str
     squares = _in_a_copy(about.obs_size, link, lambda: _play(job, library, link))
     if squares is None:
         return "1", "random play came to no end"
-    return choose_obs_scale(squares, lambda: _read_row(job, about))
+    return choose_obs_scale(squares, lambda: read_row(job, about))
 
 
 def _play(job: EnvJob, library: EnvLibrary, link: Link) -> NDArray[np.float64]:
@@ -160,14 +161,3 @@ def _in_a_copy(size: int, link: Link, function: Callable[[], NDArray[np.float64]
     os.waitpid(copy, 0)
     link.page.watches[:] = 0            # it may have died in a call
     return np.array(room[:size]) if room[size] else None
-
-
-def _read_row(job: EnvJob, about: Description) -> ObsSpec | None:
-    from . import header, obs_spec
-
-    if job.folder is None:              # a Python environment that nobody has measured
-        return None
-    with suppress(PufferError):
-        return obs_spec.read(header.read(job.folder), about.obs_size, about.act_sizes,
-                             job.config.env)
-    return None

@@ -7,6 +7,7 @@ place of D, in a fixed order: those numbers, then the features of one part after
     flat                                    no parts: the row as it is
     image 0 48x48x1: 32x8/4 64x4/2 64x3     from element 0 on: height x width x channels, through
                                             convolutions: 32 filters of 8 x 8 with stride 4, ...
+    image 0 84x84x4 planes: 32x8/4 64x4/2   the same, where the row has one channel after another
     grid 4 11x15x3 of 16,64,0: 32x3 64x3/2  the same of cells: a channel is one of 16 ids, one of
                                             64, or a number (0)
     ids 2 3 of 10                           from element 2 on 3 numbers, each one of 10 ids
@@ -36,7 +37,7 @@ MAX_PARTS, MAX_CONVOLUTIONS, MAX_CHANNELS = 16, 8, 64       # as in puffer_train
 MAX_FILTERS, MAX_IDS = 1024, 4096
 
 _HEAD = re.compile(r"(image|grid|ids|list)\s+(\d+)\s+(\d+(?:x\d+)*)"
-                   r"(?:\s+of\s+(\d+(?:,\d+)*))?(?:\s+mask\s+(\d+))?\s*", re.ASCII)
+                   r"(?:\s+of\s+(\d+(?:,\d+)*))?(?:\s+mask\s+(\d+))?(\s+planes)?\s*", re.ASCII)
 _CONVOLUTION = re.compile(r"(\d+)(?:x(\d+))?(?:/(\d+))?", re.ASCII)
 _SIZES = {"image": 3, "grid": 3, "list": 2, "ids": 1}       # numbers of a shape
 
@@ -64,6 +65,7 @@ class Part:
     width: int
     channels: int
     ids: tuple[int, ...] = ()   # of each channel; 0 = a number; () = all are numbers
+    planes: bool = False        # the row has (channels, height, width) of it
     mask: int | None = None     # of a list: the channel that is not 0 where there is a thing
     layers: tuple[Convolution, ...] = ()
 
@@ -108,6 +110,7 @@ class Part:
             self.kind, (self.height, self.width, self.channels))
         return (f"{self.kind} {self.first} {'x'.join(map(str, shape))}"
                 + (f" of {','.join(map(str, self.ids))}" if self.ids else "")
+                + " planes" * self.planes
                 + (f" mask {self.mask}" if self.mask is not None else "")
                 + (f": {' '.join(map(str, self.layers))}" if self.layers else ""))
 
@@ -153,7 +156,7 @@ def _part(text: str) -> Part:
     counts = tuple(int(count) for count in ids.split(",")) if ids else ()
     if len(counts) == 1 and channels > 1:
         counts *= channels
-    part = Part(kind, first, height, width, channels, counts,
+    part = Part(kind, first, height, width, channels, counts, bool(match[6]),
                 int(mask) if mask else None, tuple(map(_convolution, layers.split())))
     _check(part)
     return part
@@ -171,6 +174,8 @@ def _check(part: Part) -> None:
     if part.ids and (len(part.ids) != part.channels or part.channels > MAX_CHANNELS):
         raise ValueError(f"{len(part.ids)} counts of ids for {part.channels} channels "
                          f"(at most {MAX_CHANNELS})")
+    if part.planes and (part.kind not in ("image", "grid") or part.ids):
+        raise ValueError("`planes` is of an image or a grid of numbers")
     if part.kind == "ids" and (not part.ids or part.layers):
         raise ValueError("`ids` takes `of COUNT`, and no layers")
     if any(count == 1 or count > MAX_IDS for count in part.ids):

@@ -30,7 +30,7 @@ from ..settings.values import Config
 from ..training import backends, provenance, runs
 from ..training.metrics import open_sinks
 from ..training.train_job import TrainJob
-from ..training.worker_rank import take_obs_scale
+from ..training.worker_rank import take_choices
 from . import compute
 from .space import Settings
 from .store import DONE, FAILED, STOPPED
@@ -190,7 +190,7 @@ class _Watch:
                            **bench.wanted) as self.sinks:
             for kind, payload in events:
                 if kind == "ready":
-                    self.config = take_obs_scale(run, self.config, payload)
+                    self.config = take_choices(run, self.config, payload)
                 elif kind == "metrics":
                     self.take(payload)
                 elif kind == "device":

@@ -10,7 +10,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
@@ -20,12 +20,13 @@ from ..base import files
 from ..base.errors import RunError
 from ..distributed import agreeing
 from ..distributed.group import Alone
-from ..env import random_play
+from ..env import encoder_choice, random_play
 from ..env.agent_slots import ended, living
 from ..env.child_pipe import Link
 from ..env.library import EnvLibrary
 from ..env.vec import VecEnv
-from ..settings.table import AUTO, OBS_SCALE
+from ..settings.encoder import FLAT, PRESETS
+from ..settings.table import AUTO, ENCODER, OBS_SCALE
 from ..settings.values import Config
 from . import backends
 from . import checkpoint as checkpoints
@@ -98,10 +99,16 @@ class Joint:
             files.write(copy, data)
             return checkpoints.load(copy)
 
-    def with_obs_scale(self, job: TrainJob, library: EnvLibrary, past: Checkpoint | None, link: Link
-                       ) -> Config:
-        """The job's settings with obs_scale, where it is chosen automatically: that of the run so
-        far, or by random play of rank 0."""
+    def with_choices(self, job: TrainJob, library: EnvLibrary, past: Checkpoint | None,
+                     model: Checkpoint | None, link: Link) -> Config:
+        """The job's settings with encoder and obs_scale, where they are chosen automatically:
+        those of the run so far, or by the description, and by random play of rank 0."""
+        if (begun := past or model) and job.config.policy.encoder in (AUTO, *PRESETS):
+            had = begun.config.policy.encoder        # earlier versions had no other
+            job = replace(job, config=job.config.with_auto(
+                ENCODER, FLAT if had == AUTO else had, "as before"))
+        job = replace(job, config=encoder_choice.of_compiled(
+            job, library.describe(job.config.env)))
         if job.config.train.obs_scale != AUTO:
             return job.config
         found = (past.config.train.obs_scale, "as before") if past else self.from_first(

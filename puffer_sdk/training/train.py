@@ -27,7 +27,7 @@ from ..base.errors import (
 )
 from ..base.spec import Spec
 from ..distributed import dividing, rank
-from ..env import child_process
+from ..env import child_process, encoder_choice
 from ..interop.python_envs import env_source, makers
 from ..interop.python_envs.python_spec import PythonSpec
 from ..scoring.kept_scores import Claim
@@ -45,7 +45,7 @@ from .locks import locked
 from .resuming import Past, find_restarted, find_resumable, prepare_past
 from .run_records import Group
 from .train_job import TrainJob
-from .worker_rank import follow, run_child, take_obs_scale
+from .worker_rank import follow, run_child, take_choices
 from .world_stages import played
 
 
@@ -296,6 +296,8 @@ class _Parent:
             own_code.warn_of_rate(self.config)
         for key, text in self.config.worlds.items():
             ui.say(f"[worlds] {key} = {text}; evaluations play {played(self.config, key)}")
+        if said := encoder_choice.say(self.config):
+            ui.say(said)
         value, origin = self.config.train.obs_scale, self.config.origin[OBS_SCALE]
         if origin.startswith("auto: ") and value != "1":
             ui.say(f"observations are scaled: {origin.removeprefix('auto: ')}; train.obs_scale 1 "
@@ -311,7 +313,7 @@ class _Parent:
     def on_event(self, kind: str, payload: Any) -> None:
         if kind == "ready":
             self.ready = True
-            self.config = take_obs_scale(self.run, self.config, payload)
+            self.config = take_choices(self.run, self.config, payload)
             if self.past:
                 self.write_folder(self.past.checkpoint.facts["epoch"])
             else:

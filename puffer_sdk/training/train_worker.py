@@ -24,7 +24,7 @@ from ..distributed.failing import Elsewhere
 from ..distributed.group import Alone, join
 from ..env.child_pipe import Link
 from ..env.vec import VecEnv
-from ..settings.table import OBS_SCALE
+from ..settings.table import ENCODER, OBS_SCALE
 from ..settings.values import Config
 from ..settings.world_values import Change
 from . import backends, checkpoint
@@ -86,8 +86,8 @@ class _Worker:
             checkpoint.check_fits(found, self.env_facts, self.config.env)
             if self.leads and (said := checkpoint.other_name(found, job.name)):
                 link.emit("note", text=said)
-        self.config = self.joint.with_obs_scale(replace(job, config=self.config), self.library,
-                                                past, link)
+        self.config = self.joint.with_choices(replace(job, config=self.config), self.library,
+                                              past, model, link)
         self.part = dividing.part_of(self.config, group.size)
         self.start = past.facts["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)
@@ -183,7 +183,8 @@ class _Worker:
         self.began, self.cpu_began, self.pace = time.perf_counter(), self.cpu(), Pace()
         self.snapshot = self.state(started=True) if self.past is None else self.state()
         self.link.emit("ready", hosts=list(self.group.hosts), path=self.path,
-                       obs_scale=[self.config.train.obs_scale, self.config.origin[OBS_SCALE]])
+                       choices={full: [self.config[full], self.config.origin[full]]
+                                for full in (ENCODER, OBS_SCALE)})
         if self.evaluations.met:
             self.link.emit("goal", **self.evaluations.met)
         threading.Thread(target=rescue, daemon=True, args=(

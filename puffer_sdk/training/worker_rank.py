@@ -13,7 +13,6 @@ from ..base import files
 from ..base.errors import Interrupted, RunError
 from ..env import child_process
 from ..interop.python_envs.env_source import Prepared
-from ..settings.table import OBS_SCALE
 from ..settings.values import Config
 from .runs import Run
 from .train_job import TrainJob
@@ -38,14 +37,16 @@ def run_child(job: TrainJob, on_event: Callable[[str, Any], None], *, log: Path,
     return {name: done[name] for name in ("step", "seconds", "evaluating", "cpu")}
 
 
-def take_obs_scale(run: Run, config: Config, ready: Mapping[str, Any]) -> Config:
-    """The settings with the obs_scale that the child found, written to the run's config.ini.
+def take_choices(run: Run, config: Config, ready: Mapping[str, Any]) -> Config:
+    """The settings with what the child chose, written to the run's config.ini.
 
     ready   the payload of its event `ready`
     """
-    value, origin = ready["obs_scale"]
-    if value != config.train.obs_scale:
-        config = config.with_auto(OBS_SCALE, value, origin.removeprefix("auto: "))
+    before = config
+    for full, (value, origin) in ready["choices"].items():
+        if value != config[full]:
+            config = config.with_auto(full, value, origin.removeprefix("auto: "))
+    if config is not before:
         files.save(run.config_path, config.to_ini(), what="the settings")
     return config
 

@@ -88,16 +88,19 @@ void heads_init(Heads* heads, const PufferTrainerConfig* config) {
 #define DECODER_GAIN 0.01
 
 void matrix_start(float* weight, const PufferTrainerConfig* config, int number, int fan_out,
-                  int fan_in) {
-    double gain = number == 0 ? sqrt(2.0) : number <= config->num_layers ? 1.0 : DECODER_GAIN;
+                  int fan_in, const float* factors) {
+    int decoder = config->num_layers + 1, transposed = number == 0 || number > decoder;
+    double gain = number == 0        ? sqrt(2.0)
+                  : number < decoder ? 1.0
+                  : number > decoder ? sqrt(6.0)
+                                     : DECODER_GAIN;
     float bound = (float)(gain / sqrt((double)fan_in));
-    const float* factors = number == 0 ? config->obs_scale : NULL;
     int64_t count = (int64_t)fan_out * fan_in;
     for (int64_t i = 0; i < count; i++) {
         PhiloxBlock block = philox_block(config->seed, PHILOX_INIT, (uint32_t)i, (uint64_t)number,
                                          0);
         int64_t row = i / fan_in, col = i % fan_in;
-        int64_t place = number == 0 ? col * fan_out + row : i;
+        int64_t place = transposed ? col * fan_out + row : i;
         weight[place] = (2.0f * philox_unit(block.word[0]) - 1.0f) * bound;
         if (factors) weight[place] *= factors[col];
     }

@@ -15,7 +15,9 @@
 #include "trainer/puffer_trainer.h"
 
 #define MAX_LAYERS  64
-#define MAX_TENSORS (3 * (MAX_LAYERS + 3) + 17)
+#define MAX_CONVOLUTIONS (PUFFER_MAX_PARTS * PUFFER_MAX_CONVOLUTIONS)
+#define MAX_MATRICES     (MAX_LAYERS + 2 + MAX_CONVOLUTIONS)
+#define MAX_TENSORS      (2 * MAX_MATRICES + 24)
 
 // (N, T, ...) a row holds what belongs to one agent and move: to one tick, unless the agent waits.
 // The ticks of one that waits have no rows: what they bring belongs to its move before
@@ -62,10 +64,11 @@ int32_t config_check(const PufferTrainerConfig* config, Error* error);
 void heads_init(Heads* heads, const PufferTrainerConfig* config);
 
 // A weight matrix as its field writes it down is (fan_out, fan_in); the encoder is stored
-// transposed. Uniform in +-gain / sqrt(fan_in): sqrt(2) for the encoder, which is number 0, times
-// obs_scale; little for the decoder, which is the last one: the first policy is nearly even
+// transposed, as convolutions are. Uniform in +-gain / sqrt(fan_in), times `factors` [fan_in]
+// unless NULL: sqrt(2) for the encoder, which is number 0; little for the decoder, number L + 1,
+// so that the first policy is nearly even; sqrt(6) for convolutions, which come after it
 void matrix_start(float* weight, const PufferTrainerConfig* config, int number, int fan_out,
-                  int fan_in);
+                  int fan_in, const float* factors);
 
 static inline int32_t segments_per_minibatch(const PufferTrainerConfig* config) {    // S
     return config->horizon ? config->minibatch_size / config->horizon : 0;

@@ -13,6 +13,7 @@ int32_t games_check(const PufferTrainer* trainer, Error* error) {
     for (int32_t i = 0; games && i < games->num_others; i++) {
         const Policy* policy = &games->others[i]->policy;
         if (policy->kernels != own->kernels || policy->dtype != own->dtype || policy->D != own->D
+            || policy->E != own->E || policy->num_matrices != own->num_matrices
             || policy->H != own->H || policy->L != own->L || policy->A != own->A
             || policy->K != own->K)
             return fail(error, "player %d has another network", i + 1);

@@ -3,6 +3,7 @@
  *     shared.h     settings, tensors, faults: what the CUDA trainer has as well
  *     paths.c      instruction sets of the CPU
  *     memory.c     every size, and one allocation for each kind of memory
+ *     seeing.c     images, grids, lists and ids of an observation: the encoder's features
  *     policy.c     weights, their packed copies, one tick of the network
  *     games.c      who plays which row, and when an env begins a new game
  *     rollout.c    T ticks of all agents into the rollout buffers; act() without envs
@@ -73,20 +74,55 @@ typedef struct Matrix {    // a weight matrix, its gradient and Muon's view of i
     float* gradient;            // (rows, cols) summed over chunks
     float* momentum;            // (rows, cols)
     float* update;              // (rows, cols) Nesterov's
-    int64_t chunk_offset;       // of (chunk_rows, H_padded) in a chunk's gradient
-    int32_t chunk_rows;
+    float* factors;             // [rows] of gradients and steps, or NULL
+    int64_t chunk_offset;       // of (chunk_rows, chunk_cols) in a chunk's gradient
+    int32_t chunk_rows, chunk_cols;
     char label[32], momentum_label[40];
 } Matrix;
+
+typedef struct Convolution {
+    int32_t kernel, stride, filters, padded;    // filters, and rounded up to 2 lanes
+    int32_t in_height, in_width, in_channels, in_padded;
+    int32_t height, width;          // of its output
+    int32_t terms, terms_padded;    // kernel^2 in_channels
+    int32_t ldc;                    // of columns: what each place of the output sees
+    int32_t at_a_time;              // such places
+    int32_t matrix;                 // number of its weights (terms, filters)
+    float* forward;                 // panels(terms, padded)
+    float* backward;                // panels(filters, terms_padded); NULL of a part's first
+} Convolution;
+
+typedef struct Part {
+    PufferPart about;
+    int32_t inputs;                     // numbers of a cell, those of ids included
+    int32_t count;                      // elements of the row
+    int32_t first_feature, features;    // among those of all parts
+    int32_t at_a_time;                  // rows that pass through all its layers
+    int32_t num_layers;
+    Convolution layers[PUFFER_MAX_CONVOLUTIONS];
+} Part;
+
+typedef struct Seeing {
+    int32_t count;                        // parts
+    int32_t plain;                        // numbers that no part takes
+    int32_t features, features_padded;    // of all parts
+    int32_t matrices;                     // convolutions of all parts
+    float* features_backward;             // panels(H, features_padded) of the encoder's weights
+    Part parts[PUFFER_MAX_PARTS];
+} Seeing;
 
 typedef struct Policy {
     const Kernels* kernels;
     Heads heads;
+    Seeing seeing;
     int32_t D, H, L, K, A, dtype;
+    int32_t E;                            // numbers that the encoder sees: D without parts
     int32_t H_padded, A_padded;           // padded
-    int32_t ldx, ldg, ldw;                // of activations, of gates, of widened rows
-    Matrix* matrices;                     // [L + 2] encoder, layers, decoder
+    int32_t ldx, ldg, ldw, lde;           // of activations, gates, widened rows, what is seen
+    int32_t num_matrices;                 // L + 2, and convolutions
+    Matrix* matrices;                     // encoder, layers, decoder, convolutions
     float* logstd;                        // [heads.continuous]
-    float* encoder_panels;                // panels(D, H_padded)
+    float* encoder_panels;                // panels(E, H_padded)
     float* layer_forward[MAX_LAYERS];     // layer panels
     float* layer_backward[MAX_LAYERS];    // panels(3 H_padded, H_padded)
     void* pairs_forward[MAX_LAYERS];      // bf16: the same in pairs
@@ -103,11 +139,16 @@ typedef struct Workspace {            // scratch memory of one worker
     float* what;                      // (rows, D) those bytes
     int32_t* starts;                  // [rows + 1] of each row in the two above
     float* wide_obs;                  // (rows, ldw) widened bytes or ints
+    float* seen;                      // (rows, lde) plain numbers, then features
+    float* seen_cells;                // of some rows: a part's cells, and
+    float* seen_columns;              // what places of a convolution's output see
+    float* seen_outputs[PUFFER_MAX_PARTS][PUFFER_MAX_CONVOLUTIONS];    // (rows, ...)
+    float *dseen, *dcells[2];         // (rows, features_padded), and of some rows
     float* x[MAX_LAYERS + 1];         // (rows, ldx)
     float* gates[MAX_LAYERS];         // (rows, ldg)
     float* h[MAX_LAYERS];             // (rows, H_padded)
     float* dx;                        // (rows, ldx)
-    float* carry;                     // [H_padded]
+    float* carry;                     // [the most columns of a chunk]
     float* out;                       // (rows, A_padded)
     float* columns;                   // (A + 2, columns_ld)
     float* scratch;                   // (A + 2, columns_ld)
@@ -153,14 +194,13 @@ struct PufferTrainer {
     PufferTrainerCounters counters;
     PufferTrainerEnvs envs;
     Policy policy;
-    Matrix matrices[MAX_LAYERS + 2];
+    Matrix matrices[MAX_MATRICES];
     Rollout rollout;
     Picker picker;
     Pool* pool;
     Arena weights, gradients, optimizer, buffers, activations, plan;
     Workspace* work;    // [threads]
     int32_t work_rows, columns_ld;
-    float* obs_scale;             // [D] of the config, or NULL
     float* all_weights;           // the matrices in order, then logstd
     float* all_gradients;         // as many, then room for what travels along
     double totals[TOTALS];        // of the minibatch that is picked, over all ranks
@@ -211,6 +251,10 @@ static inline void mark(Workspace* work, int phase) {
     work->since = now;
 }
 
+static inline int reads_bytes(const Policy* policy) {    // the encoder's matrix
+    return policy->dtype == PUFFER_U8 && !policy->seeing.count;
+}
+
 static inline int64_t obs_row_size(const Policy* policy) {    // bytes of one observation
     return policy->D * (policy->dtype == PUFFER_U8 ? 1 : 4);
 }
@@ -228,11 +272,31 @@ void policy_pack(PufferTrainer* trainer);
 void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
                  const float* state, float* new_state);
 // Bytes that are not 0, in work->where and what; 0, and not all, where they are too many to pay
+// rows (K, n) -> panels(K, n)
+void policy_pack_panels(const float* rows, int K, int n, int lanes, float* panels);
 int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first_row,
                       const uint8_t* obs);
 void policy_encode(const Policy* policy, Workspace* work, int rows, const void* obs, float* x,
                    int sparse, int first_row);
 void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x);
+
+// ---- seeing.c
+int32_t seeing_init(Policy* policy, const PufferTrainerConfig* config, Error* error);
+double seeing_products(const Policy* policy);    // multiply-adds of a row, the encoder's included
+int64_t seeing_row(const Policy* policy);        // floats that a row of a block keeps
+void seeing_plan(Policy* policy, Arena* weights);
+void seeing_plan_work(const Policy* policy, Workspace* work, Arena* arena, int64_t rows, int train);
+void seeing_factors(const Policy* policy, const float* obs_scale);    // -> those of the matrices
+int32_t seeing_pack_items(const Policy* policy);
+void seeing_pack(Policy* policy, int32_t item);
+// rows of obs (R, D) -> work->seen, from its row first_row on
+void seeing_forward(const Policy* policy, Workspace* work, int32_t rows, const void* obs,
+                    int32_t first_row);
+// work->dx of all rows of a block -> the encoder's gradient, and work->dseen; then for rows whose
+// observations lie together: the gradients of convolutions
+void seeing_begin_backward(const Policy* policy, Workspace* work, int32_t rows, float* dencoder);
+void seeing_backward(const Policy* policy, Workspace* work, int32_t rows, const void* obs,
+                     int32_t first_row, float* gradient);
 
 // ---- games.c
 int32_t games_check(const PufferTrainer* trainer, Error* error);    // attached: they fit

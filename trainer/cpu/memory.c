@@ -13,7 +13,7 @@ static void plan_blocks(PufferTrainer* trainer) {
     const Policy* policy = &trainer->policy;
     int64_t row = (policy->L + 2) * (int64_t)policy->ldx
                   + policy->L * (policy->ldg + policy->H_padded) + policy->A_padded
-                  + 2 * (policy->A + 2) + 16;
+                  + 2 * (policy->A + 2) + 16 + seeing_row(policy);
     int64_t segment = row * (int64_t)sizeof(float) * (config->horizon ? config->horizon : 1);
     trainer->segments = segments_per_minibatch(config);
     trainer->chunk_count = trainer->segments < MAX_CHUNKS ? trainer->segments : MAX_CHUNKS;
@@ -28,37 +28,49 @@ static void plan_blocks(PufferTrainer* trainer) {
 // Places in a matrix, and in a block of bytes, are counted in 32 bits
 static int32_t check_sizes(const PufferTrainer* trainer, Error* error) {
     const Policy* policy = &trainer->policy;
-    for (int m = 0; m < policy->L + 2; m++) {
+    for (int m = 0; m < policy->num_matrices; m++) {
         const Matrix* matrix = &trainer->matrices[m];
         if ((int64_t)matrix->tall * matrix->ld > INT32_MAX)
             return fail(error, "the weights of %s would be more than 2^31: %d x %d", matrix->name,
                         matrix->fan_out, matrix->fan_in);
     }
-    int64_t widest = policy->D > policy->A ? policy->D : policy->A;
+    int64_t widest = policy->D > policy->A ? policy->D : policy->A, kept = seeing_row(policy);
+    widest = kept > widest ? kept : widest;
     if (trainer->work_rows * (widest + 16) > INT32_MAX)
         return fail(error, "horizon %d x %lld numbers a tick would be more than 2^31",
                     trainer->config.horizon, (long long)widest);
     return 0;
 }
 
+// Whether a matrix multiplies numbers of the observation: the encoder, a part's first convolution
+static int sees_numbers(const Policy* policy, int m) {
+    int found = m == 0;
+    for (int p = 0; p < policy->seeing.count; p++)
+        found |= policy->seeing.parts[p].num_layers && policy->seeing.parts[p].layers[0].matrix == m;
+    return found;
+}
+
 static void plan_weights(PufferTrainer* trainer) {
     Policy* policy = &trainer->policy;
-    int D = policy->D, H = policy->H, H_padded = policy->H_padded;
+    int H = policy->H, H_padded = policy->H_padded;
     int64_t offset = 0, chunk = 0;
-    for (int m = 0; m < policy->L + 2; m++) {
+    for (int m = 0; m < policy->num_matrices; m++) {
         Matrix* matrix = &trainer->matrices[m];
         matrix->offset = offset;
         matrix->chunk_offset = chunk;
         offset += round_up((int64_t)matrix->rows * matrix->cols, 16);
-        chunk += (int64_t)matrix->chunk_rows * H_padded;
+        chunk += (int64_t)matrix->chunk_rows * matrix->chunk_cols;
     }
     int vectors = (int32_t)round_up(policy->heads.continuous, 16);
     trainer->weight_count = offset + vectors;
     trainer->chunk_size = chunk + vectors;
     Arena* weights = &trainer->weights;
     ARENA_ADD(weights, trainer->all_weights, trainer->weight_count);
-    if (trainer->config.obs_scale) ARENA_ADD(weights, trainer->obs_scale, D);
-    ARENA_ADD(weights, policy->encoder_panels, (int64_t)D * H_padded);
+    for (int m = 0; m < policy->num_matrices && trainer->config.obs_scale; m++)
+        if (sees_numbers(policy, m))
+            ARENA_ADD(weights, trainer->matrices[m].factors, trainer->matrices[m].rows);
+    ARENA_ADD(weights, policy->encoder_panels, (int64_t)policy->E * H_padded);
+    seeing_plan(policy, weights);
     for (int l = 0; l < policy->L; l++) {
         ARENA_ADD(weights, policy->layer_forward[l], (int64_t)3 * H * H_padded);
         ARENA_ADD(weights, policy->layer_backward[l], (int64_t)3 * H_padded * H_padded);
@@ -78,7 +90,7 @@ static void plan_weights(PufferTrainer* trainer) {
     ARENA_ADD(&trainer->gradients, trainer->chunk_sums, trainer->chunk_count);
     ARENA_ADD(&trainer->gradients, trainer->partial, trainer->weight_count / SLAB + 1);
     Arena* optimizer = &trainer->optimizer;
-    for (int m = 0; m < policy->L + 2; m++) {
+    for (int m = 0; m < policy->num_matrices; m++) {
         Matrix* matrix = &trainer->matrices[m];
         int64_t count = (int64_t)matrix->rows * matrix->cols, ld = matrix->ld;
         ARENA_ADD(optimizer, matrix->momentum, count);
@@ -140,12 +152,14 @@ static void plan_work(PufferTrainer* trainer) {
     for (int w = 0; w < trainer->config.threads; w++) {
         Workspace* work = &trainer->work[w];
         Arena* arena = &trainer->activations;
-        if (policy->dtype == PUFFER_U8) {
+        if (reads_bytes(policy)) {
             ARENA_ADD(arena, work->where, rows * policy->D);
             ARENA_ADD(arena, work->what, rows * policy->D);
             ARENA_ADD(arena, work->starts, rows + 1);
         }
-        if (policy->dtype != PUFFER_F32) ARENA_ADD(arena, work->wide_obs, rows * policy->ldw);
+        if (policy->dtype != PUFFER_F32 && !policy->seeing.count)
+            ARENA_ADD(arena, work->wide_obs, rows * policy->ldw);
+        seeing_plan_work(policy, work, arena, rows, train);
         for (int l = 0; l <= (policy->L > 1 && train ? policy->L : 1); l++)
             ARENA_ADD(arena, work->x[l], rows * policy->ldx);
         for (int l = 0; l < policy->L && train; l++) {
@@ -153,7 +167,10 @@ static void plan_work(PufferTrainer* trainer) {
             ARENA_ADD(arena, work->h[l], rows * policy->H_padded);
         }
         ARENA_ADD(arena, work->dx, rows * policy->ldx);
-        ARENA_ADD(arena, work->carry, policy->H_padded);
+        int32_t widest = policy->H_padded;
+        for (int m = 0; m < policy->num_matrices; m++)
+            if (trainer->matrices[m].chunk_cols > widest) widest = trainer->matrices[m].chunk_cols;
+        ARENA_ADD(arena, work->carry, widest);
         ARENA_ADD(arena, work->out, rows * policy->A_padded);
         ARENA_ADD(arena, work->columns, (policy->A + 2) * ld);
         ARENA_ADD(arena, work->scratch, (policy->A + 2) * ld);
@@ -193,7 +210,7 @@ int32_t memory_take(PufferTrainer* trainer, Error* error) {
                            (long long)(arenas[i]->bytes >> 20));
         trainer->allocations++;
     }
-    for (int m = 0; m < trainer->policy.L + 2; m++) {
+    for (int m = 0; m < trainer->policy.num_matrices; m++) {
         Matrix* matrix = &trainer->matrices[m];
         matrix->weight = trainer->all_weights + matrix->offset;
         if (trainer->all_gradients) matrix->gradient = trainer->all_gradients + matrix->offset;

@@ -14,7 +14,7 @@ static int64_t elements(const Matrix* matrix) { return (int64_t)matrix->rows * m
 static void reduce_rows(PufferTrainer* trainer, int m, int first, int last, float* sum) {
     const Policy* policy = &trainer->policy;
     Matrix* matrix = &trainer->matrices[m];
-    int H = policy->H, lanes = policy->kernels->lanes, is_layer = m > 0 && m <= policy->L;
+    int H = policy->H, cols = matrix->cols, lanes = policy->kernels->lanes, is_layer = m > 0 && m <= policy->L;
     for (int row = first; row < last; row++) {
         int target = row;
         if (is_layer) {    // interleaved by lanes: hid, gate, proj
@@ -22,12 +22,12 @@ static void reduce_rows(PufferTrainer* trainer, int m, int first, int last, floa
             if (unit >= H) continue;
             target = row / lanes % 3 * H + unit;
         }
-        policy->kernels->add_up(policy->H_padded, trainer->chunk_count,
+        policy->kernels->add_up(matrix->chunk_cols, trainer->chunk_count,
                                 (const float* const*)trainer->chunks,
-                                matrix->chunk_offset + (int64_t)row * policy->H_padded, sum);
-        if (m == 0 && trainer->obs_scale)    // as of observations times their factors
-            for (int j = 0; j < H; j++) sum[j] *= trainer->obs_scale[row];
-        memcpy(matrix->gradient + (int64_t)target * H, sum, sizeof(float) * (size_t)H);
+                                matrix->chunk_offset + (int64_t)row * matrix->chunk_cols, sum);
+        if (matrix->factors)    // as of observations times their factors
+            for (int j = 0; j < cols; j++) sum[j] *= matrix->factors[row];
+        memcpy(matrix->gradient + (int64_t)target * cols, sum, sizeof(float) * (size_t)cols);
     }
 }
 
@@ -36,7 +36,7 @@ enum { REDUCE_ROWS = 32 };
 static void reduce_item(void* about, int32_t item, int32_t worker) {
     PufferTrainer* trainer = about;
     trainer->work[worker].since = clock_now();
-    for (int m = 0; m < trainer->policy.L + 2; m++) {
+    for (int m = 0; m < trainer->policy.num_matrices; m++) {
         int rows = trainer->matrices[m].chunk_rows, items = (rows + REDUCE_ROWS - 1) / REDUCE_ROWS;
         if (item < items) {
             int first = item * REDUCE_ROWS, last = first + REDUCE_ROWS;
@@ -76,7 +76,7 @@ static int32_t exchange_gradients(PufferTrainer* trainer, double sums[KERNEL_LOS
 int32_t muon_reduce(PufferTrainer* trainer, double sums[KERNEL_LOSSES], double* norm,
                     Error* error) {
     int32_t items = 0, slabs = (int32_t)((trainer->weight_count + SLAB - 1) / SLAB);
-    for (int m = 0; m < trainer->policy.L + 2; m++)
+    for (int m = 0; m < trainer->policy.num_matrices; m++)
         items += (trainer->matrices[m].chunk_rows + REDUCE_ROWS - 1) / REDUCE_ROWS;
     pool_run(trainer->pool, reduce_item, trainer, items);
     int vectors = trainer->policy.heads.continuous;
@@ -125,8 +125,7 @@ static void make_update(const Step* step, Matrix* matrix) {
 static void apply(const Step* step, Matrix* matrix) {
     double ratio = (double)matrix->fan_out / (double)matrix->fan_in;
     float base = (float)(-step->learning_rate * sqrt(ratio > 1.0 ? ratio : 1.0));
-    const float* factors = matrix == step->trainer->matrices ? step->trainer->obs_scale
-                                                             : NULL;    // of its rows
+    const float* factors = matrix->factors;
     int upright = matrix->rows >= matrix->cols;
     for (int i = 0; i < matrix->rows; i++) {
         float* weight = matrix->weight + (int64_t)i * matrix->cols;
@@ -215,7 +214,7 @@ static void stage_item(void* about, int32_t item, int32_t worker) {
     const Step* step = about;
     PufferTrainer* trainer = step->trainer;
     trainer->work[worker].since = clock_now();
-    for (int m = 0; m < trainer->policy.L + 2; m++) {
+    for (int m = 0; m < trainer->policy.num_matrices; m++) {
         Matrix* matrix = &trainer->matrices[m];
         int items = stage_items(matrix, step->stage);
         if (item >= items) {
@@ -233,7 +232,7 @@ static void stage_item(void* about, int32_t item, int32_t worker) {
 static void run_stage(Step* step, int stage) {
     int32_t items = 0;
     step->stage = stage;
-    for (int m = 0; m < step->trainer->policy.L + 2; m++)
+    for (int m = 0; m < step->trainer->policy.num_matrices; m++)
         items += stage_items(&step->trainer->matrices[m], stage);
     pool_run(step->trainer->pool, stage_item, step, items);
 }
@@ -262,17 +261,17 @@ void muon_step(PufferTrainer* trainer, double learning_rate, double grad_norm) {
                  .scale = grad_norm > limit ? (float)(limit / grad_norm) : 1.0f};
     int small = 1;
     trainer->counters.optimizer_steps++;
-    for (int m = 0; m < trainer->policy.L + 2; m++) small &= trainer->matrices[m].wide <= 64;
+    for (int m = 0; m < trainer->policy.num_matrices; m++) small &= trainer->matrices[m].wide <= 64;
     if (pool_threads(trainer->pool) == 1) small = 1;
     if (small) {
-        pool_run(trainer->pool, whole_matrix, &step, trainer->policy.L + 2);
+        pool_run(trainer->pool, whole_matrix, &step, trainer->policy.num_matrices);
     } else {
         run_stage(&step, MAKE_UPDATE);
         for (step.step = 0; step.step < MUON_STEPS; step.step++) {
             run_stage(&step, GRAM);
             run_stage(&step, POLYNOMIAL);
             run_stage(&step, ADVANCE);
-            for (int m = 0; m < trainer->policy.L + 2; m++) swap_xy(&trainer->matrices[m]);
+            for (int m = 0; m < trainer->policy.num_matrices; m++) swap_xy(&trainer->matrices[m]);
         }
         run_stage(&step, APPLY);
     }

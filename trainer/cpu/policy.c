@@ -14,6 +14,7 @@ static void name_matrix(Matrix* matrix, const char* format, int number) {
 }
 
 static void size_matrix(Matrix* matrix, int rows, int cols, int chunk_rows, int lanes) {
+    matrix->chunk_cols = (int32_t)round_up(cols, 2 * lanes);
     matrix->rows = rows;
     matrix->cols = cols;
     matrix->fan_out = rows;
@@ -23,6 +24,13 @@ static void size_matrix(Matrix* matrix, int rows, int cols, int chunk_rows, int 
     matrix->padded = (int32_t)round_up(matrix->wide, 2 * lanes);
     matrix->ld = matrix->padded + (matrix->wide < 256 ? 0 : 16);    // an odd number of cache lines
     matrix->chunk_rows = chunk_rows;
+}
+
+// The field writes it down as (cols, rows)
+static void size_transposed(Matrix* matrix, int rows, int cols, int lanes) {
+    size_matrix(matrix, rows, cols, rows, lanes);
+    matrix->fan_out = cols;
+    matrix->fan_in = rows;
 }
 
 int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* matrices,
@@ -53,10 +61,10 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     policy->ldg = 3 * policy->H_padded + 16;
     policy->ldw = (int32_t)round_up(policy->D, 16) + 16;
     policy->matrices = matrices;
+    if (seeing_init(policy, config, error)) return -1;
+    policy->num_matrices = policy->L + 2 + policy->seeing.matrices;
 
-    size_matrix(&matrices[0], policy->D, policy->H, policy->D, lanes);
-    matrices[0].fan_out = policy->H;    // stored transposed
-    matrices[0].fan_in = policy->D;
+    size_transposed(&matrices[0], policy->E, policy->H, lanes);
     name_matrix(&matrices[0], "encoder", 0);
     for (int l = 0; l < policy->L; l++) {
         size_matrix(&matrices[1 + l], 3 * policy->H, policy->H, 3 * policy->H_padded, lanes);
@@ -64,19 +72,28 @@ int32_t policy_init(Policy* policy, const PufferTrainerConfig* config, Matrix* m
     }
     size_matrix(&matrices[1 + policy->L], policy->A + 1, policy->H, policy->A + 1, lanes);
     name_matrix(&matrices[1 + policy->L], "decoder", 0);
+    for (int p = 0; p < policy->seeing.count; p++)
+        for (int l = 0; l < policy->seeing.parts[p].num_layers; l++) {
+            const Convolution* layer = &policy->seeing.parts[p].layers[l];
+            char format[32];
+            snprintf(format, sizeof format, "parts.%d.%%d", p);
+            size_transposed(&matrices[layer->matrix], layer->terms, layer->filters, lanes);
+            name_matrix(&matrices[layer->matrix], format, l);
+        }
     return 0;
 }
 
 void policy_start(PufferTrainer* trainer) {
-    for (int m = 0; m < trainer->policy.L + 2; m++) {
+    for (int m = 0; m < trainer->policy.num_matrices; m++) {
         Matrix* matrix = &trainer->matrices[m];
-        matrix_start(matrix->weight, &trainer->config, m, matrix->fan_out, matrix->fan_in);
+        matrix_start(matrix->weight, &trainer->config, m, matrix->fan_out, matrix->fan_in,
+                     matrix->factors);
     }
 }
 
 // ---- packed copies ----------------------------------------------------------------------------
 
-static void pack_panels(const float* rows, int K, int n, int lanes, float* panels) {
+void policy_pack_panels(const float* rows, int K, int n, int lanes, float* panels) {
     int two = 2 * lanes;
     for (int k = 0; k < K; k++)
         for (int j = 0; j < n; j += two)
@@ -107,8 +124,8 @@ static void pack_item(void* about, int32_t item, int32_t worker) {
     int lanes = policy->kernels->lanes, per_layer = (policy->H + lanes - 1) / lanes;
     trainer->work[worker].since = clock_now();
     if (item == 0) {
-        pack_panels(policy->matrices[0].weight, policy->D, policy->H, lanes,
-                    policy->encoder_panels);
+        policy_pack_panels(policy->matrices[0].weight, policy->E, policy->H, lanes,
+                           policy->encoder_panels);
     } else if (item == 1) {
         const float* weight = policy->matrices[1 + policy->L].weight;
         for (int j = 0; j <= policy->A; j++) {
@@ -118,8 +135,10 @@ static void pack_item(void* about, int32_t item, int32_t worker) {
                    sizeof(float) * (size_t)policy->H);
             for (int k = 0; k < policy->H; k++) column[(int64_t)k * lanes + j % lanes] = row[k];
         }
-    } else {
+    } else if (item < 2 + policy->L * per_layer) {
         pack_layer(policy, (item - 2) / per_layer, (item - 2) % per_layer * lanes);
+    } else {
+        seeing_pack(policy, item - 2 - policy->L * per_layer);
     }
     mark(&trainer->work[worker], PHASE_PACK);
 }
@@ -143,7 +162,8 @@ static void pair_layer(void* about, int32_t l, int32_t worker) {
 void policy_pack(PufferTrainer* trainer) {
     int lanes = trainer->policy.kernels->lanes;
     int per_layer = (trainer->policy.H + lanes - 1) / lanes;
-    pool_run(trainer->pool, pack_item, trainer, 2 + trainer->policy.L * per_layer);
+    pool_run(trainer->pool, pack_item, trainer,
+             2 + trainer->policy.L * per_layer + seeing_pack_items(&trainer->policy));
     if (trainer->policy.kernels->pack_pairs)
         pool_run(trainer->pool, pair_layer, trainer, trainer->policy.L);
     trainer->stale = 0;
@@ -192,14 +212,18 @@ void policy_encode(const Policy* policy, Workspace* work, int rows, const void* 
     }
     const float* wide = obs;
     int ld = policy->D;
-    if (policy->dtype != PUFFER_F32) {
+    if (policy->seeing.count) {
+        seeing_forward(policy, work, rows, obs, first_row);
+        wide = work->seen + (int64_t)first_row * policy->lde;
+        ld = policy->lde;
+    } else if (policy->dtype != PUFFER_F32) {
         float* out = work->wide_obs + (int64_t)first_row * policy->ldw;
         widen_rows(policy, rows, obs, out);
         wide = out;
         ld = policy->ldw;
     }
-    kernels->product_panels(rows, policy->H_padded, policy->D, wide, ld, policy->encoder_panels,
-                            policy->D, x, policy->ldx, 0);
+    kernels->product_panels(rows, policy->H_padded, policy->E, wide, ld, policy->encoder_panels,
+                            policy->E, x, policy->ldx, 0);
 }
 
 void policy_decode(const Policy* policy, Workspace* work, int rows, const float* x) {
@@ -213,7 +237,7 @@ void policy_decode(const Policy* policy, Workspace* work, int rows, const float*
 void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
                  const float* state, float* new_state) {
     int lds = policy->L * policy->H_padded;
-    int sparse = policy->dtype == PUFFER_U8 && policy_find_bytes(policy, work, rows, 0, obs);
+    int sparse = reads_bytes(policy) && policy_find_bytes(policy, work, rows, 0, obs);
     policy_encode(policy, work, rows, obs, work->x[0], sparse, 0);
     mark(work, PHASE_ENCODE);
     float *x = work->x[0], *other = work->x[1];

@@ -64,7 +64,7 @@ static void gather(const Minibatch* batch, Workspace* work, int first, int count
 static int forward(const Minibatch* batch, Workspace* work, int first, int count) {
     PufferTrainer* trainer = batch->trainer;
     const Policy* policy = &trainer->policy;
-    int T = trainer->config.horizon, rows = count * T, sparse = policy->dtype == PUFFER_U8;
+    int T = trainer->config.horizon, rows = count * T, sparse = reads_bytes(policy);
     for (int s = 0; s < count && sparse; s++)
         sparse = policy_find_bytes(policy, work, T, s * T,
                                    segment_obs(trainer, trainer->picker.rows[first + s]));
@@ -145,7 +145,13 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
         mark(work, PHASE_DW);
     }
     float* dencoder = gradient + trainer->matrices[0].chunk_offset;
+    if (policy->seeing.count) seeing_begin_backward(policy, work, rows, dencoder);
     for (int s = 0; s < count; s++) {
+        const void* seen = segment_obs(trainer, trainer->picker.rows[first + s]);
+        if (policy->seeing.count) {
+            seeing_backward(policy, work, T, seen, s * T, gradient);
+            continue;
+        }
         const float* dx = work->dx + (int64_t)s * T * policy->ldx;
         if (sparse) {
             for (int r = s * T; r < (s + 1) * T; r++, dx += policy->ldx)
@@ -154,7 +160,7 @@ static void backward(const Minibatch* batch, Workspace* work, int first, int cou
                     work->what + work->starts[r], H_padded, dx, dencoder);
             continue;
         }
-        const float* obs = segment_obs(trainer, trainer->picker.rows[first + s]);
+        const float* obs = seen;
         int ld = policy->D;
         if (policy->dtype != PUFFER_F32) {
             obs = work->wide_obs + (int64_t)s * T * policy->ldw;

@@ -8,18 +8,18 @@
 static void list_tensors(PufferTrainer* trainer) {
     const Policy* policy = &trainer->policy;
     Tensors* tensors = &trainer->tensors;
-    int matrices = policy->L + 2, dims = policy->heads.continuous;
+    int matrices = policy->num_matrices, dims = policy->heads.continuous;
     int trains = trainer->config.horizon > 0;
     for (int m = 0; m < matrices; m++) {
         Matrix* matrix = &trainer->matrices[m];
         tensors_matrix(tensors, matrix->label, PUFFER_WEIGHT, matrix->weight, matrix->fan_out,
-                       matrix->fan_in, m == 0);
+                       matrix->fan_in, m == 0 || m > policy->L + 1);
     }
     tensors_vector(tensors, "logstd", PUFFER_WEIGHT, policy->logstd, dims);
     for (int m = 0; m < matrices && trains; m++) {
         Matrix* matrix = &trainer->matrices[m];
         tensors_matrix(tensors, matrix->momentum_label, PUFFER_OPTIMIZER, matrix->momentum,
-                       matrix->fan_out, matrix->fan_in, m == 0);
+                       matrix->fan_out, matrix->fan_in, m == 0 || m > policy->L + 1);
     }
     tensors_vector(tensors, "adam.m.logstd", PUFFER_OPTIMIZER, trainer->adam_m, trains ? dims : 0);
     tensors_vector(tensors, "adam.v.logstd", PUFFER_OPTIMIZER, trainer->adam_v, trains ? dims : 0);
@@ -58,9 +58,8 @@ PufferTrainer* puffer_trainer_create(const PufferTrainerConfig* config, Error* e
         puffer_trainer_destroy(trainer);
         return NULL;
     }
-    if (config->obs_scale)
-        memcpy(trainer->obs_scale, config->obs_scale, sizeof(float) * (size_t)trainer->policy.D);
-    trainer->config.obs_scale = trainer->obs_scale;
+    if (config->obs_scale) seeing_factors(&trainer->policy, config->obs_scale);
+    trainer->config.obs_scale = NULL;    // the caller's; the matrices have their factors
     trainer->pool = pool_create(config->threads);
     if (!trainer->pool) {
         fail_as(error, PUFFER_TRAINER_NO_THREADS, "the system cannot start %d threads",

@@ -18,8 +18,8 @@ static int64_t count_clipped(const PufferTrainer* trainer) {
 }
 
 static int32_t name_bad_number(const PufferTrainer* trainer, Error* error) {
-    const float* gradients[MAX_LAYERS + 2];
-    int matrices = trainer->policy.L + 2;
+    const float* gradients[MAX_MATRICES];
+    int matrices = trainer->policy.num_matrices;
     for (int m = 0; m < matrices; m++) gradients[m] = trainer->matrices[m].gradient;
     return fault_update(&trainer->tensors, matrices, gradients, trainer->counters.epoch, error);
 }

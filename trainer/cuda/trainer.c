@@ -10,6 +10,8 @@ static int32_t check_config(const PufferTrainerConfig* config, Error* error) {
     int32_t gpus = config->gpus, segments;
     if (config->ranks > 1)
         return fail(error, "the CUDA trainer shares a run among the GPUs of one process");
+    if (config->num_parts)
+        return fail(error, "the CUDA trainer's encoder reads rows of numbers: it takes no parts");
     if (!config->horizon) return fail(error, "the CUDA trainer needs a horizon of at least 1");
     if (config->num_buffers < 1 || config->num_buffers > MAX_SLICES
         || config->agents % config->num_buffers)
@@ -38,7 +40,7 @@ static int32_t start(PufferTrainer* trainer, Error* error) {
     for (int m = 0; m < trainer->L + 2; m++) {
         const Matrix* matrix = &trainer->matrices[m];
         matrix_start(trainer->weights_here + matrix->offset, &trainer->config, m, matrix->fan_out,
-                     matrix->fan_in);
+                     matrix->fan_in, m == 0 ? trainer->config.obs_scale : NULL);
     }
     trainer->fetched = trainer->touched = 1;
     trainer->pool = pool_create(trainer->config.threads);

@@ -180,13 +180,17 @@ class PreparedPython(Prepared):
                        spec=replace(self.spec, facts=facts))
 
     def with_sizes(self) -> PreparedPython:
-        config, scaled = self.config, self.config.train.obs_scale != AUTO
+        from ...env import encoder_choice
+        facts = self.opener.facts
+        config = encoder_choice.resolve(
+            self.config, facts.observations.size,
+            lambda: None if facts.observations.raw else self.spec.row())
+        self, scaled = replace(self, config=config), config.train.obs_scale != AUTO
         if config.vec.reward_scale and scaled:
             return self
         from ...env import random_play
         from .pool_vec import PoolVec
 
-        facts = self.opener.facts
         library = self.opener.open(config, patient=True)
         library.free_running, library.reward_scale = False, 1.0
         try:

@@ -13,6 +13,7 @@ from ...base.errors import UsageError, did_you_mean
 from ...base.philox import MAX_SEED
 from ...env import abi
 from ...settings.automatic import available_cores
+from ...settings.encoder import Part, parts_of
 from ...settings.values import Config
 from ..schedules import check_tensors
 from .trainer_errors import failure, refusal
@@ -134,11 +135,23 @@ def network_fields(config: Config, obs_dtype: DTypeLike, obs_size: int, act_size
     if config.policy.torch_class:
         raise UsageError("a custom network requires the PyTorch trainer",
                          where=config.policy.torch_class, hint="use --train.backend torch")
+    parts = parts_of(config.policy.encoder, obs_size)
     return {"agents": agents, "obs_dtype": OBS_TYPES.index(np.dtype(obs_dtype)),
             "obs_size": obs_size, "num_atns": len(act_sizes), "act_sizes": tuple(act_sizes),
             "hidden_size": config.policy.hidden_size, "num_layers": config.policy.num_layers,
+            "num_parts": len(parts), "parts": [_part_fields(part) for part in parts],
             "precision": PRECISIONS.index(getattr(config.train, "precision", "fp32")),
             "seed": seed}
+
+
+def _part_fields(part: Part) -> dict[str, object]:
+    """A PufferPart."""
+    return {"first": part.first, "height": part.height, "width": part.width,
+            "channels": part.channels, "planes": int(part.planes),
+            "has_ids": int(bool(part.ids)), "ids": list(part.ids),
+            "mask": -1 if part.mask is None else part.mask, "pooled": int(part.pooled),
+            "num_convolutions": len(part.layers),
+            "convolutions": [(each.filters, each.kernel, each.stride) for each in part.layers]}
 
 
 def load_tensors(handle: Handle, targets: Mapping[str, np.ndarray],

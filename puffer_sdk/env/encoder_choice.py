@@ -1,0 +1,124 @@
+"""Which encoder suits a row.  policy.encoder, the row's description -> its parts, and why
+
+An image or a grid goes through convolutions, a list through layers that its things share; of ids,
+each becomes a number that is 0 or 1. Everything else stays as it is.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ..base import paths
+from ..base.errors import PufferError, UsageError
+from ..settings import encoder
+from ..settings.encoder import FLAT, MAX_IDS, PRESETS, Part
+from ..settings.table import AUTO, ENCODER
+from ..settings.values import Config
+
+if TYPE_CHECKING:
+    from .job import EnvJob
+    from .library import Description
+    from .obs_spec import ObsField, ObsSpec
+
+LEAST_SIDE = 5              # of an image or a grid; a smaller one is few numbers
+MOST_CHANNELS = 64          # of an image; the smallest side is its channels where they come first
+
+
+def resolve(config: Config, obs_size: int, read_row: Callable[[], ObsSpec | None]) -> Config:
+    """The settings with the parts of policy.encoder, where it is `auto` or a preset.
+
+    read_row    the row's description; read only where it is asked for
+    Raises UsageError where a preset finds no image, or parts do not fit the row.
+    """
+    text = config.policy.encoder
+    if text != AUTO and text not in PRESETS:
+        encoder.parts_of(text, obs_size)
+        return config
+    if config.policy.torch_class:
+        return config.with_auto(ENCODER, FLAT, "a network of your own sees the whole row")
+    if text == AUTO and config.train.device == "cuda" and config.train.backend != "torch":
+        return config.with_auto(ENCODER, FLAT, "the GPU's trainer has no other")
+    row = read_row()
+    parts = choose(row, text)
+    if text in PRESETS and not any(part.kind == "image" for part in parts):
+        raise UsageError(f"policy.encoder = {text} finds no image in the observation",
+                         where=ENCODER, expected="`image H x W x C` in the comment of OBS_SIZE or "
+                         "of an OBS_ enumerator, or a Box of bytes",
+                         actual=_described(row) or "no description",
+                         hint="describe it, or name the part: `image 0 48x48x1: 32x8/4 64x4/2`")
+    return config.with_auto(ENCODER, encoder.show(parts), "the description of the observation"
+                            if parts else "the observation has no image, grid, list or ids")
+
+
+def choose(row: ObsSpec | None, preset: str = AUTO) -> tuple[Part, ...]:
+    """The parts of a described row, with their convolutions; () where it has none."""
+    found: list[Part] = []
+    for field in row.described if row else ():
+        part = _part_of(field) if field.fits and not field.unclear else None
+        if part is not None and len(found) < encoder.MAX_PARTS:
+            with suppress(ValueError):          # a preset that is too large for it
+                found.append(encoder.layers_for(part, preset))
+    return tuple(sorted(found, key=lambda part: part.first))
+
+
+def say(config: Config) -> str | None:
+    """The sentence of a run's first lines; None where it is flat."""
+    origin = config.origin.get(ENCODER, "")
+    if config.policy.encoder == FLAT or not origin.startswith(f"{AUTO}: "):
+        return None
+    return f"encoder: {config.policy.encoder}; policy.encoder flat disables it"
+
+
+def _part_of(field: ObsField) -> Part | None:
+    if field.kind in ("image", "grid") and len(field.shape) in (2, 3):
+        return _cells_of(field)
+    if field.kind == "list" and field.shape[0] > 1 and not field.ids:
+        return Part("list", field.first, field.shape[0], 1, field.shape[1], mask=field.mask)
+    if field.kind == "numbers" and 2 <= field.ids <= MAX_IDS:
+        return Part("ids", field.first, field.count, 1, 1, (field.ids,))
+    return None
+
+
+def _cells_of(field: ObsField) -> Part | None:
+    sizes = field.shape if len(field.shape) == 3 else (*field.shape, 1)
+    planes = sizes[0] < LEAST_SIDE <= min(sizes[1:]) and sizes[2] > sizes[0]
+    height, width, channels = (*sizes[1:], sizes[0]) if planes else sizes
+    if min(height, width) < LEAST_SIDE or channels > MOST_CHANNELS or field.ids > MAX_IDS:
+        return None
+    ids = (field.ids,) * channels if field.ids > 1 else ()
+    if planes and ids:
+        return None
+    return Part(field.kind, field.first, height, width, channels, ids, planes=planes)
+
+
+def _described(row: ObsSpec | None) -> str:
+    return ", ".join(filter(None, (field.described for field in row.described))) if row else ""
+
+
+# -- compiled environments ---------------------------------------------------------------------
+
+
+def of_compiled(job: EnvJob, about: Description) -> Config:
+    """The job's settings with its encoder resolved."""
+    return resolve(job.config, about.obs_size,
+                   lambda: read_row(job, about) if _may_be_described(job) else None)
+
+
+def read_row(job: EnvJob, about: Description) -> ObsSpec | None:
+    """What the header says of the row; None of a Python environment that nobody has measured."""
+    from . import header, obs_spec
+
+    if job.folder is None:
+        return None
+    with suppress(PufferError):
+        return obs_spec.read(header.read(job.folder), about.obs_size, about.act_sizes,
+                             job.config.env)
+    return None
+
+
+def _may_be_described(job: EnvJob) -> bool:
+    """Whether a source of the environment has words that may describe parts of a row."""
+    from . import obs_spec
+    return job.folder is not None and any(
+        obs_spec.may_describe(paths.text(path)) for path in paths.c_files(job.folder))
