@@ -22,7 +22,7 @@ from ..base.errors import UsageError
 from ..distributed import agreeing, cores, dividing, rank
 from ..distributed.group import Alone, join
 from ..distributed.rank import Place
-from ..env import child_process
+from ..env import child_process, encoder_choice
 from ..env.child_pipe import Link
 from ..env.job import EnvJob
 from ..interop.python_envs import env_source
@@ -155,16 +155,18 @@ def work(job: ProfileJob, link: Link) -> dict[str, object]:
 
     group = join(job.place, job.config.train.group_timeout)
     resolved = dividing.part_of(job.config, group.size)
+    library = (job := replace(job, config=resolved)).open()
+    resolved = encoder_choice.of_compiled(job, library.describe(resolved.env))
     cores.divide(group, resolved.vec.num_threads)
     paths = [rank["paths"] for rank in
              group.share({"paths": backends.available_paths(job.config)})]
-    vec = make_vec(replace(job, config=resolved).open(), resolved, 0, link)
+    vec = make_vec(library, resolved, 0, link)
     trainer = backends.make_trainer(
         vec, resolved, path=agreeing.best_path(paths, group.hosts) if group.size > 1 else "auto",
         group=group)
     assert isinstance(trainer, NativePPO)       # profile() refuses others
     network = Network.of(vec.obs_size, vec.act_sizes, resolved.policy.hidden_size,
-                         resolved.policy.num_layers)
+                         resolved.policy.num_layers, resolved.policy.encoder)
     best = product_rate(trainer, network, resolved.train.precision)
     warm = WARM_UP * job.seconds
     if not train(trainer, warm, link, 0.0, group):
@@ -202,14 +204,13 @@ def work(job: ProfileJob, link: Link) -> dict[str, object]:
 
 
 def product_rate(trainer: NativePPO, network: Network, precision: str) -> float:
-    """FLOP/s of matrix products only, on the device of this trainer: on a CPU of the layers' and
-    the encoder's shapes, weighted by what each takes of a training step."""
+    """FLOP/s of matrix products only, on the device of this trainer: on a CPU of the layers', the
+    encoder's and the convolutions' shapes, weighted by what each takes of a training step."""
     from .native import trainer_library
 
     if trainer.gpu():
         return trainer.peaks()[1]
-    weights = {network.layer_product(): network.body * 4,
-               network.encoder_product(): network.encoder * 3}
+    weights = network.products()
     path, total = trainer.stats()["path"], sum(weights.values())
     seconds = 0.0
     for shape, flops in weights.items():

@@ -810,7 +810,8 @@ def test_every_key_is_complete():
 def test_every_default_resolves():
     result = config.defaults()
     for full, value in result.items():
-        assert value != settings.AUTO or full == settings.OBS_SCALE, full   # by play, in a run
+        # by play and by the description, in a run:
+        assert value != settings.AUTO or full in (settings.OBS_SCALE, settings.ENCODER), full
         assert not isinstance(value, float) or math.isfinite(value)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...settings.encoder import Part, parts_of, seen_size
+
 MUON_STEPS = 5          # of Newton and Schulz, as kernels/kernels.h has it
 UPDATED = "update: Muon"
 
@@ -20,15 +22,40 @@ class Network:
     outputs: int                # logits and the value
     hidden: int
     layers: int
+    parts: tuple[Part, ...] = ()    # of the observation
 
     @classmethod
-    def of(cls, obs_size: int, act_sizes: Sequence[int], hidden: int, layers: int) -> Network:
-        return cls(obs_size, sum(act_sizes) + 1, hidden, layers)
+    def of(cls, obs_size: int, act_sizes: Sequence[int], hidden: int, layers: int,
+           encoder: str = "flat") -> Network:
+        return cls(obs_size, sum(act_sizes) + 1, hidden, layers, parts_of(encoder, obs_size))
+
+    @property
+    def seen(self) -> int:
+        """Numbers that the encoder's matrix multiplies."""
+        return seen_size(self.parts, self.obs_size)
+
+    @property
+    def convolutions(self) -> list[tuple[int, int, float]]:
+        """Terms, filters and FLOP for one row of each convolution; those of a part's first one
+        have no gradient of what it sees."""
+        return [(terms, filters, 2.0 * height * width * terms * filters)
+                for part in self.parts for (filters, terms), (height, width, _) in
+                zip(part.shapes, part.sizes[1:], strict=True)]
 
     @property
     def encoder(self) -> float:
         """FLOP of the encoder for one row."""
-        return 2.0 * self.obs_size * self.hidden
+        return 2.0 * self.seen * self.hidden + sum(flops for *_, flops in self.convolutions)
+
+    @property
+    def encoder_backward(self) -> float:
+        """FLOP of the gradients of its weights, and of what convolutions give."""
+        first = sum(2.0 * height * width * part.shapes[0][0] * part.shapes[0][1]
+                    for part in self.parts if part.layers
+                    for height, width, _ in part.sizes[1:2])
+        features = sum(part.features for part in self.parts if part.layers)
+        again = sum(flops for *_, flops in self.convolutions) - first
+        return self.encoder + again + 2.0 * features * self.hidden
 
     @property
     def body(self) -> float:
@@ -45,8 +72,9 @@ class Network:
 
         whole    a symmetric product takes all of its operations, as on a GPU; the CPU's takes half
         """
-        sides = [(self.obs_size, self.hidden), (self.outputs, self.hidden),
-                 *[(3 * self.hidden, self.hidden)] * self.layers]
+        sides = [(self.seen, self.hidden), (self.outputs, self.hidden),
+                 *[(3 * self.hidden, self.hidden)] * self.layers,
+                 *[(terms, filters) for terms, filters, _ in self.convolutions]]
         share, total = 1.0 if whole else 0.5, 0.0
         for wide, tall in map(sorted, sides):
             total += 2.0 * wide * wide * (share * (tall + wide) + tall)
@@ -64,13 +92,14 @@ class Network:
                 "update: loss": 3 * learned * self.decoder,
                 "update: gradients of activations": learned * self.body,
                 "update: gradients of weights": learned * self.body,
-                "update: encoder backward": learned * self.encoder,
+                "update: encoder backward": learned * self.encoder_backward,
                 UPDATED: updates * self.muon(whole=False)}
 
-    def layer_product(self) -> tuple[int, int]:
-        """Terms and columns of the product that most of the time goes to."""
-        return 3 * self.hidden, self.hidden
-
-    def encoder_product(self) -> tuple[int, int]:
-        """The same for the encoder."""
-        return self.obs_size, self.hidden
+    def products(self) -> dict[tuple[int, int], float]:
+        """Terms and columns of the products that most of the time goes to, and what each takes of
+        a step that is learned from once."""
+        found = {(3 * self.hidden, self.hidden): 4 * self.body}
+        for terms, columns, flops in ((self.seen, self.hidden, 2.0 * self.seen * self.hidden),
+                                      *self.convolutions):
+            found[terms, columns] = found.get((terms, columns), 0.0) + 3 * flops
+        return found
