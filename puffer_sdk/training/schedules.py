@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.errors import RunError, UsageError, did_you_mean
 from ..settings import factors
+from ..settings.encoder import Part, plain_numbers
 from ..settings.table import AUTO, Train
 from ..settings.values import Config
 
@@ -126,6 +127,21 @@ def obs_factors(train: Train, size: int) -> np.ndarray | None:
     text = getattr(train, "obs_scale", AUTO)
     found = np.ones(1) if text == AUTO else np.array(factors.expand(text, size), np.float32)
     return None if (found == 1).all() else found
+
+
+def factors_of_columns(found: np.ndarray, parts: Sequence[Part]) -> dict[str, np.ndarray]:
+    """{matrix: (columns,) float32} of the weights that take an observation's numbers: those of
+    plain numbers in the encoder, where features have 1, and those of each part's first convolution,
+    by its first cell, where the numbers that an id becomes have 1."""
+    features = [np.ones(part.features, np.float32) for part in parts]
+    columns = {"encoder": np.concatenate(
+        [*(found[plain] for plain in plain_numbers(parts, len(found))), *features])}
+    for number, part in enumerate(parts):
+        if part.layers:
+            cell = [np.ones(count, np.float32) if count else found[part.first + channel, None]
+                    for channel, count in enumerate(part.ids or (0,) * part.channels)]
+            columns[f"parts.{number}.0"] = np.tile(np.concatenate(cell), part.layers[0].kernel**2)
+    return columns
 
 
 def check_same_envs(new: Envs, old: Envs) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from puffer_sdk.policy import export as exporting
 from puffer_sdk.settings import config
+from puffer_sdk.settings.encoder import parse
 from puffer_sdk.settings.values import Config
 from puffer_sdk.training import checkpoint
 from puffer_sdk.training.reference.own_network import zero_ended
@@ -68,6 +69,8 @@ class Made:
             observations = draw.integers(0, high, shape).astype(np.uint8)
         elif self.dtype == np.int32:
             observations = draw.integers(-3, 4, shape).astype(np.int32)
+        elif self.policy.seen:          # ids, what is none, and things that are not there
+            observations = (draw.integers(-1, 5, shape) / 2).astype(np.float32)
         else:
             observations = draw.normal(size=shape).astype(np.float32)
         masks = None
@@ -94,13 +97,14 @@ class Made:
 
 def make_policy(folder: Path, act_sizes=(5,), *, hidden=16, layers=1, obs_size=6, agents=1,
                 dtype=np.float32, scale=False, masked=False, gain=2.0, name="game",
-                seed=3) -> Made:
+                seed=3, encoder="flat") -> Made:
     """A checkpoint of random weights, `gain` times as large as a network starts with, but for the
     decoder, which is as the layers are."""
     settings = config.defaults({"policy.hidden_size": hidden, "policy.num_layers": max(layers, 1),
-                                "train.obs_scale": SCALE if scale else 1})
+                                "train.obs_scale": SCALE if scale else 1,
+                                "policy.encoder": encoder})
     settings = replace(settings, policy=replace(settings.policy, num_layers=layers))
-    policy = Policy(obs_size, act_sizes, hidden, layers)
+    policy = Policy(obs_size, act_sizes, hidden, layers, seen=parse(encoder))
     policy.initialise(seed, np.full(obs_size, SCALE, np.float32) if scale else None)
     with torch.no_grad():
         for weight in policy.parameters():
@@ -130,4 +134,21 @@ CASES = {
     "ints": dict(act_sizes=(4,), dtype=np.int32, agents=3),
     "no layers": dict(act_sizes=(3, 1), layers=0, hidden=5, agents=2),
     "large": dict(act_sizes=(3,), obs_size=118, hidden=128, layers=4, gain=1.0),
+}
+
+# networks that see more than a row of numbers: the encoder, and plain numbers around its parts
+SEEING = {
+    "image": dict(encoder="image 2 14x11x3: 5x4/2 7x2", obs_size=2 + 14 * 11 * 3 + 1, gain=1.0,
+                  agents=3),
+    "image of bytes": dict(encoder="image 0 12x12x1: 8x3/2 6x3", obs_size=144, dtype=np.uint8,
+                           scale=True, act_sizes=(3, 1), hidden=19, gain=1.0, agents=2),
+    "grid": dict(encoder="grid 1 7x5x3 of 4,0,2: 6x3 3x2/2", obs_size=1 + 105, dtype=np.uint8,
+                 gain=1.0, agents=2),
+    "ids": dict(encoder="ids 1 3 of 3", obs_size=5, dtype=np.int32, agents=3),
+    "list": dict(encoder="list 0 6x4 mask 1: 9 5", obs_size=25, agents=4),
+    "list of ids": dict(encoder="list 3 5x3 of 3,0,0: 8", obs_size=18, layers=2, agents=2),
+    "everything": dict(
+        encoder="ids 2 2 of 2 + grid 4 6x6x2 of 3,0: 5x3/2 4x2 + list 80 4x3 mask 2: 7 6 + "
+                "image 93 9x8x2: 4x3/2 5", obs_size=93 + 144 + 4, act_sizes=(4, 1, 3), masked=True,
+        hidden=21, layers=2, gain=1.0, agents=2),
 }

@@ -33,13 +33,13 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def settings(hidden_size=8, num_layers=2, torch_class="", encoder="flat", reset_state=0, **train):
+def settings(hidden_size=8, num_layers=2, encoder="flat", torch_class="", reset_state=0, **train):
     unknown = set(train) - set(TRAIN)
     assert not unknown, unknown
     return SimpleNamespace(
         train=SimpleNamespace(**{**TRAIN, **train}), base=SimpleNamespace(reset_state=reset_state),
         policy=SimpleNamespace(hidden_size=hidden_size, num_layers=num_layers,
-                               torch_class=torch_class, encoder=encoder))
+                               encoder=encoder, torch_class=torch_class))
 
 
 class FakeVec:

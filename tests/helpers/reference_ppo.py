@@ -53,7 +53,44 @@ def plain_gae(rewards, values, bootstrap, ended, gamma, lam):
     return out
 
 
-def network(weights, obs, state0, ended):
+def seen(weights, row, parts):
+    """A row (D,) -> (E,): plain numbers, then each part's features, by row, column, filter."""
+    taken, features = set(), []
+    for number, part in enumerate(parts):
+        taken |= set(range(part.first, part.first + part.count))
+        raw = row[part.first:part.first + part.count].reshape(
+            part.height, part.width, part.channels)
+        cells = np.zeros((part.height, part.width, part.inputs))
+        for y, x in np.ndindex(part.height, part.width):
+            first = 0
+            for channel in range(part.channels):
+                count = part.ids[channel] if part.ids else 0
+                for one in range(count):
+                    cells[y, x, first + one] = raw[y, x, channel] == one
+                if not count:
+                    cells[y, x, first] = raw[y, x, channel]
+                first += count or 1
+        for level, layer in enumerate(part.layers):
+            weight = weights[f"parts.{number}.{level}"].reshape(
+                layer.filters, layer.kernel, layer.kernel, cells.shape[2])
+            out = np.zeros(((cells.shape[0] - layer.kernel) // layer.stride + 1,
+                            (cells.shape[1] - layer.kernel) // layer.stride + 1, layer.filters))
+            for y, x, f in np.ndindex(out.shape):
+                patch = cells[y * layer.stride:y * layer.stride + layer.kernel,
+                              x * layer.stride:x * layer.stride + layer.kernel]
+                total = (weight[f] * patch).sum()
+                out[y, x, f] = 0 if total < 0 else total
+            cells = out
+        if part.kind == "list":
+            there = [y for y in range(part.height)
+                     if part.mask is None or raw[y, 0, part.mask] != 0]
+            features += [max([0, *(cells[y, 0, f] for y in there)]) for f in range(cells.shape[2])]
+        else:
+            features += cells.ravel().tolist()
+    return np.array([row[i] for i in range(len(row)) if i not in taken] + features, np.float64)
+
+
+def network(weights, obs, state0, ended, parts=()):
     """weights: encoder, layers.0.., decoder. obs (S, T, D) -> logits (S, T, A), values (S, T)."""
     layers = [weights[name] for name in sorted(weights) if name.startswith("layers.")]
     hidden = weights["encoder"].shape[0]
@@ -62,7 +99,7 @@ def network(weights, obs, state0, ended):
     for i in range(segments):
         state = [np.array(state0[i, number], np.float64) for number in range(len(layers))]
         for t in range(horizon):
-            x = weights["encoder"] @ obs[i, t].astype(np.float64)
+            x = weights["encoder"] @ seen(weights, obs[i, t].astype(np.float64), parts)
             for number, weight in enumerate(layers):
                 product = weight @ x
                 for unit in range(hidden):

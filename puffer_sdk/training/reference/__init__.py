@@ -11,6 +11,7 @@ In reading order:
 
     own_network    the interface of policy.torch_class, and a class of the user's own
     policy         the network: encoder, MinGRU layers, decoder
+    seeing         an observation's images, grids, ids and lists -> what the encoder sees
     action_heads   logits -> actions, log-probabilities and entropy; Actor: acts tick by tick
     muon           gradients -> weights: Muon for matrices, Adam for vectors
     own_optimizer  an optimiser of the user's own, in place of Muon

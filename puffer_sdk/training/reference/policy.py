@@ -1,12 +1,13 @@
 """The recurrent policy.  obs, state -> logits, value, new state
 
-Sizes: n or S rows, T ticks, D observation, H hidden, L layers, A sum of head widths.
+Sizes: n or S rows, T ticks, D observation, E numbers that the encoder sees of one (D without
+parts), H hidden, L layers, A sum of head widths.
 """
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -18,8 +19,10 @@ from ...base import philox
 from ...base.errors import UsageError
 from ...base.philox import Purpose
 from ...interop.python_envs.space_rows import Observations
+from ...settings import encoder
 from ...settings.values import Config
-from ..schedules import check_tensors, obs_factors
+from ..schedules import check_tensors, factors_of_columns, obs_factors
+from . import seeing
 from .own_network import Network, load_torch_class
 
 LARGE_BYTES = 1 / 8         # obs_scale from which a network of your own divides bytes by 255
@@ -84,7 +87,8 @@ def sigmoid_gradient(dy: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor
 
 
 class Policy(nn.Module):
-    """PufferNet: encoder, MinGRU layers with highways, one decoder for logits and value.
+    """PufferNet: encoder, MinGRU layers with highways, one decoder for logits and value; before
+    them the convolutions of an observation's parts, if it has any (seeing.py).
 
     No biases and no norms. This is also the interface that your own class
     (policy.torch_class = file.py:Class) must offer; T, S and n may differ in every call:
@@ -105,33 +109,45 @@ class Policy(nn.Module):
     """
 
     def __init__(self, obs_size: int, act_sizes: Sequence[int], hidden_size: int, num_layers: int,
-                 scale_obs: bool = False):
+                 scale_obs: bool = False, seen: Sequence[encoder.Part] = ()):
+        """seen     the parts of a row, as settings/encoder.py has them; parts.P.L are their weights
+        """
         super().__init__()
         outputs, continuous = sum(act_sizes), sum(width == 1 for width in act_sizes)
-        self.scale_obs = bool(scale_obs)
-        self.encoder = nn.Parameter(torch.empty(hidden_size, obs_size))             # (H, D)
+        self.scale_obs, self.seen = bool(scale_obs), tuple(seen)
+        self.encoder = nn.Parameter(                                                # (H, E)
+            torch.empty(hidden_size, encoder.seen_size(self.seen, obs_size)))
         self.layers = nn.ParameterList(                                             # (3H, H) each
             nn.Parameter(torch.empty(3 * hidden_size, hidden_size)) for _ in range(num_layers))
         self.decoder = nn.Parameter(torch.empty(outputs + 1, hidden_size))          # (A + 1, H)
         if continuous:
             self.logstd = nn.Parameter(torch.zeros(continuous))
+        self.parts = nn.ModuleList(                             # (filters, columns) each
+            nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in part.shapes)
+            for part in self.seen)
         self.initialise(0)
 
     def initialise(self, seed: int, factors: np.ndarray | None = None) -> None:
-        """Uniform in +-gain / sqrt(fan_in); equal on every device. The encoder's gain is sqrt(2).
-        The decoder's is small: the first policy is nearly even, whatever an observation holds, and
-        the first values are nearly 0.
+        """Uniform in +-gain / sqrt(fan_in); equal on every device. The encoder's gain is sqrt(2),
+        a convolution's sqrt(6). The decoder's is small: the first policy is nearly even, whatever
+        an observation holds, and the first values are nearly 0.
 
-        factors     (D,) of the encoder's columns
+        factors     (D,) of an observation's numbers
         """
-        gains = (math.sqrt(2), *(1.0 for _ in self.layers), DECODER_GAIN)
-        for number, weight in enumerate((self.encoder, *self.layers, self.decoder)):
-            gain = gains[number] / math.sqrt(weight.shape[1])
+        columns = {} if factors is None else factors_of_columns(factors, self.seen)
+        gains = {"encoder": math.sqrt(2), "decoder": DECODER_GAIN}
+        gains |= dict.fromkeys(encoder.weight_shapes(self.seen), seeing.GAIN)
+        weights = dict(self.named_parameters())
+        names = ["encoder", *(f"layers.{number}" for number in range(len(self.layers))), "decoder",
+                 *encoder.weight_shapes(self.seen)]
+        for number, name in enumerate(names):
+            weight = weights[name]
+            gain = gains.get(name, 1.0) / math.sqrt(weight.shape[1])
             draws = philox.uniform((seed, Purpose.INIT), np.arange(weight.numel()), number)
             with torch.no_grad():
                 weight.copy_(torch.from_numpy((2 * draws - 1) * np.float32(gain)).view_as(weight))
-                if number == 0 and factors is not None:
-                    weight *= torch.from_numpy(factors)
+                if name in columns:
+                    weight.mul_(torch.from_numpy(columns[name]))
 
     def initial_state(self, n: int) -> Tensor:
         return self.encoder.new_zeros((n, len(self.layers), self.encoder.shape[0]))
@@ -159,7 +175,9 @@ class Policy(nn.Module):
     def _encode(self, obs: Tensor) -> Tensor:
         scale = self.scale_obs and obs.dtype == torch.uint8
         obs = obs.to(self.encoder.dtype)
-        return F.linear(obs / 255 if scale else obs, self.encoder)
+        seen = seeing.see(obs / 255 if scale else obs, self.seen,
+                          cast(seeing.Weights, self.parts))
+        return F.linear(seen, self.encoder)
 
     def _decode(self, x: Tensor) -> tuple[Tensor, Tensor]:
         out = F.linear(x, self.decoder)
@@ -180,7 +198,7 @@ def build_policy(obs_size: int, act_sizes: Sequence[int], config: Config, device
     factors = obs_factors(config.train, obs_size)
     policy: Network
     if not config.policy.torch_class:
-        policy = ours = Policy(*shape)
+        policy = ours = Policy(*shape, seen=encoder.parts_of(config.policy.encoder, obs_size))
         ours.initialise(config.train.seed, factors)
     else:
         in_bytes = np.dtype(obs_dtype) == np.uint8

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ...distributed.group import Alone
+from ...settings.encoder import parts_of
 from ...settings.values import Config
 from ..schedules import (
     LOSSES,
@@ -25,6 +26,7 @@ from ..schedules import (
     check_same_envs,
     check_sizes,
     check_tensors,
+    factors_of_columns,
     has_turns,
     obs_factors,
 )
@@ -76,7 +78,8 @@ class TorchPPO(Schedules, Buffers, Minibatches):
         self.heads = self.actor.heads
         factors = None if config.policy.torch_class else obs_factors(t, vec.obs_size)
         scales = {} if factors is None else {
-            "encoder": torch.from_numpy(factors).to(self.device)}
+            name: torch.from_numpy(each).to(self.device) for name, each in factors_of_columns(
+                factors, parts_of(config.policy.encoder, vec.obs_size)).items()}
         self.muon: Muon | OwnOptimizer = Muon(
             self.policy, t.beta1, t.beta2, t.eps, t.max_grad_norm, scales) if optimizer is None \
             else OwnOptimizer(optimizer, self.policy, t.max_grad_norm, scales)
