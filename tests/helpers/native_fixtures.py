@@ -115,7 +115,8 @@ def pair(sizes=(3,), vec=None, warm=0, **changes) -> tuple[Reference, dict[str, 
     """The reference after `warm` epochs, and natives of all paths in the same state."""
     reference = make_reference(sizes, vec, **changes)
     run(reference, warm)
-    natives = {path: make_native(sizes, vec, path=path, **changes) for path in PATHS}
+    paths = [path for path in PATHS if path != "cuda" or "encoder" not in changes]
+    natives = {path: make_native(sizes, vec, path=path, **changes) for path in paths}
     for native in natives.values():
         native.load_state_tensors(reference.state_tensors())
         native.load_counters(reference.counters)

@@ -73,9 +73,21 @@ CASES = {
     "wide, by packed products": dict(
         sizes=(3,), vec=dict(num_agents=9, obs_size=30), horizon=5, minibatch_size=25,
         hidden_size=260, num_layers=1, total_timesteps=9 * 5 * 20),
+    "image of bytes": dict(
+        vec=dict(obs_size=15 * 13 * 2 + 3, density=0.4, **BYTES), num_layers=2,
+        encoder="image 2 15x13x2: 9x4/2 17x3 5x2", obs_scale="0.5 x 2, 0.01 x 390, 2 x 1"),
+    "image of planes, final observations": dict(
+        vec=dict(obs_size=3 * 9 * 12, end_chance=0.3, finals=True),
+        encoder="image 0 9x12x3 planes: 20x3 33x4/2", obs_scale="0.1 x 108, 1 x 108, 2 x 108",
+        replay_ratio=2.0),
+    "grid, ids and a list, masked": dict(
+        sizes=(2, 3), vec=dict(obs_size=2 + 3 + 7 * 6 * 3 + 1 + 5 * 4, mask=True, **BYTES),
+        encoder="ids 2 3 of 4 + grid 5 7x6x3 of 3,0,5: 8x3 16x2/2 + list 132 5x4 mask 1: 6 35"),
+    "a list without a mask, alone": dict(
+        vec=dict(obs_size=12), encoder="list 0 4x3: 7"),
     "one unit": dict(sizes=(2,), vec=dict(obs_size=1), hidden_size=1, learning_rate=0.1),
 }
-SHORT = 1, 2, 3, 4, 6, 8, 11, 13, 16
+SHORT = 1, 2, 3, 4, 6, 8, 11, 13, 16, 19, 21
 every_case = pytest.mark.parametrize("case", some_or_all(CASES.values(), *SHORT),
                                      ids=some_or_all(CASES, *SHORT))
 

@@ -34,7 +34,8 @@ def see(obs: Tensor, parts: Sequence[Part], weights: Weights) -> Tensor:
 
 def features(elements: Tensor, part: Part, weights: Iterable[Tensor]) -> Tensor:
     """(n, elements of the part) -> (n, its features)."""
-    raw = elements.reshape(-1, part.height, part.width, part.channels)
+    raw = elements.reshape(-1, part.channels, part.height, part.width).permute(0, 2, 3, 1) \
+        if part.planes else elements.reshape(-1, part.height, part.width, part.channels)
     cells = one_hot(raw, part.ids).permute(0, 3, 1, 2)              # (n, C, height, width)
     for layer, weight in zip(part.layers, weights, strict=True):
         kernel = weight.reshape(layer.filters, layer.kernel, layer.kernel, -1)
