@@ -1,5 +1,6 @@
 /* train.c -- selfcheck PATH THREADS: a few epochs of the whole trainer, on envs made of random
- * numbers; prints the bits of all weights, a line for each tensor.
+ * numbers, with a flat encoder, then with parts; prints the bits of all weights, a line for each
+ * tensor.
  *
  * Heads of all kinds, masks, bytes, endings and truncations, and envs of several agents. Nothing
  * here calls libm, whose last bit may differ between machines. */
@@ -46,7 +47,7 @@ static int give_up(const PufferTrainerError* error) {
 
 int train(int path, int threads);
 
-int train(int path, int threads) {
+static int train_with(int path, int threads, int num_parts) {
     PufferTrainerError error = {0};
     PufferTrainerConfig config = {
         .version = PUFFER_TRAINER_VERSION, .struct_size = sizeof config, .agents = N,
@@ -57,12 +58,19 @@ int train(int path, int threads) {
         .min_lr_ratio = 1.0, .ent_coef = 0.01, .min_ent_coef_ratio = 1.0, .gamma = 0.97,
         .gae_lambda = 0.9, .vtrace_rho_clip = 1.0, .vtrace_c_clip = 1.0, .replay_ratio = 1.0,
         .clip_coef = 0.2, .vf_coef = 2.0, .vf_clip_coef = 0.2, .max_grad_norm = 1.5,
-        .beta1 = 0.95, .beta2 = 0.999, .eps = 1e-12};
+        .beta1 = 0.95, .beta2 = 0.999, .eps = 1e-12, .num_parts = num_parts,
+        .parts = {{.first = 1, .height = 3, .width = 2, .channels = 1, .has_ids = 1, .ids = {6},
+                   .mask = -1, .num_convolutions = 2, .convolutions = {{5, 2, 1}, {9, 1, 1}}},
+                  {.first = 7, .height = 2, .width = 1, .channels = 3, .mask = 1, .pooled = 1,
+                   .num_convolutions = 2, .convolutions = {{33, 1, 1}, {6, 1, 1}}}}};
     static const PufferApi api = {.abi_version = PUFFER_ABI_VERSION, .struct_size = sizeof api,
                                   .step = step};
     PufferWatch* watches = calloc((size_t)threads, sizeof *watches);
     for (int env = 0; env <= ENVS; env++) first_row[env] = env * PER_ENV;
-    for (int env = 0; env < ENVS; env++) play(env);
+    for (int env = 0; env < ENVS; env++) {
+        ticks[env] = 0;
+        play(env);
+    }
     if (!puffer_trainer_path_available(path)) return 2;
     PufferTrainer* trainer = puffer_trainer_create(&config, &error);
     if (!watches || !trainer) return give_up(&error);
@@ -81,7 +89,7 @@ int train(int path, int threads) {
     for (int i = 0; puffer_trainer_tensor(trainer, i, &tensor); i++) {
         if (tensor.kind != PUFFER_WEIGHT) continue;
         int64_t rows = tensor.shape[0], columns = tensor.dims > 1 ? tensor.shape[1] : 1;
-        printf("%s", tensor.name);
+        printf("%s%s", num_parts ? "seeing." : "", tensor.name);
         for (int64_t at = 0; at < rows * columns; at++) {
             uint32_t bits;
             memcpy(&bits, (char*)tensor.data + at / columns * tensor.strides[0]
@@ -93,4 +101,9 @@ int train(int path, int threads) {
     puffer_trainer_destroy(trainer);
     free(watches);
     return 0;
+}
+
+int train(int path, int threads) {
+    int failed = train_with(path, threads, 0);
+    return failed ? failed : train_with(path, threads, 2);
 }
