@@ -84,9 +84,10 @@ def _cells_of(field: ObsField) -> Part | None:
     sizes = field.shape if len(field.shape) == 3 else (*field.shape, 1)
     planes = sizes[0] < LEAST_SIDE <= min(sizes[1:]) and sizes[2] > sizes[0]
     height, width, channels = (*sizes[1:], sizes[0]) if planes else sizes
-    if min(height, width) < LEAST_SIDE or channels > MOST_CHANNELS or field.ids > MAX_IDS:
+    if min(height, width) < LEAST_SIDE or channels > MOST_CHANNELS \
+            or max(field.ids, *field.cell, 0) > MAX_IDS or 1 in field.cell:
         return None
-    ids = (field.ids,) * channels if field.ids > 1 else ()
+    ids = field.cell or ((field.ids,) * channels if field.ids > 1 else ())
     if planes and ids:
         return None
     return Part(field.kind, field.first, height, width, channels, ids, planes=planes)

@@ -17,7 +17,8 @@ above or after OBS_SIZE describes the row as a whole. In a comment count
 
     [low, high]         the bounds of each number; `[0, 1] also -1`: or -1
     N ids               each number is one of 0 to N - 1, and means nothing by its size
-    grid H x W          rows of cells; H x W x C with C numbers a cell
+    grid H x W          rows of cells; H x W x C with C numbers a cell; `of (16 ids, 64 ids,
+                        number)` where the numbers of a cell are of several kinds
     image H x W x C     the same, of pixels from 0 to 255
     list N x W          up to N things, W numbers each; `mask K`: number K is 1 where there is one
 
@@ -52,6 +53,7 @@ _BESIDES = re.compile(rf"\s*also\s+({_NUMBER})")
 _SIZE = r"(\d+|(?:env\s*->\s*)?[A-Za-z_]\w*|\([^()]+\))"
 _SHAPE = re.compile(rf"\b(grid|image|list)\s+{_SIZE}\s+x\s+{_SIZE}(?:\s+x\s+{_SIZE})?(?!\w)")
 _IDS = re.compile(rf"{_SIZE}\s+ids\b")
+_CELL = re.compile(rf"\bof\s*\(((?:{_SIZE}\s+ids|number)(?:\s*,\s*(?:{_SIZE}\s+ids|number))*)\)")
 _CODE = re.compile(r"env\s*->|\(|[A-Z][A-Z0-9_]*$")          # "of ids" is English
 _MASK = re.compile(r"\bmask\s+(\d+)\b")
 
@@ -70,6 +72,7 @@ class ObsField:
     kind: str = "numbers"   # "numbers", "grid", "image" or "list"
     shape: tuple[int, ...] = ()     # as declared; () = (count,)
     ids: int = 0            # each number is one of so many ids; 0: a number
+    cell: tuple[int, ...] = ()      # of each number of a cell: of how many ids, 0: a number
     mask: int | None = None         # of a list: which number of a thing says that it is there
     unclear: str = ""       # a declared size that is no number, macro, enumerator or setting
 
@@ -85,9 +88,20 @@ class ObsField:
         return (0.0, self.ids - 1.0) if self.ids else None
 
     @property
+    def promises(self) -> tuple[tuple[slice, tuple[float, float]], ...]:
+        """Elements of the row, and what they may not leave; by the number of a cell where these
+        are of several kinds."""
+        end = self.last + 1
+        if self.limits is not None:
+            return ((slice(self.first, end), self.limits),)
+        return tuple((slice(self.first + number, end, len(self.cell)), (0.0, ids - 1.0))
+                     for number, ids in enumerate(self.cell) if ids)
+
+    @property
     def fits(self) -> bool:
         """Whether the shape has as many elements as there are, and a list has its mask."""
         return (not self.shape or math.prod(self.shape) == self.count) and (
+            not self.cell or len(self.cell) == (*self.shape, 1)[2]) and (
             self.mask is None or (self.kind == "list" and self.mask < self.shape[1]))
 
     @property
@@ -99,6 +113,8 @@ class ObsField:
                          + (f", mask {self.mask}" if self.mask is not None else ""))
         if self.ids:
             words.append(f"{self.ids} ids")
+        if self.cell:
+            words.append(f"({', '.join(f'{ids} ids' if ids else 'number' for ids in self.cell)})")
         text = " of ".join(words)
         bounds = "" if self.low is None else f"[{self.low:g}, {self.high:g}]"
         return " ".join(filter(None, [text, bounds]))
@@ -110,6 +126,7 @@ class Declared(TypedDict, total=False):
     kind: str
     shape: tuple[int, ...]
     ids: int
+    cell: tuple[int, ...]
     mask: int
     unclear: str
 
@@ -131,7 +148,7 @@ class ObsSpec:
              "kind": part.kind, "shape": list(part.shape or (part.count,)),
              "low": part.limits[0] if part.limits else None,
              "high": part.limits[1] if part.limits else None, "ids": part.ids or None,
-             "mask": part.mask} for part in self.described]}
+             "cell": list(part.cell) or None, "mask": part.mask} for part in self.described]}
 
     @property
     def described(self) -> tuple[ObsField, ...]:
@@ -224,7 +241,16 @@ def parse_shape(comment: str, numbers: Numbers) -> Declared:
             found["kind"], found["shape"] = match[1], tuple(sizes)
             if match[1] == "list" and (mask := _MASK.search(comment)):
                 found["mask"] = int(mask[1])
-    if match := _IDS.search(comment):
+    if match := _CELL.search(comment):
+        kinds = [_IDS.fullmatch(kind.strip()) for kind in match[1].split(",")]
+        counts = [numbers(kind[1]) if kind else 0 for kind in kinds]
+        if None in counts:
+            found["unclear"] = match[1]
+        else:
+            found["cell"] = tuple(count or 0 for count in counts)
+            if len(found.get("shape", ())) == 2 and len(counts) > 1:
+                found["shape"] = (*found["shape"], len(counts))
+    elif match := _IDS.search(comment):
         if ids := numbers(match[1]):
             found["ids"] = ids
         elif _CODE.match(match[1]):

@@ -142,9 +142,8 @@ def bounds(about: Description, row: ObsSpec | None) -> tuple[Obs, Obs]:
                                                               np.iinfo(kind).max)
     low, high = np.full(about.obs_size, least, kind), np.full(about.obs_size, most, kind)
     for part in row.described if row is not None else ():
-        if part.limits is not None:
-            at = slice(part.first, part.last + 1)
-            kept = np.clip(part.limits, low[at].min(), high[at].max())
+        for at, limits in part.promises:
+            kept = np.clip(limits, low[at].min(), high[at].max())
             low[at], high[at] = kept.astype(about.obs_dtype)
     return low, high
 

@@ -89,8 +89,9 @@ def bounds(row: ObsSpec, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray,
     """The range (low, high) of each element: as the comments promise, else as given."""
     low, high = low.astype(np.float32), high.astype(np.float32)
     for part in row.described:
-        if part.limits and all(map(math.isfinite, part.limits)):
-            low[part.first:part.last + 1], high[part.first:part.last + 1] = part.limits
+        for elements, limits in part.promises:
+            if all(map(math.isfinite, limits)):
+                low[elements], high[elements] = limits
     return low, high
 
 

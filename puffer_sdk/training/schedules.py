@@ -139,7 +139,8 @@ def factors_of_columns(found: np.ndarray, parts: Sequence[Part]) -> dict[str, np
     for number, part in enumerate(parts):
         if part.layers:
             step = part.height * part.width if part.planes else 1
-            cell = [np.ones(count, np.float32) if count else found[part.first + channel * step, None]
+            first = found[part.first:][::step]          # of each channel
+            cell = [np.ones(count, np.float32) if count else first[channel, None]
                     for channel, count in enumerate(part.ids or (0,) * part.channels)]
             columns[f"parts.{number}.0"] = np.tile(np.concatenate(cell), part.layers[0].kernel**2)
     return columns

@@ -90,3 +90,11 @@ def test_parts_that_do_not_fit_are_refused() -> None:
     asked = config.defaults({"policy.encoder": "image 0 48x48x1: 16x8/4"})
     with pytest.raises(UsageError, match="does not fit"):
         encoder_choice.resolve(asked, 100, lambda: None)
+
+
+def test_cells_of_several_kinds(tmp_path: Path) -> None:
+    text = HEADER.replace("grid 2 x 30 of 4 ids", "grid 6 x 5 of (4 ids, number)")
+    row = row_of(tmp_path, text)
+    assert row.parts[-1].described == "grid 6 x 5 x 2 of (4 ids, number)"
+    assert row.parts[-1].promises == ((slice(1574, 1634, 2), (0.0, 3.0)),)
+    assert encoder_choice.choose(row)[-1] == parse("grid 1574 6x5x2 of 4,0: 32x3")[0]

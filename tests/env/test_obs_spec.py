@@ -122,7 +122,7 @@ def test_config_shows_it(capsys):
     document = json.loads(capsys.readouterr().out)["row"]
     assert document["size"] == 25 and document["parts"] == [
         {"name": None, "first": 0, "count": 25, "kind": "grid", "shape": [5, 5], "low": 0.0,
-         "high": 4.0, "ids": 5, "mask": None}]
+         "high": 4.0, "ids": 5, "cell": None, "mask": None}]
 
 
 @pytest.mark.long

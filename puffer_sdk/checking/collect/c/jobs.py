@@ -164,15 +164,14 @@ class Jobs:
 
     def bounds(self) -> Options:
         """A file of the bounds that the author declares, a hair wider: they are rounded."""
-        declared = [(part, part.limits) for part in self.facts.row.described if part.limits]
+        declared = [promise for part in self.facts.row.described for promise in part.promises]
         if not declared:
             return {}
         low = np.full(self.facts.shape.obs_size, -np.inf)
         high = -low
-        for part, (least, most) in declared:
+        for elements, (least, most) in declared:
             slack = 1e-5 * max(abs(b) for b in (least, most, 1.0) if math.isfinite(b))
-            low[part.first:part.last + 1] = least - slack
-            high[part.first:part.last + 1] = most + slack
+            low[elements], high[elements] = least - slack, most + slack
         path = self.folder / "run.bounds"
         np.stack([low, high]).astype(np.float32).tofile(path)
         return {"bounds": path}

@@ -31,23 +31,26 @@ def obs_bounds(facts: Facts) -> Findings:
 
     Blocks are written as `OBS_RAYS, // [0, 1] 8 values` and `OBS_NEXT = OBS_RAYS + 8`: the
     bounds hold up to the next enumerator. Shapes are written as `grid 11 x 11 of 3 ids`,
-    `image 84 x 84 x 3` or `list 8 x 4, mask 0`, also after OBS_SIZE. NaN is PUF303's.
+    `grid 11 x 15 of (16 ids, 64 ids, number)`, `image 84 x 84 x 3` or `list 8 x 4, mask 0`, also
+    after OBS_SIZE. NaN is PUF303's.
     """
     described = facts.row.described
     yield from _misdescribed(described)
-    if not any(part.limits for part in described):
+    if not any(part.promises for part in described):
         return                          # nothing is declared
     need(facts, "run")
     seen = {fact.element: fact for fact in facts.all("run", ObsBoundsFact)}
-    for part in described:
-        found = [seen[e] for e in range(part.first, part.last + 1) if e in seen]
-        if not found or part.limits is None:
+    every_promise = [(part, *promise) for part in described for promise in part.promises]
+    for part, promised, (low, high) in every_promise:
+        every = range(*promised.indices(part.last + 1))
+        found = [seen[element] for element in every if element in seen]
+        if not found:
             continue
         first = min(found, key=lambda f: (f.step, f.element))
         elements = [f.element for f in found]
-        low, high = part.limits
-        many = f" ({len(elements)} of {part.count} elements)" if part.count > 1 else ""
-        yield Finding("PUF306", f"{part.name or 'the observation'} leaves its declared "
+        many = f" ({len(elements)} of {len(every)} elements)" if len(every) > 1 else ""
+        of = f", number {every[0] - part.first} of each cell," if every.step > 1 else ""
+        yield Finding("PUF306", f"{part.name or 'the observation'}{of} leaves its declared "
                                 f"{'bounds' if part.low is not None else 'ids'} "
                                 f"[{low:g}, {high:g}]{many}",
                       file=part.file, line=part.line, env=first.env, agent=first.agent,
