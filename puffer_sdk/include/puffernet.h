@@ -63,14 +63,30 @@
  * is room for (agents, obs) floats that a program may convert its bytes into; net->mingru->state is
  * what the agents remember. A forward with a NULL net leaves the actions alone.
  *
- * The network, sizes D observation, H hidden, L layers, K heads, A sum of head widths:
+ * The network, sizes D observation, E what it sees of one, H hidden, L layers, K heads, A sum of
+ * head widths:
  *
- *     x = E obs                                           E (H, D); bytes count as 0 to 255
+ *     seen = obs                                          E = D; bytes count as 0 to 255. With
+ *                                                         parts: see below
+ *     x = encoder seen                                    encoder (H, E)
  *     each layer:  [hid, gate, proj] = W x                W (3H, H)
  *                  h <- (1 - z) h + z g(hid)              z = sigmoid(gate); h is remembered
  *                  x <- (1 - s) x + s h                   s = sigmoid(proj)
  *                  g(u) = u + 0.5 if u >= 0 else sigmoid(u)
- *     [logits, value] = Dx                                D (A + 1, H)
+ *     [logits, value] = decoder x                         decoder (A + 1, H)
+ *
+ * A network that sees images, grids, ids or lists has parts. Each takes height x width cells of some
+ * channels from a row; `seen` holds the numbers that no part takes, then the features of each part.
+ * A channel of n ids becomes n numbers, 1 at the id, all 0 for any value that is no id; another one
+ * is the number itself. Then come convolutions, without padding and bias:
+ *
+ *     cell' = max(0, W patch)                             W (filters, kernel * kernel * channels),
+ *                                                         ordered by kernel row, kernel column,
+ *                                                         channel; a NaN stays
+ *
+ * Features are ordered by row, column, filter. Those of a list (height things, width 1) are the
+ * maximum over the things that are there: whose number at the mask's channel is not 0, or all. Of no
+ * thing they are 0.
  *
  * A head of width w > 1 owns w logits and gives an id, drawn from their softmax. A head of width 1
  * is continuous: its logit is the mean, exp(logstd) the deviation, and nothing is clipped (where
@@ -81,21 +97,29 @@
  * weights never reach. Each tensor starts at a multiple of 8 floats from the file's start:
  *
  *     +----------------+---------------------+---------------+-----------------+-----+---------+
- *     | encoder (H, D) | decoder (A+1, H)    | logstd (C)    | layer 0 (3H, H) | ... | trailer |
+ *     | encoder (H, E) | decoder (A+1, H)    | logstd (C)    | layer 0 (3H, H) | ... | trailer |
  *     |                | last row: the value | C continuous  | hid, gate, proj |     |         |
  *     |                |                     | heads; if any |                 |     |         |
  *     +----------------+---------------------+---------------+-----------------+-----+---------+
  *
+ *     the convolutions of all parts, in order, stand behind the layers
+ *
  *     trailer, from its start                     and from the end of the file
- *        0  u32  version, 1                         -16  u32  CRC-32 of all bytes before this word
- *        4  u32  floats before the trailer          -12  u32  bytes of the trailer, 120 + 4K
- *        8  u32  D, H, L, K                          -8  "PUFFNET1"
- *       24  u32  observations: 0 numbers, 1 bytes
+ *        0  u32  version: 1, with parts 2           -16  u32  CRC-32 of all bytes before this word
+ *        4  u32  floats before the trailer          -12  u32  bytes of the trailer, 120 + 4K; more
+ *        8  u32  D, H, L, K                               in version 2
+ *       24  u32  observations: 0 numbers, 1 bytes    -8  "PUFFNET1"
  *       28  u32  1: bytes are divided by 255; 0 in all files written today
  *       32  u64  agent steps trained
  *       40  char env[32]           name, zero at the end
  *       72  char settings[32]      hash of the training's settings
  *      104  u32  act_sizes[K]
+ *     version 2, behind them
+ *           u32  number of parts, in order of their first elements; then of each
+ *           u32  first element, height, width, channels; 1 for a list; 1 + the mask's channel, or 0;
+ *                channels, or 0: how many counts of ids follow; convolutions
+ *           u32  ids[channels]                      of each channel; 0: a number
+ *           u32  filters, kernel, stride            of each convolution
  */
 #ifndef PUFFERNET_H
 #define PUFFERNET_H
@@ -108,12 +132,32 @@
 #include <string.h>
 
 #define PUFFERNET_MAGIC    "PUFFNET1"
-#define PUFFERNET_VERSION  1
+#define PUFFERNET_VERSION  2             // the newest that is read
 #define PUFFERNET_FIXED    120           // bytes of a trailer without act_sizes
 #define PUFFERNET_MAX_FILE (1u << 30)    // bytes; and bounds that keep products below 2^63:
 #define PUFFERNET_MAX_SIZE (1 << 24)     // agents, observation, sum of head widths
 #define PUFFERNET_MAX_NET  (1 << 15)     // hidden, layers, heads
 #define PUFFERNET_SPARE    7             // floats that may be read behind the weights
+#define PUFFERNET_PARTS    16
+#define PUFFERNET_FILTERS  1024
+#define PUFFERNET_IDS      4096
+#define PUFFERNET_CONVS    8    // convolutions of a part
+
+typedef struct PufferConv {
+    int filters, kernel, stride;
+    int columns;             // kernel * kernel * channels before
+    int height, width;       // of what comes out
+    const float* weights;    // (filters, columns)
+} PufferConv;
+
+typedef struct PufferPart {                // of an observation
+    int first, height, width, channels;    // elements of a row
+    int pooled, mask;                      // a list; the mask's channel + 1, or 0
+    const unsigned char* ids;              // (channels) words; NULL: no channel has ids
+    int inputs, features;                  // numbers of a cell, of the part
+    int num_layers;
+    PufferConv layers[PUFFERNET_CONVS];
+} PufferPart;
 
 typedef struct Weights {             // one allocation: free(weights) frees it all
     float* data;                     // (size) owned, behind this struct
@@ -121,6 +165,8 @@ typedef struct Weights {             // one allocation: free(weights) frees it a
     int idx;                         // floats that a network has taken
     const unsigned char* trailer;    // inside the allocation; NULL in a file without one
     const char* name;                // of the file, inside the allocation; may be NULL
+    int num_parts, seen_size;        // of the trailer; 0 without parts
+    PufferPart parts[PUFFERNET_PARTS];
 } Weights;
 
 typedef struct MinGRU {
@@ -153,6 +199,10 @@ typedef struct PufferNet {    // one allocation, but for weights that it owns
     const float *encoder, *decoder, *logstd, *layers;
     size_t layer_stride;         // floats from one layer to the next
     float *input, *x, *gates;    // (D), (H), (3H or A + 1) scratch, one agent at a time
+    int num_parts, seen_size;    // E
+    PufferPart* parts;
+    float *seen, *cells[2], *patch;    // (E): input without parts; of two convolutions; of a kernel
+    int* columns;                      // of a patch whose cells hold ids
     Weights* owned;
 } PufferNet;
 
@@ -169,18 +219,26 @@ static inline int puffernet_in(long long value, long long low, long long high) {
     return value >= low && value <= high;
 }
 
-static inline PufferLayout puffernet_layout(uint64_t D, uint64_t H, uint64_t L, uint64_t A,
+// A tensor of so many numbers behind those before it: where it begins
+static inline uint64_t puffernet_append(PufferLayout* at, uint64_t count) {
+    uint64_t begin = puffernet_align(at->end);
+    at->end = begin + count;
+    at->numbers += count;
+    return begin;
+}
+
+static inline PufferLayout puffernet_layout(uint64_t E, uint64_t H, uint64_t L, uint64_t A,
                                             uint64_t continuous) {
     PufferLayout at;
     uint64_t layer = 3 * H * H;
-    at.decoder = puffernet_align(D * H);
+    at.decoder = puffernet_align(E * H);
     at.end = at.decoder + (A + 1) * H;
     at.logstd = puffernet_align(at.end);
     if (continuous) at.end = at.logstd + continuous;
     at.layers = puffernet_align(at.end);
     at.stride = puffernet_align(layer);
     if (L) at.end = at.layers + (L - 1) * at.stride + layer;
-    at.numbers = D * H + (A + 1) * H + continuous + L * layer;
+    at.numbers = E * H + (A + 1) * H + continuous + L * layer;
     return at;
 }
 
@@ -208,6 +266,82 @@ static inline void puffernet_say(const char* name, const char* sentence) {
     fprintf(stderr, "puffernet: %s: %s\n", name ? name : "weights", sentence);
 }
 
+// A convolution of cells of this size; 0 where it cannot be
+static inline int puffernet_read_conv(PufferConv* layer, const unsigned char* words, int pooled,
+                                      int height, int width, uint64_t channels) {
+    uint32_t filters = puffernet_word(words), kernel = puffernet_word(words + 4);
+    uint32_t stride = puffernet_word(words + 8), side = (uint32_t)(height < width ? height : width);
+    uint64_t columns = (uint64_t)kernel * kernel * channels;
+    if (!puffernet_in(filters, 1, PUFFERNET_FILTERS) || !puffernet_in(stride, 1, PUFFERNET_MAX_SIZE)
+        || !kernel || (pooled ? kernel != 1 || stride != 1 : kernel > side))
+        return 0;
+    layer->filters = (int)filters, layer->kernel = (int)kernel, layer->stride = (int)stride;
+    layer->height = (height - layer->kernel) / layer->stride + 1;
+    layer->width = (width - layer->kernel) / layer->stride + 1;
+    layer->columns = columns > PUFFERNET_MAX_SIZE ? 0 : (int)columns;
+    return layer->columns
+           && (uint64_t)layer->height * (uint64_t)layer->width * filters <= PUFFERNET_MAX_SIZE;
+}
+
+// The part that these words describe, of elements from `free_from` to below `size`; the words behind
+// it, or NULL where it cannot be
+static inline const unsigned char* puffernet_read_part(PufferPart* part, const unsigned char* words,
+                                                       const unsigned char* end, uint64_t free_from,
+                                                       uint64_t size) {
+    uint32_t head[8];
+    if (end - words < (int)sizeof(head)) return NULL;
+    for (int i = 0; i < 8; i++, words += 4) head[i] = puffernet_word(words);
+    uint32_t channels = head[3], counts = head[6], layers = head[7];
+    uint64_t cells = (uint64_t)head[1] * head[2], inputs = counts ? 0 : channels;
+    if (!puffernet_in((long long)cells, 1, PUFFERNET_MAX_SIZE)
+        || !puffernet_in(channels, 1, PUFFERNET_MAX_SIZE) || head[0] < free_from
+        || head[0] + cells * channels > size || head[4] > 1 || (counts && counts != channels)
+        || (head[4] ? head[2] != 1 || head[5] > channels : head[5]) || layers > PUFFERNET_CONVS
+        || (!layers && (head[4] || !counts))
+        || (uint64_t)(end - words) < 4 * ((uint64_t)counts + 3 * layers))
+        return NULL;
+    part->first = (int)head[0], part->height = (int)head[1], part->width = (int)head[2];
+    part->channels = (int)channels, part->pooled = (int)head[4], part->mask = (int)head[5];
+    part->num_layers = (int)layers, part->ids = counts ? words : NULL;
+    for (uint32_t i = 0; i < counts; i++, words += 4) {
+        uint32_t count = puffernet_word(words);
+        if (count == 1 || count > PUFFERNET_IDS) return NULL;
+        inputs += count ? count : 1;
+    }
+    uint64_t depth = inputs, features = cells * inputs;
+    int height = part->height, width = part->width;
+    for (int i = 0; i < part->num_layers; i++, words += 12) {
+        PufferConv* layer = &part->layers[i];
+        if (!puffernet_read_conv(layer, words, part->pooled, height, width, depth)) return NULL;
+        height = layer->height, width = layer->width, depth = (uint64_t)layer->filters;
+        features = (uint64_t)height * (uint64_t)width * depth;
+    }
+    if (part->pooled) features = depth;
+    if (features > PUFFERNET_MAX_SIZE || inputs > PUFFERNET_MAX_SIZE) return NULL;
+    part->inputs = (int)inputs, part->features = (int)features;
+    return words;
+}
+
+// The parts of a trailer; 0 where they cannot be
+static inline int puffernet_read_parts(Weights* weights, const unsigned char* words,
+                                       const unsigned char* end) {
+    uint64_t free_from = 0, size = puffernet_word(weights->trailer + 8), seen = size;
+    uint32_t count = end - words < 4 ? 0 : puffernet_word(words);
+    if (!puffernet_in(count, 1, PUFFERNET_PARTS) || size > PUFFERNET_MAX_SIZE) return 0;
+    words += 4;
+    for (uint32_t i = 0; i < count; i++) {
+        PufferPart* part = &weights->parts[i];
+        words = puffernet_read_part(part, words, end, free_from, size);
+        if (!words) return 0;
+        uint64_t taken = (uint64_t)part->height * (uint64_t)part->width * (uint64_t)part->channels;
+        free_from = (uint64_t)part->first + taken;
+        seen += (uint64_t)part->features - taken;
+    }
+    if (words != end || seen > PUFFERNET_MAX_SIZE) return 0;
+    weights->num_parts = (int)count, weights->seen_size = (int)seen;
+    return 1;
+}
+
 // What a trailer claims is held against the file before anything relies on it. Returns a sentence,
 // or NULL where all is well; `floats` is then the number of weights.
 static inline const char* puffernet_find_trailer(Weights* weights, size_t bytes, size_t* floats) {
@@ -222,14 +356,17 @@ static inline const char* puffernet_find_trailer(Weights* weights, size_t bytes,
     if (puffernet_word(data + bytes - 16) != puffernet_crc(data, bytes - 16))
         return "the file is damaged: its checksum does not fit";
     const unsigned char* trailer = data + bytes - length;
-    if (puffernet_word(trailer) != PUFFERNET_VERSION)
+    uint32_t version = puffernet_word(trailer);
+    if (!puffernet_in(version, 1, PUFFERNET_VERSION))
         return "a newer puffer-sdk wrote this file: export it anew, or take that one's puffernet.h";
     *floats = (bytes - length) / 4;
     uint32_t heads = puffernet_word(trailer + 20);
     if (puffernet_word(trailer + 4) != *floats || heads > PUFFERNET_MAX_NET
-        || length != PUFFERNET_FIXED + 4 * heads || !memchr(trailer + 40, 0, 32))
+        || length < PUFFERNET_FIXED + 4 * heads || !memchr(trailer + 40, 0, 32))
         return damaged;
+    const unsigned char *behind = trailer + 104 + 4 * heads, *end = trailer + length - 16;
     weights->trailer = trailer;
+    if (version == 1 ? behind != end : !puffernet_read_parts(weights, behind, end)) return damaged;
     return NULL;
 }
 
@@ -345,14 +482,43 @@ static inline int puffernet_complete(const Weights* weights, const PufferLayout*
     return cut;
 }
 
-static inline PufferNet* puffernet_allocate(int agents, int D, int H, int L, int A, int K) {
+// Floats that the convolutions of all parts need: of cells, of a patch; and elements of a patch whose
+// cells hold ids
+typedef struct PufferRoom {
+    uint64_t cells, patch, columns;
+} PufferRoom;
+
+static inline PufferRoom puffernet_room(const PufferPart* parts, int count) {
+    PufferRoom room = {0, 0, 0};
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < parts[i].num_layers; k++) {
+            const PufferConv* layer = &parts[i].layers[k];
+            uint64_t square = (uint64_t)layer->kernel * (uint64_t)layer->kernel;
+            uint64_t cells = (uint64_t)layer->height * (uint64_t)layer->width
+                             * (uint64_t)layer->filters;
+            uint64_t ids = k || !parts[i].ids ? 0 : square * (uint64_t)parts[i].channels;
+            uint64_t patch = ids ? ids : (uint64_t)layer->columns;
+            if (cells > room.cells) room.cells = cells;
+            if (patch > room.patch) room.patch = patch;
+            if (ids > room.columns) room.columns = ids;
+        }
+    return room;
+}
+
+static inline PufferNet* puffernet_allocate(int agents, int D, int H, int L, int A, int K,
+                                            const PufferPart* parts, int num_parts, int E) {
+    PufferRoom room = puffernet_room(parts, num_parts);
     uint64_t wide = 3 * (uint64_t)H > (uint64_t)A + 1 ? 3 * (uint64_t)H : (uint64_t)A + 1;
+    uint64_t seen = num_parts ? (uint64_t)E : 0;
     uint64_t floats = (uint64_t)agents * D + (uint64_t)L * agents * H + (uint64_t)agents * (A + 1)
-                      + (uint64_t)D + H + wide;
-    uint64_t bytes = sizeof(PufferNet) + sizeof(float) * floats + sizeof(int) * (uint64_t)K;
+                      + (uint64_t)D + H + wide + seen + 2 * room.cells + room.patch;
+    uint64_t head = sizeof(PufferNet) + sizeof(PufferPart) * (uint64_t)num_parts;
+    uint64_t bytes = head + sizeof(float) * floats + sizeof(int) * ((uint64_t)K + room.columns);
     PufferNet* net = bytes > SIZE_MAX / 2 ? NULL : (PufferNet*)calloc(1, (size_t)bytes);
     if (!net) return NULL;
-    float* next = (float*)(void*)(net + 1);
+    net->parts = (PufferPart*)(void*)(net + 1);
+    if (num_parts) memcpy(net->parts, parts, sizeof(PufferPart) * (size_t)num_parts);
+    float* next = (float*)(void*)(net->parts + num_parts);
     net->obs = next;
     next += (size_t)agents * D;
     net->gru.state = next;
@@ -367,11 +533,18 @@ static inline PufferNet* puffernet_allocate(int agents, int D, int H, int L, int
     next += H;
     net->gates = next;
     next += wide;
+    net->seen = num_parts ? next : net->input;
+    next += seen;
+    for (int i = 0; i < 2; i++, next += room.cells) net->cells[i] = next;
+    net->patch = next;
+    next += room.patch;
     net->act_sizes = (const int*)(void*)next;
+    net->columns = (int*)(void*)next + K;
     net->gru.batch_size = agents, net->gru.hidden_size = H, net->gru.num_layers = L;
     net->mingru = &net->gru;
     net->num_agents = agents, net->obs_size = D, net->hidden_size = H, net->num_layers = L;
     net->num_actions = K, net->num_logits = A, net->rng = 1;
+    net->num_parts = num_parts, net->seen_size = E;
     return net;
 }
 
@@ -393,13 +566,20 @@ static inline PufferNet* make_puffernet(Weights* weights, int num_agents, int ob
         puffernet_say(weights->name, "the program asks for a network of impossible sizes");
         return NULL;
     }
-    PufferLayout at = puffernet_layout((uint64_t)obs_size, (uint64_t)hidden, (uint64_t)num_layers,
+    if (!puffernet_fits(weights, obs_size, hidden, num_layers, act_sizes, num_actions)) return NULL;
+    int seen_size = weights->num_parts ? weights->seen_size : obs_size;
+    PufferLayout at = puffernet_layout((uint64_t)seen_size, (uint64_t)hidden, (uint64_t)num_layers,
                                        (uint64_t)total, (uint64_t)continuous);
-    if (!puffernet_fits(weights, obs_size, hidden, num_layers, act_sizes, num_actions)
-        || !puffernet_complete(weights, &at))
-        return NULL;
+    for (int i = 0; i < weights->num_parts; i++)
+        for (int k = 0; k < weights->parts[i].num_layers; k++) {
+            PufferConv* layer = &weights->parts[i].layers[k];
+            uint64_t begin = puffernet_append(&at,
+                                              (uint64_t)layer->filters * (uint64_t)layer->columns);
+            layer->weights = begin < (uint64_t)weights->size ? weights->data + begin : NULL;
+        }
+    if (!puffernet_complete(weights, &at)) return NULL;
     PufferNet* net = puffernet_allocate(num_agents, obs_size, hidden, num_layers, total,
-                                        num_actions);
+                                        num_actions, weights->parts, weights->num_parts, seen_size);
     if (!net) {
         puffernet_say(weights->name, "there is not enough memory for this network");
         return NULL;
@@ -475,6 +655,121 @@ static inline void puffernet_product(const float* W, const float* x, float* y, i
     }
 }
 
+// The id that this number is, below count; -1 where it is none
+static inline int puffernet_id(float value, int count) {
+    int id = value >= 0 && value < (float)count ? (int)value : -1;
+    return (float)id == value ? id : -1;
+}
+
+// Numbers that are not 0 before a convolution, of one cell of a part that has ids: which columns,
+// from `column` on, and their values. Returns how many
+static inline int puffernet_cell(const PufferPart* part, const float* cell, int column,
+                                 int* columns, float* values) {
+    int found = 0;
+    for (int i = 0; i < part->channels; i++) {
+        int count = (int)puffernet_word(part->ids + 4 * i);
+        int id = count ? puffernet_id(cell[i], count) : 0;
+        columns[found] = column + id;
+        values[found] = count ? 1.0f : cell[i];
+        found += id >= 0;
+        column += count ? count : 1;
+    }
+    return found;
+}
+
+// y (filters) = W (filters, columns) of a patch that has few columns which are not 0
+static inline void puffernet_few(const PufferConv* layer, const int* columns, const float* values,
+                                 int count, float* y) {
+    for (int f = 0; f < layer->filters; f++) {
+        const float* row = layer->weights + (size_t)f * (size_t)layer->columns;
+        float sum = 0;
+        for (int i = 0; i < count; i++) sum += row[columns[i]] * values[i];
+        y[f] = sum;
+    }
+}
+
+// in (height, width, channels) -> out (height, width, filters); ids: the part whose cells they are
+static inline void puffernet_part_layer(PufferNet* net, const PufferConv* layer,
+                                        const PufferPart* ids, const float* in, int width,
+                                        int channels, float* out) {
+    int kernel = layer->kernel;
+    size_t across = (size_t)kernel * (size_t)channels;
+    for (int at = 0; at < layer->height * layer->width; at++, out += layer->filters) {
+        int y = at / layer->width * layer->stride, x = at % layer->width * layer->stride, count = 0;
+        for (int row = 0; row < kernel; row++) {
+            const float* cells = in + ((size_t)(y + row) * (size_t)width + (size_t)x) * channels;
+            if (!ids) memcpy(net->patch + (size_t)row * across, cells, sizeof(float) * across);
+            for (int i = 0; ids && i < kernel; i++)
+                count += puffernet_cell(ids, cells + (size_t)i * (size_t)channels,
+                                        (row * kernel + i) * ids->inputs, net->columns + count,
+                                        net->patch + count);
+        }
+        if (ids) puffernet_few(layer, net->columns, net->patch, count, out);
+        else puffernet_product(layer->weights, net->patch, out, layer->filters, layer->columns);
+        for (int f = 0; f < layer->filters; f++) out[f] = out[f] < 0 ? 0 : out[f];
+    }
+}
+
+// The largest of each feature over the things that are there
+static inline void puffernet_most(const PufferPart* part, const float* row, const float* cells,
+                                  float* seen) {
+    int count = part->features;
+    memset(seen, 0, sizeof(float) * (size_t)count);
+    for (int thing = 0; thing < part->height; thing++) {
+        const float* mine = cells + (size_t)thing * (size_t)count;
+        if (part->mask && row[(size_t)thing * (size_t)part->channels + part->mask - 1] == 0)
+            continue;
+        for (int f = 0; f < count; f++)
+            if (mine[f] > seen[f] || isnan(mine[f])) seen[f] = mine[f];
+    }
+}
+
+// The elements of a part, row -> its features, seen
+static inline void puffernet_features(PufferNet* net, const PufferPart* part, const float* row,
+                                      float* seen) {
+    size_t cells = (size_t)part->height * (size_t)part->width;
+    const float* in = row;
+    int width = part->width, channels = part->channels;
+    for (int i = 0; i < part->num_layers; i++) {
+        const PufferConv* layer = &part->layers[i];
+        int last = i == part->num_layers - 1 && !part->pooled;
+        float* out = last ? seen : net->cells[i % 2];
+        puffernet_part_layer(net, layer,
+                             i           ? NULL
+                             : part->ids ? part
+                                         : NULL,
+                             in, width, channels, out);
+        in = out, width = layer->width, channels = layer->filters;
+    }
+    if (part->pooled) puffernet_most(part, row, in, seen);
+    if (part->num_layers) return;
+    memset(seen, 0, sizeof(float) * (size_t)part->features);
+    for (size_t cell = 0; cell < cells; cell++, row += channels, seen += part->inputs)
+        for (int i = 0, column = 0; i < channels; i++) {
+            int count = (int)puffernet_word(part->ids + 4 * i);
+            int id = count ? puffernet_id(row[i], count) : 0;
+            if (id >= 0) seen[column + id] = count ? 1.0f : row[i];
+            column += count ? count : 1;
+        }
+}
+
+// net->input -> net->seen
+static inline void puffernet_see(PufferNet* net) {
+    float* seen = net->seen;
+    int from = 0;
+    for (int i = 0; i <= net->num_parts && net->num_parts; i++) {
+        const PufferPart* part = i < net->num_parts ? &net->parts[i] : NULL;
+        size_t plain = (size_t)((part ? part->first : net->obs_size) - from);
+        memcpy(seen, net->input + from, sizeof(float) * plain);
+        seen += plain;
+        if (part) from = part->first + part->height * part->width * part->channels;
+    }
+    for (int i = 0; i < net->num_parts; i++) {
+        puffernet_features(net, &net->parts[i], net->input + net->parts[i].first, seen);
+        seen += net->parts[i].features;
+    }
+}
+
 static inline float puffernet_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 // Element i of a layer: h moves on; x becomes what is returned. gates: hid, gate, proj
@@ -490,7 +785,8 @@ static inline float puffernet_gate(const float* gates, int H, int i, float* h, f
 static inline void puffernet_forward_agent(PufferNet* net, int agent) {
     int H = net->hidden_size, A = net->num_logits;
     float *x = net->x, *gates = net->gates;
-    puffernet_product(net->encoder, net->input, x, H, net->obs_size);
+    puffernet_see(net);
+    puffernet_product(net->encoder, net->seen, x, H, net->seen_size);
     for (int layer = 0; layer < net->num_layers; layer++) {
         float* h = net->gru.state + ((size_t)layer * net->num_agents + agent) * H;
         puffernet_product(net->layers + layer * net->layer_stride, x, gates, 3 * H, H);

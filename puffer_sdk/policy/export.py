@@ -17,28 +17,25 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..base import extras, files
 from ..base.errors import RunError, UsageError
 from ..base.spec import OBS_NAMES, Spec
 from ..env import header, obs_spec
 from ..interop.python_envs import env_source, layouts
-from ..settings import torch_class
+from ..settings import encoder, torch_class
 from ..settings.values import Config
 from ..training import backends, checkpoint, runs
 from ..training.find_model import USUAL, find_model, measured, which_weights
 
 if TYPE_CHECKING:
-    from onnx import NodeProto, TensorProto
-
     from ..interop.python_envs.space_rows import Observations
 
 SUFFIXES = {"c": ".bin", "onnx": ".onnx", "torch": ".pt2"}
@@ -61,12 +58,18 @@ class TrainedPolicy:
     num_layers: int
     settings_hash: str              # of all settings of the training
     config: Config = field(repr=False)
-    weights: dict[str, np.ndarray] = field(repr=False)      # encoder, decoder, [logstd,] layers.i
+    weights: dict[str, np.ndarray] = field(repr=False)      # as shapes() has them
     layout: Observations | None = field(default=None, repr=False)   # of a Python environment's rows
     chosen: str = ""                # which one it is: "the best of run 3, after 4,096 steps"
     measured: str = ""              # what the run's evaluation says of it; "": nobody measured it
     masked: bool | None = None      # it saw masks; None: an older checkpoint does not say
     comes_and_goes: bool | None = None      # rows may have no agent; None likewise
+
+    @property
+    def parts(self) -> tuple[encoder.Part, ...]:
+        """What the network sees of a row besides plain numbers; () of a network of one's own."""
+        own = self.config.policy.torch_class
+        return () if own else encoder.parts_of(self.config.policy.encoder, self.obs_size)
 
     @property
     def continuous(self) -> int:
@@ -198,8 +201,9 @@ def shapes(policy: TrainedPolicy) -> dict[str, tuple[int, ...]]:
     hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
     logstd = {"logstd": (policy.continuous,)} if policy.continuous else {}
     layers = {f"layers.{i}": (3 * hidden, hidden) for i in range(policy.num_layers)}
-    return {"encoder": (hidden, policy.obs_size), "decoder": (outputs + 1, hidden), **logstd,
-            **layers}
+    seen = encoder.seen_size(policy.parts, policy.obs_size)
+    return {"encoder": (hidden, seen), "decoder": (outputs + 1, hidden), **logstd, **layers,
+            **encoder.weight_shapes(policy.parts)}
 
 
 def refuse_torch_class(policy: TrainedPolicy, what: str) -> None:
@@ -220,20 +224,37 @@ def require(package: str, to: str, install: str) -> None:
 
 
 def pack(policy: TrainedPolicy) -> bytes:
-    """The bytes of NAME_policy.bin: PufferLib's flat weights, then the trailer of puffernet.h."""
+    """The bytes of NAME_policy.bin: PufferLib's flat weights, then the trailer of puffernet.h, of
+    version 2 where the network has parts."""
     refuse_torch_class(policy, "C")
     blocks = []
     for name in shapes(policy):
         data = policy.weights[name].astype("<f4").tobytes()
         blocks.append(data + bytes(-len(data) % 32))            # each starts at 8 floats
     weights = b"".join(blocks)
-    trailer = TRAILER.pack(1, len(weights) // 4, policy.obs_size, policy.hidden_size,
-                           policy.num_layers, len(policy.act_sizes), policy.obs_dtype == "uint8",
-                           0, policy.step, _text(policy.name),
+    trailer = TRAILER.pack(2 if policy.parts else 1, len(weights) // 4, policy.obs_size,
+                           policy.hidden_size, policy.num_layers, len(policy.act_sizes),
+                           policy.obs_dtype == "uint8", 0, policy.step, _text(policy.name),
                            _text(policy.settings_hash))
-    trailer += struct.pack(f"<{len(policy.act_sizes)}I", *policy.act_sizes)
+    trailer += _words(policy.act_sizes) + _part_words(policy.parts)
     end = len(trailer) + TRAILER_END.size
     return weights + trailer + TRAILER_END.pack(zlib.crc32(weights + trailer), end, b"PUFFNET1")
+
+
+def _words(numbers: Iterable[int]) -> bytes:
+    return np.fromiter(numbers, "<u4").tobytes()
+
+
+def _part_words(parts: Sequence[encoder.Part]) -> bytes:
+    """What a trailer of version 2 says of the parts; nothing without any."""
+    words = [len(parts)] if parts else []
+    for part in parts:
+        words += [part.first, part.height, part.width, part.channels, part.pooled,
+                  0 if part.mask is None else part.mask + 1, len(part.ids), len(part.layers),
+                  *part.ids]
+        for layer in part.layers:
+            words += [layer.filters, layer.kernel, layer.stride]
+    return _words(words)
 
 
 def _text(text: str) -> bytes:
@@ -244,76 +265,14 @@ def _text(text: str) -> bytes:
 # ---- ONNX -------------------------------------------------------------------------------------
 
 
-class OnnxNodes:
-    """The nodes and constants of an ONNX graph, in the order in which they are added."""
-
-    def __init__(self) -> None:
-        self.nodes: list[NodeProto] = []
-        self.constants: dict[str, TensorProto] = {}
-
-    def node(self, kind: str, inputs: list[str], output: str | list[str], **attributes: Any) -> str:
-        """Add a node. Returns the name of its first output."""
-        from onnx import helper
-
-        outputs = [output] if isinstance(output, str) else output
-        self.nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
-        return outputs[0]
-
-    def constant(self, name: str, value: ArrayLike) -> str:
-        from onnx import numpy_helper
-
-        self.constants[name] = numpy_helper.from_array(np.asarray(value), name)
-        return name
-
-    def lerp(self, start: str, end: str, weight: str, output: str) -> str:
-        """start + weight (end - start)"""
-        difference = self.node("Sub", [end, start], f"{output}.difference")
-        step = self.node("Mul", [weight, difference], f"{output}.step")
-        return self.node("Add", [start, step], output)
-
-
-def add_network(graph: OnnxNodes, policy: TrainedPolicy) -> None:
-    """Encoder, MinGRU layers with highways, decoder: as in training/reference/policy.py."""
-    from onnx import TensorProto
-
-    node, constant = graph.node, graph.constant
-    hidden, outputs = policy.hidden_size, sum(policy.act_sizes)
-    zero, half = constant("zero", np.float32(0)), constant("half", np.float32(0.5))
-    thirds = constant("thirds", np.array([hidden] * 3, np.int64))
-    axis = constant("axis", np.array([1], np.int64))
-    x = node("Cast", ["observations"], "floats", to=TensorProto.FLOAT)
-    x = node("Gemm", [x, constant("encoder", policy.weights["encoder"])], "encoded", transB=1)
-    states = []
-    for i in range(policy.num_layers):
-        weight = constant(f"layers.{i}", policy.weights[f"layers.{i}"])
-        h = node("Gather", ["state", constant(f"index.{i}", np.int64(i))], f"h.{i}", axis=1)
-        products = node("Gemm", [x, weight], f"products.{i}", transB=1)
-        node("Split", [products, thirds], [f"hid.{i}", f"gate.{i}", f"proj.{i}"], axis=1)
-        z, s = node("Sigmoid", [f"gate.{i}"], f"z.{i}"), node("Sigmoid", [f"proj.{i}"], f"s.{i}")
-        grows = node("GreaterOrEqual", [f"hid.{i}", zero], f"grows.{i}")
-        linear = node("Add", [f"hid.{i}", half], f"linear.{i}")
-        curved = node("Sigmoid", [f"hid.{i}"], f"curved.{i}")
-        g = node("Where", [grows, linear, curved], f"g.{i}")
-        h = graph.lerp(h, g, z, f"new_h.{i}")
-        x = graph.lerp(x, h, s, f"x.{i}")
-        states.append(node("Unsqueeze", [h, axis], f"new_state.{i}"))
-    if states:
-        node("Concat", states, "new_state", axis=1)
-    else:
-        node("Identity", ["state"], "new_state")
-    decoder = constant("decoder", policy.weights["decoder"])
-    node("Gemm", [x, decoder], "decoded", transB=1)
-    split = constant("split", np.array([outputs, 1], np.int64))
-    node("Split", ["decoded", split], ["logits", "values"], axis=1)
-    node("Squeeze", ["values", axis], "value")
-
-
 def to_onnx(policy: TrainedPolicy) -> bytes:
     """observations (n, D), state (n, L, H) -> logits (n, A), value (n), new_state (n, L, H)."""
     refuse_torch_class(policy, "ONNX")
     require("onnx", "onnx", "pip install 'puffer-sdk[onnx]'")
     import onnx
     from onnx import TensorProto, helper
+
+    from .onnx_network import OnnxNodes, add_network
 
     network = OnnxNodes()
     add_network(network, policy)

@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 import torch
 from helpers.places import ROOT
-from helpers.policies import CASES, make_policy
+from helpers.policies import CASES, SEEING, make_policy
 from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 import puffer_sdk
@@ -48,9 +48,9 @@ def run_onnx(path, script, layers: int, hidden: int):
     return np.stack(logits), np.stack(values)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *SEEING])
 def test_onnx_agrees_over_episodes_with_endings(case, tmp_path):
-    made = make_policy(tmp_path, **CASES[case])
+    made = make_policy(tmp_path, **{**CASES, **SEEING}[case])
     path = made.export("onnx", tmp_path / "policy.onnx")
     onnx.checker.check_model(str(path), full_check=True)
     p = made.config.policy
@@ -113,6 +113,29 @@ def test_torch_agrees_where_puffer_sdk_is_not(case, agents, tmp_path):
     assert_close(logits, want[0])
     assert_close(values, want[1])
     assert about["env"] == "game" and about["act_sizes"] == list(made.act_sizes)
+
+
+@pytest.mark.parametrize("case", some_or_all(["everything", *SEEING], 0))
+def test_torch_agrees_with_what_it_sees(case, tmp_path):
+    made = make_policy(tmp_path, **SEEING[case])
+    program = torch.export.load(made.export("torch", tmp_path / "policy.pt2")).module()
+    for agents in (1, 7):
+        script = replace(made, agents=agents).script(1)
+        want = replace(made, agents=agents).expected(script)
+        logits, values, _ = program(torch.from_numpy(script.observations[0]),
+                                    made.policy.initial_state(agents))
+        assert_close(logits.numpy(), want[0][0])
+        assert_close(values.numpy(), want[1][0])
+
+
+def test_a_nan_stays_in_onnx_too(tmp_path):
+    made = make_policy(tmp_path, obs_size=13, agents=3,
+                       encoder="image 0 3x3x1: 2x2 + ids 9 2 of 3")
+    script = made.script(1)
+    for agent, place in enumerate((4, 10, 12)):
+        script.observations[0, agent, place] = np.nan
+    _, values = run_onnx(made.export("onnx", tmp_path / "policy.onnx"), script, 1, 16)
+    assert np.isnan(values[0]).tolist() == [True, False, True]
 
 
 def test_torch_programs_name_no_file_of_this_machine(tmp_path):

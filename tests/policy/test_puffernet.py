@@ -1,7 +1,6 @@
 """puffernet.h: the trainer's numbers in C, C++ and WebAssembly; no file that kills a program."""
 from __future__ import annotations
 
-import os
 import shutil
 import struct
 import subprocess
@@ -14,6 +13,16 @@ import pytest
 import torch
 from helpers.places import SPECIMENS
 from helpers.policies import CASES, make_policy
+from helpers.puffernet_programs import (
+    COMPILERS,
+    KINDS,
+    assert_close,
+    compile_c,
+    forged,
+    numbers,
+    opened,
+    write_all,
+)
 from helpers.short_or_long import long_only, some_or_all
 
 import puffer_sdk
@@ -24,65 +33,8 @@ from puffer_sdk.raylib import headers
 from puffer_sdk.training.native.actor import NativeActor
 from puffer_sdk.training.reference.action_heads import ActionHeads, Actor, apply_mask
 
+pytest_plugins = ["helpers.puffernet_fixtures"]
 TRAINABLE = [case for case in CASES if case != "no layers"]
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
-COMPILERS = {"gcc": ["gcc", "-std=c11", "-O2"], "clang": ["clang", "-std=c11", "-O2"],
-             "g++": ["g++", "-x", "c++", "-std=c++17", "-O3", "-march=native"],
-             "clang++": ["clang++", "-x", "c++", "-std=c++17", "-O1"],
-             "emcc": ["emcc", "-std=c11", "-O2", "-sNODERAWFS=1", "-sSINGLE_FILE=1",
-                      "-sALLOW_MEMORY_GROWTH=1"]}
-KINDS = {"float32": 0, "uint8": 1, "int32": 2, "bf16": 3}         # driver.c's
-SANITIZE = ["gcc", "-std=c11", "-g", "-O1", "-fsanitize=address,undefined",
-            "-fno-sanitize-recover=all"]
-
-
-def compile_c(command: list[str], source: Path, target: Path) -> Path:
-    environment = {**os.environ, "NODE_PATH": "/usr/share/nodejs"}
-    subprocess.run([*command, *WARNINGS, f"-I{paths.include_dir()}", source, "-o", target, "-lm"],
-                   check=True, env=environment)
-    return target
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory):
-    """programs("gcc") -> the command that runs driver.c as that compiler made it."""
-    folder, made = tmp_path_factory.mktemp("drivers"), {}
-
-    def get(name: str) -> list[str]:
-        if name not in made:
-            suffix = ".js" if name == "emcc" else ""
-            target = compile_c(COMPILERS[name], SPECIMENS / "puffernet" / "driver.c",
-                               folder / f"{name}{suffix}")
-            made[name] = ["node", str(target)] if name == "emcc" else [str(target)]
-        return made[name]
-
-    return get
-
-
-@pytest.fixture
-def play(programs, tmp_path):
-    """play(made, script) -> actions (T, n, K), logits (T, n, A), values (T, n) of puffernet.h."""
-    def go(made, script, *, compiler="gcc", call="act", greedy=0, seed=1, file=None, kind=None):
-        ticks, n, outputs, heads = len(script.ended), made.agents, sum(made.act_sizes), \
-            len(made.act_sizes)
-        file = file or made.export("c", tmp_path / "policy.bin")
-        with (tmp_path / "script").open("wb") as out:
-            out.write(np.int32([n, made.obs_size, KINDS[made.dtype.name] if kind is None else kind,
-                                made.masked, heads,
-                                made.config.policy.hidden_size, made.config.policy.num_layers,
-                                ticks, greedy, seed, *made.act_sizes]).tobytes())
-            for tick in range(ticks):
-                out.write(script.observations[tick].tobytes())
-                out.write(script.masks[tick].tobytes() if made.masked else b"")
-                out.write(script.ended[tick].tobytes())
-        subprocess.run([*programs(compiler), file, tmp_path / "script", call, tmp_path / "out"],
-                       check=True)
-        rows = np.fromfile(tmp_path / "out", np.float32).reshape(ticks, -1)
-        actions, logits, values = np.split(rows, np.cumsum([n * heads, n * outputs]), axis=1)
-        return (actions.reshape(ticks, n, heads), logits.reshape(ticks, n, outputs),
-                values.reshape(ticks, n))
-
-    return go
 
 
 def test_16_bits_are_bf16(play, tmp_path):
@@ -95,10 +47,6 @@ def test_16_bits_are_bf16(play, tmp_path):
     got = play(made, replace(script, observations=halves), kind=KINDS["bf16"])
     for one, other in zip(got, wanted, strict=True):
         assert one.tobytes() == other.tobytes()
-
-
-def assert_close(got, want):
-    assert np.abs(got - want).max() <= 1e-4 * max(1.0, np.abs(want).max())
 
 
 @pytest.mark.parametrize("call", ["act", "five"])
@@ -300,37 +248,11 @@ def test_random_play_is_uniform(compiler, tmp_path):
 # ---- files ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def opener(tmp_path_factory) -> Path:
-    return compile_c(SANITIZE, SPECIMENS / "puffernet" / "open.c",
-                     tmp_path_factory.mktemp("open") / "open")
-
-
-def opened(opener: Path, files) -> tuple[list[str], str]:
-    """A word a file ("LM" where both ways opened it), and what was said on stderr."""
-    done = subprocess.run([opener], input="".join(f"{file}\n" for file in files), text=True,
-                          capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split(), done.stderr
-
-
 @pytest.fixture
 def good(tmp_path) -> bytes:
     """The policy that open.c asks for: 5 observations, hidden 8, 2 layers, heads 3 and 1."""
     made = make_policy(tmp_path, act_sizes=(3, 1), obs_size=5, hidden=8, layers=2)
     return export(made.path, output=tmp_path / "good.bin").read_bytes()
-
-
-def numbers(good: bytes) -> int:
-    """Floats before the trailer."""
-    return (len(good) - 120 - 2 * 4) // 4
-
-
-def write_all(folder: Path, contents) -> list[Path]:
-    files = [folder / f"{number}.bin" for number in range(len(contents))]
-    for file, content in zip(files, contents):
-        file.write_bytes(content)
-    return files
 
 
 def test_a_file_that_does_not_exist(opener, tmp_path):
@@ -371,16 +293,6 @@ def test_every_flipped_bit_is_noticed(opener, good, tmp_path):
         flipped.append(bytes(data))
     words, _ = opened(opener, write_all(tmp_path, flipped))
     assert set(words) == {"--"} and len(words) == len(flipped)
-
-
-def forged(good: bytes, place: int, value: int, length: int | None = None) -> bytes:
-    """The file with another word in its trailer, and a checksum that fits."""
-    start = 4 * numbers(good)
-    trailer = bytearray(good[start:-16])
-    struct.pack_into("<I", trailer, place, value & 0xffffffff)
-    end = struct.unpack_from("<I", good, len(good) - 12)[0] if length is None else length
-    body = good[:start] + bytes(trailer)
-    return body + struct.pack("<II8s", zlib.crc32(body), end & 0xffffffff, b"PUFFNET1")
 
 
 def test_a_trailer_that_lies_is_refused(opener, good, tmp_path):
