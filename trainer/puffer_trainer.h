@@ -34,13 +34,13 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION 11    // of this header: create refuses another
-#define PUFFER_TRAINER_DIMS    3
-#define PUFFER_TRAINER_PHASES  24
-#define PUFFER_MAX_GPUS        16
-#define PUFFER_MAX_PARTS       16
+#define PUFFER_TRAINER_VERSION  11    // of this header: create refuses another
+#define PUFFER_TRAINER_DIMS     3
+#define PUFFER_TRAINER_PHASES   24
+#define PUFFER_MAX_GPUS         16
+#define PUFFER_MAX_PARTS        16
 #define PUFFER_MAX_CONVOLUTIONS 8
-#define PUFFER_MAX_CHANNELS    64
+#define PUFFER_MAX_CHANNELS     64
 
 enum {    // instruction sets; 0 takes the best that the CPU has
     PUFFER_PATH_AUTO,

@@ -116,8 +116,9 @@
  *      104  u32  act_sizes[K]
  *     version 2, behind them
  *           u32  number of parts, in order of their first elements; then of each
- *           u32  first element, height, width, channels; 1 for a list; 1 + the mask's channel, or 0;
- *                channels, or 0: how many counts of ids follow; convolutions
+ *           u32  first element, height, width, channels; 1 for a list, 2 where the row holds one
+ *                channel after another, else 0; 1 + the mask's channel, or 0; channels, or 0: how many
+ *                counts of ids follow; convolutions
  *           u32  ids[channels]                      of each channel; 0: a number
  *           u32  filters, kernel, stride            of each convolution
  */
@@ -150,11 +151,13 @@ typedef struct PufferConv {
     const float* weights;    // (filters, columns)
 } PufferConv;
 
-typedef struct PufferPart {                // of an observation
-    int first, height, width, channels;    // elements of a row
-    int pooled, mask;                      // a list; the mask's channel + 1, or 0
-    const unsigned char* ids;              // (channels) words; NULL: no channel has ids
-    int inputs, features;                  // numbers of a cell, of the part
+typedef struct PufferPart {    // of an observation
+    int first, count;          // elements of a row
+    int height, width, channels;
+    int pooled, planes;          // a list; a row that holds (channels, height, width)
+    int mask;                    // its channel + 1, or 0
+    const unsigned char* ids;    // (channels) words; NULL: no channel has ids
+    int inputs, features;        // numbers of a cell, of the part
     int num_layers;
     PufferConv layers[PUFFERNET_CONVS];
 } PufferPart;
@@ -295,13 +298,15 @@ static inline const unsigned char* puffernet_read_part(PufferPart* part, const u
     uint64_t cells = (uint64_t)head[1] * head[2], inputs = counts ? 0 : channels;
     if (!puffernet_in((long long)cells, 1, PUFFERNET_MAX_SIZE)
         || !puffernet_in(channels, 1, PUFFERNET_MAX_SIZE) || head[0] < free_from
-        || head[0] + cells * channels > size || head[4] > 1 || (counts && counts != channels)
-        || (head[4] ? head[2] != 1 || head[5] > channels : head[5]) || layers > PUFFERNET_CONVS
-        || (!layers && (head[4] || !counts))
+        || head[0] + cells * channels > size || head[4] > 2 || (counts && counts != channels)
+        || (head[4] == 1 ? head[2] != 1 || head[5] > channels : head[5]) || (head[4] == 2 && counts)
+        || layers > PUFFERNET_CONVS || (!layers && (head[4] || !counts))
         || (uint64_t)(end - words) < 4 * ((uint64_t)counts + 3 * layers))
         return NULL;
     part->first = (int)head[0], part->height = (int)head[1], part->width = (int)head[2];
-    part->channels = (int)channels, part->pooled = (int)head[4], part->mask = (int)head[5];
+    part->channels = (int)channels, part->count = (int)(cells * channels);
+    part->mask = (int)head[5];
+    part->pooled = head[4] == 1, part->planes = head[4] == 2;
     part->num_layers = (int)layers, part->ids = counts ? words : NULL;
     for (uint32_t i = 0; i < counts; i++, words += 4) {
         uint32_t count = puffernet_word(words);
@@ -333,9 +338,8 @@ static inline int puffernet_read_parts(Weights* weights, const unsigned char* wo
         PufferPart* part = &weights->parts[i];
         words = puffernet_read_part(part, words, end, free_from, size);
         if (!words) return 0;
-        uint64_t taken = (uint64_t)part->height * (uint64_t)part->width * (uint64_t)part->channels;
-        free_from = (uint64_t)part->first + taken;
-        seen += (uint64_t)part->features - taken;
+        free_from = (uint64_t)part->first + (uint64_t)part->count;
+        seen += (uint64_t)part->features - (uint64_t)part->count;
     }
     if (words != end || seen > PUFFERNET_MAX_SIZE) return 0;
     weights->num_parts = (int)count, weights->seen_size = (int)seen;
@@ -490,7 +494,9 @@ typedef struct PufferRoom {
 
 static inline PufferRoom puffernet_room(const PufferPart* parts, int count) {
     PufferRoom room = {0, 0, 0};
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        uint64_t planes = parts[i].planes ? (uint64_t)parts[i].count : 0;
+        if (planes > room.cells) room.cells = planes;
         for (int k = 0; k < parts[i].num_layers; k++) {
             const PufferConv* layer = &parts[i].layers[k];
             uint64_t square = (uint64_t)layer->kernel * (uint64_t)layer->kernel;
@@ -502,6 +508,7 @@ static inline PufferRoom puffernet_room(const PufferPart* parts, int count) {
             if (patch > room.patch) room.patch = patch;
             if (ids > room.columns) room.columns = ids;
         }
+    }
     return room;
 }
 
@@ -729,16 +736,17 @@ static inline void puffernet_features(PufferNet* net, const PufferPart* part, co
                                       float* seen) {
     size_t cells = (size_t)part->height * (size_t)part->width;
     const float* in = row;
+    const PufferPart* ids = part->ids ? part : NULL;
     int width = part->width, channels = part->channels;
-    for (int i = 0; i < part->num_layers; i++) {
+    for (size_t cell = 0; part->planes && cell < cells; cell++)
+        for (int i = 0; i < channels; i++)
+            net->cells[1][cell * (size_t)channels + (size_t)i] = row[(size_t)i * cells + cell];
+    if (part->planes) in = net->cells[1];
+    for (int i = 0; i < part->num_layers; i++, ids = NULL) {
         const PufferConv* layer = &part->layers[i];
         int last = i == part->num_layers - 1 && !part->pooled;
         float* out = last ? seen : net->cells[i % 2];
-        puffernet_part_layer(net, layer,
-                             i           ? NULL
-                             : part->ids ? part
-                                         : NULL,
-                             in, width, channels, out);
+        puffernet_part_layer(net, layer, ids, in, width, channels, out);
         in = out, width = layer->width, channels = layer->filters;
     }
     if (part->pooled) puffernet_most(part, row, in, seen);
@@ -762,7 +770,7 @@ static inline void puffernet_see(PufferNet* net) {
         size_t plain = (size_t)((part ? part->first : net->obs_size) - from);
         memcpy(seen, net->input + from, sizeof(float) * plain);
         seen += plain;
-        if (part) from = part->first + part->height * part->width * part->channels;
+        if (part) from = part->first + part->count;
     }
     for (int i = 0; i < net->num_parts; i++) {
         puffernet_features(net, &net->parts[i], net->input + net->parts[i].first, seen);

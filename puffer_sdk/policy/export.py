@@ -249,7 +249,8 @@ def _part_words(parts: Sequence[encoder.Part]) -> bytes:
     """What a trailer of version 2 says of the parts; nothing without any."""
     words = [len(parts)] if parts else []
     for part in parts:
-        words += [part.first, part.height, part.width, part.channels, part.pooled,
+        words += [part.first, part.height, part.width, part.channels,
+                  1 if part.pooled else 2 if part.planes else 0,
                   0 if part.mask is None else part.mask + 1, len(part.ids), len(part.layers),
                   *part.ids]
         for layer in part.layers:

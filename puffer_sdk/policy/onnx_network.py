@@ -88,10 +88,11 @@ def add_seen(graph: OnnxNodes, policy: Trained, floats: str) -> str:
 def add_part(graph: OnnxNodes, part: Part, elements: str, layers: Sequence[np.ndarray]) -> str:
     """(n, elements of the part) -> (n, its features)."""
     node, name = graph.node, elements
-    shape = graph.integers(f"{name}.shape", 0, part.height, part.width, part.channels)
-    raw = node("Reshape", [elements, shape], f"{name}.raw")
-    x = node("Transpose", [add_one_hot(graph, part, raw, name)], f"{name}.cells",
-             perm=[0, 3, 1, 2])
+    cell = part.height, part.width
+    shape = (part.channels, *cell) if part.planes else (*cell, part.channels)
+    raw = node("Reshape", [elements, graph.integers(f"{name}.shape", 0, *shape)], f"{name}.raw")
+    x = raw if part.planes else node("Transpose", [add_one_hot(graph, part, raw, name)],
+                                     f"{name}.cells", perm=[0, 3, 1, 2])
     for number, (layer, weight) in enumerate(zip(part.layers, layers, strict=True)):
         kernel = weight.reshape(layer.filters, layer.kernel, layer.kernel, -1)
         kernel = np.ascontiguousarray(kernel.transpose(0, 3, 1, 2))

@@ -142,6 +142,7 @@ SEEING = {
                   agents=3),
     "image of bytes": dict(encoder="image 0 12x12x1: 8x3/2 6x3", obs_size=144, dtype=np.uint8,
                            scale=True, act_sizes=(3, 1), hidden=19, gain=1.0, agents=2),
+    "planes": dict(encoder="image 3 9x8x4 planes: 5x3/2 6x2", obs_size=3 + 9 * 8 * 4, gain=1.0),
     "grid": dict(encoder="grid 1 7x5x3 of 4,0,2: 6x3 3x2/2", obs_size=1 + 105, dtype=np.uint8,
                  gain=1.0, agents=2),
     "ids": dict(encoder="ids 1 3 of 3", obs_size=5, dtype=np.int32, agents=3),

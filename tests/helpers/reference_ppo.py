@@ -58,8 +58,9 @@ def seen(weights, row, parts):
     taken, features = set(), []
     for number, part in enumerate(parts):
         taken |= set(range(part.first, part.first + part.count))
-        raw = row[part.first:part.first + part.count].reshape(
-            part.height, part.width, part.channels)
+        raw = row[part.first:part.first + part.count]
+        raw = raw.reshape(part.channels, part.height, part.width).transpose(1, 2, 0) \
+            if part.planes else raw.reshape(part.height, part.width, part.channels)
         cells = np.zeros((part.height, part.width, part.inputs))
         for y, x in np.ndindex(part.height, part.width):
             first = 0

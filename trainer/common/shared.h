@@ -14,7 +14,7 @@
 #include "kernels/kernels.h"
 #include "trainer/puffer_trainer.h"
 
-#define MAX_LAYERS  64
+#define MAX_LAYERS       64
 #define MAX_CONVOLUTIONS (PUFFER_MAX_PARTS * PUFFER_MAX_CONVOLUTIONS)
 #define MAX_MATRICES     (MAX_LAYERS + 2 + MAX_CONVOLUTIONS)
 #define MAX_TENSORS      (2 * MAX_MATRICES + 24)

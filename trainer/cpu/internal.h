@@ -143,25 +143,25 @@ typedef struct Workspace {            // scratch memory of one worker
     float* seen_cells;                // of some rows: a part's cells, and
     float* seen_columns;              // what places of a convolution's output see
     float* seen_outputs[PUFFER_MAX_PARTS][PUFFER_MAX_CONVOLUTIONS];    // (rows, ...)
-    float *dseen, *dcells[2];         // (rows, features_padded), and of some rows
-    float* x[MAX_LAYERS + 1];         // (rows, ldx)
-    float* gates[MAX_LAYERS];         // (rows, ldg)
-    float* h[MAX_LAYERS];             // (rows, H_padded)
-    float* dx;                        // (rows, ldx)
-    float* carry;                     // [the most columns of a chunk]
-    float* out;                       // (rows, A_padded)
-    float* columns;                   // (A + 2, columns_ld)
-    float* scratch;                   // (A + 2, columns_ld)
-    const float** before;             // (L, rows)
-    float* per_row[8];    // [columns_ld] keep, logp, value, advantage, return, V, w, live
-    float* actions;       // (rows, K)
-    uint8_t* mask;        // (rows, A)
-    float* sampled;       // (2, BLOCK_ROWS) logprobs and values of a tick
-    float* fade;          // [T + 1]
-    int32_t* some;        // [BLOCK_ROWS] rows that pass through the network alone, and
-    uint8_t* some_obs;    // (BLOCK_ROWS, D) what they see
-    float* some_state;    // (BLOCK_ROWS, L, H_padded)
-    float* some_out;      // (BLOCK_ROWS, A_padded)
+    float *dseen, *dcells[2];    // (rows, features_padded), and of some rows
+    float* x[MAX_LAYERS + 1];    // (rows, ldx)
+    float* gates[MAX_LAYERS];    // (rows, ldg)
+    float* h[MAX_LAYERS];        // (rows, H_padded)
+    float* dx;                   // (rows, ldx)
+    float* carry;                // [the most columns of a chunk]
+    float* out;                  // (rows, A_padded)
+    float* columns;              // (A + 2, columns_ld)
+    float* scratch;              // (A + 2, columns_ld)
+    const float** before;        // (L, rows)
+    float* per_row[8];           // [columns_ld] keep, logp, value, advantage, return, V, w, live
+    float* actions;              // (rows, K)
+    uint8_t* mask;               // (rows, A)
+    float* sampled;              // (2, BLOCK_ROWS) logprobs and values of a tick
+    float* fade;                 // [T + 1]
+    int32_t* some;               // [BLOCK_ROWS] rows that pass through the network alone, and
+    uint8_t* some_obs;           // (BLOCK_ROWS, D) what they see
+    float* some_state;           // (BLOCK_ROWS, L, H_padded)
+    float* some_out;             // (BLOCK_ROWS, A_padded)
 } Workspace;
 
 enum { TOTAL_ROWS, TOTAL_A, TOTAL_A2, TOTALS };    // of a minibatch: its rows with an agent, the

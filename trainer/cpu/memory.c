@@ -46,7 +46,8 @@ static int32_t check_sizes(const PufferTrainer* trainer, Error* error) {
 static int sees_numbers(const Policy* policy, int m) {
     int found = m == 0;
     for (int p = 0; p < policy->seeing.count; p++)
-        found |= policy->seeing.parts[p].num_layers && policy->seeing.parts[p].layers[0].matrix == m;
+        found |= policy->seeing.parts[p].num_layers
+                 && policy->seeing.parts[p].layers[0].matrix == m;
     return found;
 }
 

@@ -14,7 +14,8 @@ static int64_t elements(const Matrix* matrix) { return (int64_t)matrix->rows * m
 static void reduce_rows(PufferTrainer* trainer, int m, int first, int last, float* sum) {
     const Policy* policy = &trainer->policy;
     Matrix* matrix = &trainer->matrices[m];
-    int H = policy->H, cols = matrix->cols, lanes = policy->kernels->lanes, is_layer = m > 0 && m <= policy->L;
+    int H = policy->H, cols = matrix->cols, lanes = policy->kernels->lanes,
+        is_layer = m > 0 && m <= policy->L;
     for (int row = first; row < last; row++) {
         int target = row;
         if (is_layer) {    // interleaved by lanes: hid, gate, proj

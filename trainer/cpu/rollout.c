@@ -429,7 +429,8 @@ int32_t rollout_plan(PufferTrainer* trainer, Error* error) {
                     (long long)envs->first_row[envs->num_envs], N);
     // Meeting twice a tick costs some ten microseconds: worth it where a tick takes many more
     const Policy* policy = &trainer->policy;
-    double products = (double)N * (seeing_products(policy) + 3.0 * policy->L * policy->H * policy->H);
+    double products = (double)N
+                      * (seeing_products(policy) + 3.0 * policy->L * policy->H * policy->H);
     int pays = products > LOCKSTEP_PRODUCTS || trainer->config.block_agents > 0;
     int32_t wanted = trainer->config.block_agents;
     if (wanted < 1) {

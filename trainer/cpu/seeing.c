@@ -93,7 +93,7 @@ int32_t seeing_init(Policy* policy, const PufferTrainerConfig* config, Error* er
         part->num_layers = part->about.num_convolutions;
         for (int32_t l = 0; l < part->num_layers; l++) size_layer(policy, part, l, matrix++);
         const Convolution* last = part->num_layers ? &part->layers[part->num_layers - 1] : NULL;
-        int64_t found = !last               ? cells_of(part)
+        int64_t found = !last                ? cells_of(part)
                         : part->about.pooled ? last->filters
                                              : (int64_t)last->height * last->width * last->filters;
         part->first_feature = (int32_t)features;
@@ -132,8 +132,8 @@ void seeing_plan(Policy* policy, Arena* weights) {
         for (int32_t l = 0; l < seeing->parts[p].num_layers; l++) {
             Convolution* layer = &seeing->parts[p].layers[l];
             ARENA_ADD(weights, layer->forward, (int64_t)layer->terms * layer->padded);
-            if (l) ARENA_ADD(weights, layer->backward,
-                             (int64_t)layer->filters * layer->terms_padded);
+            if (l)
+                ARENA_ADD(weights, layer->backward, (int64_t)layer->filters * layer->terms_padded);
         }
 }
 
@@ -288,8 +288,9 @@ static void gather(const Convolution* layer, const float* cells, int64_t first, 
         int64_t row = (first + i) / plane;
         int32_t place = (int32_t)((first + i) % plane);
         int32_t y = place / layer->width * layer->stride, x = place % layer->width * layer->stride;
-        const float* from = cells + ((row * layer->in_height + y) * layer->in_width + x)
-                                        * layer->in_padded;
+        const float* from = cells
+                            + ((row * layer->in_height + y) * layer->in_width + x)
+                                  * layer->in_padded;
         float* to = columns;
         for (int32_t ky = 0; ky < layer->kernel; ky++) {
             const float* line = from + (int64_t)ky * layer->in_width * layer->in_padded;
@@ -352,8 +353,10 @@ static void convolve_backward(const Policy* policy, Workspace* work, const Convo
     const Kernels* kernels = policy->kernels;
     int64_t places = (int64_t)rows * layer->height * layer->width;
     if (dcells)
-        memset(dcells, 0, sizeof(float) * (size_t)((int64_t)rows * layer->in_height
-                                                   * layer->in_width * layer->in_padded));
+        memset(
+            dcells, 0,
+            sizeof(float)
+                * (size_t)((int64_t)rows * layer->in_height * layer->in_width * layer->in_padded));
     for (int64_t at = 0; at < places; at += layer->at_a_time) {
         int32_t count = (int32_t)(places - at < layer->at_a_time ? places - at : layer->at_a_time);
         const float* here = d + at * layer->padded;
@@ -390,8 +393,8 @@ static void find_largest(const Policy* policy, const Part* part, const void* row
     }
 }
 
-static void take_features(const Policy* policy, const Part* part, const void* row,
-                          const float* out, float* features) {
+static void take_features(const Policy* policy, const Part* part, const void* row, const float* out,
+                          float* features) {
     const Convolution* last = &part->layers[part->num_layers - 1];
     int32_t places = last->height * last->width, largest;
     for (int32_t f = 0; f < last->filters && part->about.pooled; f++)
@@ -402,8 +405,8 @@ static void take_features(const Policy* policy, const Part* part, const void* ro
 }
 
 // Gradients of features -> of the last convolution's outputs, before max(0, x)
-static void give_features(const Policy* policy, const Part* part, const void* row,
-                          const float* out, const float* dfeatures, float* d) {
+static void give_features(const Policy* policy, const Part* part, const void* row, const float* out,
+                          const float* dfeatures, float* d) {
     const Convolution* last = &part->layers[part->num_layers - 1];
     int32_t places = last->height * last->width, largest;
     float value;
