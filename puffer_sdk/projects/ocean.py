@@ -27,7 +27,8 @@ from ..env import binding, build, child_process, header
 from ..env.child_pipe import Link
 from ..env.job import EnvJob
 from ..settings import config, inifile
-from ..settings.table import FUNCTIONS
+from ..settings.encoder import FLAT
+from ..settings.table import ENCODER, FUNCTIONS
 from ..settings.values import Config
 from ..training import runs
 
@@ -35,12 +36,12 @@ if TYPE_CHECKING:
     from ..policy.export import TrainedPolicy
 
 # Settings that PufferLib does not read; nor does it read any of [eval] and [check]
-OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class"},
+OURS = {"vec": {"step_timeout", "device"}, "policy": {"torch_class", "encoder"},
         "train": {"stop_at_goal", "obs_scale", "scale_obs", "encoder_scale", "backend", "device",
                   "precision", "norm_adv", "norm_returns", "target_kl", "reward_clip",
                   "minibatch_carry", "async", *(
                       name.partition(".")[2] for name in FUNCTIONS)}}
-CHANGES_TRAINING = ("obs_scale", "scale_obs", "encoder_scale", "norm_adv", "reward_clip")
+CHANGES_TRAINING = ("encoder", "obs_scale", "scale_obs", "encoder_scale", "norm_adv", "reward_clip")
 SECTIONS = ("base", "env", "vec", "policy", "train")
 STEPS = 400             # ticks that the export and the original must agree on
 
@@ -211,7 +212,13 @@ def _find_policy(folder: Path, model: str | Path | None,
                              hint=f"{runs.hint_to_train(home)}, or leave the option out")
         return None
     path, _ = export.find_checkpoint(folder, model, runs_dir)
-    return export.read_policy(path)
+    policy = export.read_policy(path)
+    if policy.parts:
+        raise UsageError("PufferLib's network sees a flat row, and this policy's sees more",
+                         where=path, expected="policy.encoder = flat",
+                         actual=policy.config.policy.encoder,
+                         hint="train with --policy.encoder flat, then export again")
+    return policy
 
 
 def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
@@ -233,7 +240,7 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     usable = None if spec.by_agent else _usable(policy, sizes, draft)
     draft.todo += ["there are no weights here: train it with PufferLib"] * spec.by_agent
     _write_demo(home, folder, spec, settings, sizes, usable)
-    _write_ini(tree, folder, draft)
+    _write_ini(tree, folder, settings, draft)
     _copy_resources(tree, folder, spec, draft)
     if usable is not None:
         from ..policy.export import pack
@@ -297,7 +304,7 @@ def function_text(source: str, name: str) -> str | None:
     return None
 
 
-def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
+def _write_ini(tree: Path, folder: Path, settings: Config, draft: OceanExport) -> None:
     """config/NAME.ini: the author's lines, without what PufferLib does not read."""
     ini = config.find_ini(folder)
     target = tree / "config" / f"{folder.name}.ini"
@@ -307,6 +314,8 @@ def _write_ini(tree: Path, folder: Path, draft: OceanExport) -> None:
         lines = ["[base]", f"env_name = {folder.name}", "", *lines]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     files.write(target, body + "\n")
+    if settings.policy.encoder == FLAT:         # as PufferLib's is
+        dropped = [name for name in dropped if name != ENCODER]
     if dropped:
         draft.todo.append("config: PufferLib does not read " + ", ".join(dropped) + "; left out")
     changed = [name for name in dropped if name.rpartition(".")[2] in CHANGES_TRAINING]

@@ -45,8 +45,9 @@ from ..env.library import Description
 from ..interop.python_envs import layouts
 from ..scoring.kept_scores import Claim
 from ..scoring.words import claimed
-from ..settings import factors, torch_class
+from ..settings import encoder, factors, torch_class
 from ..settings.goal import Goal
+from ..settings.table import Policy
 from ..settings.texts import show
 from ..settings.values import Config
 from .log_window import Window
@@ -306,6 +307,19 @@ def check_fits(checkpoint: Checkpoint, env: Mapping[str, object], settings: Mapp
         raise UsageError(f"this checkpoint was trained with another {what}",
                          where=checkpoint.path, expected=env[key], actual=theirs.get(key),
                          hint=_settings_hint(checkpoint, settings))
+
+
+def check_sees(checkpoint: Checkpoint, policy: Policy) -> None:
+    """Raises UsageError if a checkpoint's weights are of a network that sees other parts of a row
+    than the one that is to take them, of these settings."""
+    theirs, size = checkpoint.config.policy, int(checkpoint.facts["env"]["obs_size"])
+    if theirs.torch_class or policy.torch_class:
+        return
+    found, wanted = (encoder.show(encoder.parts_of(each.encoder, size))
+                     for each in (theirs, policy))
+    if found != wanted:
+        raise UsageError("this checkpoint was trained with another encoder", where=checkpoint.path,
+                         expected=wanted, actual=found, hint=f"--policy.encoder '{found}'")
 
 
 def other_name(checkpoint: Checkpoint | None, name: str) -> str | None:

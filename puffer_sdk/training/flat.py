@@ -19,13 +19,16 @@ from ..base import paths
 from ..base.errors import UsageError
 from ..env import child_process, job
 from ..interop.python_envs.env_source import CompiledSource, PythonSource
+from ..settings.encoder import FLAT
+from ..settings.table import AUTO
 from ..settings.texts import show
 from . import checkpoint
 from .run_records import Facts
 
 SUFFIX = ".bin"
 ALIGNMENTS = (8, 4)                         # of PufferLib's allocator, in numbers
-TRAILER, MARK = 16, b"PUFFNET1"             # bytes of the trailer's end, and its last eight
+MARK = b"PUFFNET1"                          # how a trailer ends
+WITH_PARTS = b"\2\0\0\0"                    # how one begins: its version
 HIDDEN, LAYERS = (16, 32, 64, 128, 256, 512, 1024, 2048), range(1, 17)      # that are looked for
 LSTM = 128                                  # the width of every LinearLSTM
 
@@ -47,8 +50,19 @@ def as_checkpoint(found: Path, source: CompiledSource | PythonSource,
     prepared = source.prepare(settings)
     about = child_process.run("puffer_sdk.env.job:describe_work", prepared.job(job.EnvJob),
                       lambda kind, payload: None, cwd=prepared.cwd)
-    config, data = prepared.config, _without_trailer(paths.content(found, 1 << 30))
-    config = replace(config, train=replace(config.train, obs_scale="1"))    # PufferLib has none
+    config, data = prepared.config, paths.content(found, 1 << 30)
+    if config.policy.encoder not in (AUTO, FLAT):
+        raise UsageError("PufferLib's weights are of a network that sees a flat row", where=found,
+                         expected="policy.encoder = flat", actual=config.policy.encoder,
+                         hint="use --policy.encoder flat")
+    size = _trailer_size(data)
+    if size and data[-size:4 - size] == WITH_PARTS:
+        raise UsageError("this file is an export of a network that sees more than a flat row",
+                         where=found, expected="a .safetensors file", actual=found.name,
+                         hint="name the run or the checkpoint that it was exported from")
+    data = data[:len(data) - size]
+    config = replace(config, train=replace(config.train, obs_scale="1"),    # PufferLib has none
+                     policy=replace(config.policy, encoder=FLAT))
     numbers = np.frombuffer(data[:len(data) // 4 * 4], "<f4")
     tensors = cut(numbers, about["obs_size"], about["act_sizes"], config.policy.hidden_size,
                   config.policy.num_layers, found)
@@ -61,9 +75,9 @@ def as_checkpoint(found: Path, source: CompiledSource | PythonSource,
     return checkpoint.save(home / f"{name}.safetensors", tensors, facts, durable=False)
 
 
-def _without_trailer(data: bytes) -> bytes:
-    size = int.from_bytes(data[-12:-8], "little") if data[-8:] == MARK else 0
-    return data[:len(data) - size]
+def _trailer_size(data: bytes) -> int:
+    """Bytes of the trailer; 0 without one."""
+    return int.from_bytes(data[-12:-8], "little") if data[-8:] == MARK else 0
 
 
 def shapes(obs_size: int, act_sizes: list[int], hidden: int, layers: int

@@ -177,6 +177,7 @@ class Trainer(TrainerView):
         """Continue from a checkpoint, with fresh episodes. UsageError if it does not fit."""
         past = checkpoint.load(files.typed(path))
         checkpoint.check_fits(past, self._env_facts, self.vec.env_settings)
+        checkpoint.check_sees(past, self.config.policy)
         checkpoint.warn_of_other_name(past, self._env_facts["name"])
         with past.named():
             self._trainer.load_state_tensors(past.tensors)

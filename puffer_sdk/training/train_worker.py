@@ -88,6 +88,8 @@ class _Worker:
                 link.emit("note", text=said)
         self.config = self.joint.with_choices(replace(job, config=self.config), self.library,
                                               past, model, link)
+        for found in filter(None, (past, model)):
+            checkpoint.check_sees(found, self.config.policy)
         self.part = dividing.part_of(self.config, group.size)
         self.start = past.facts["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)

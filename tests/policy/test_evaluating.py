@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.places import SPECIMENS, broken
 from helpers.playground import flags, overrides
+from helpers.policies import make_policy
 from helpers.short_or_long import long_only, some_or_all
 
 from puffer_sdk.base.errors import RunError, UsageError
@@ -355,6 +356,17 @@ def test_weights_of_pufferlib_that_do_not_fit(faulty, trained, tmp_path):
     assert caught.value.expected == \
         "880 numbers (4 observations, hidden_size 16, num_layers 1, heads 2)"
     assert caught.value.hint == "--policy.hidden-size 32 --policy.num-layers 1 would fit"
+
+
+def test_weights_of_pufferlib_are_of_flat_networks(faulty, trained, tmp_path):
+    packed = export.export(trained, output=tmp_path / "weights.bin")
+    with pytest.raises(UsageError, match="PufferLib's weights are of a network that sees a flat"):
+        evaluate.evaluate(faulty, {"policy.encoder": "image 0 2x2x1: 3x2"}, model=packed)
+    sees = make_policy(tmp_path, obs_size=4, encoder="image 0 2x2x1: 3x2").export(
+        "c", tmp_path / "sees.bin")
+    with pytest.raises(UsageError, match="an export of a network that sees more") as caught:
+        evaluate.evaluate(faulty, model=sees)
+    assert caught.value.hint == "name the run or the checkpoint that it was exported from"
 
 
 @pytest.mark.parametrize("sizes, align", [([3, 2], 8), ([1] * 6, 8), ([1] * 6, 4)])

@@ -14,6 +14,7 @@ import pytest
 from helpers.herd import KINDS, write_herd
 from helpers.ladder import IN_SIGHT, copy_ladder
 from helpers.places import ROOT, SPECIMENS
+from helpers.policies import make_policy
 from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 import puffer_sdk
@@ -274,6 +275,20 @@ def test_what_it_opens_goes_along(probe, tmp_path):
 
 
 @long_only
+def test_a_policy_that_sees_more_than_a_flat_row_is_refused(probe, tmp_path):
+    folder = probe(ini="[policy]\nencoder = flat\nhidden_size = 8\n")
+    done = ocean.export_ocean(folder, tmp_path / "pr", runs_dir=tmp_path / "runs")
+    assert "encoder" not in (done.folder / "config" / "probe.ini").read_text()
+    assert not any("encoder" in item for item in done.todo)
+    seeing = make_policy(tmp_path, obs_size=4, encoder="image 0 2x2x1: 3x2")
+    with pytest.raises(UsageError, match="PufferLib's network sees a flat row") as caught:
+        ocean.export_ocean(folder, tmp_path / "second", model=seeing.path,
+                           runs_dir=tmp_path / "runs")
+    assert caught.value.expected == "policy.encoder = flat"
+    assert caught.value.hint == "train with --policy.encoder flat, then export again"
+    assert not (tmp_path / "second").exists()
+
+
 def test_settings_that_pufferlib_has_not_are_named(probe, tmp_path):
     folder = probe(ini="; a game\n[base]\nenv_name = probe\n[env]\n# ticks\nlimit = 4\n"
                        "[train]\ngamma = 0.9\nreward_clip = 1\n# here\nbackend = native\n"

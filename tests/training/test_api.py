@@ -101,6 +101,21 @@ def test_a_checkpoint_of_other_sizes_is_refused(vec, squared, tmp_path):
         trainer.load(saved)
 
 
+SEES = {"policy.encoder": "image 0 11x11x1: 4x3/2", "train.backend": "torch"}
+
+
+def test_a_checkpoint_of_another_encoder_is_refused(vec, tmp_path):
+    with puffer_sdk.Trainer(vec, {**SMALL, **SEES}) as trainer:
+        saved = learn(trainer, 1).save(tmp_path / "a.safetensors")
+    with puffer_sdk.Trainer(vec, {**SMALL, **SEES}) as trainer:
+        trainer.load(saved)
+        assert state(trainer.save(tmp_path / "b.safetensors")) == state(saved)
+    with puffer_sdk.Trainer(vec, {**SMALL, "policy.encoder": "flat"}) as trainer, \
+            pytest.raises(UsageError, match="trained with another encoder") as caught:
+        trainer.load(saved)
+    assert caught.value.hint == "--policy.encoder 'image 0 11x11x1: 4x3/2'"
+
+
 @pytest.mark.parametrize("backend", ["native", "torch"])
 def test_there_is_nothing_to_learn_before_a_rollout(backend, vec, tmp_path, monkeypatch):
     with puffer_sdk.Trainer(vec, {**SMALL, "train.backend": backend}) as trainer:

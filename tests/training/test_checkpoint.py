@@ -6,6 +6,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from puffer_sdk.base.errors import Damaged, RunError, UsageError
+from puffer_sdk.settings.table import Policy
 from puffer_sdk.training import checkpoint
 
 TENSORS = {"encoder": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -119,6 +120,22 @@ def test_another_name_is_said_and_another_environment_is_refused(saved, capsys):
         checkpoint.check_fits(loaded, {**ENV, "name": "other", "act_sizes": [2]}, {"size": 9.0})
     assert caught.value.message == (f"this checkpoint belongs to another environment, "
                                     f"{ENV['name']}, with another set of action heads")
+
+
+def test_weights_of_another_encoder_are_refused(saved, tmp_path):
+    """One written before encoders were is flat, and so is `auto`; parts are compared, not texts."""
+    flat = checkpoint.load(saved)
+    image = checkpoint.load(checkpoint.save(tmp_path / "image.safetensors", TENSORS, {
+        **FACTS, "config": {"policy": {"encoder": "image 0 2x2x1: 3x2"}}}))
+    for past, text in ((flat, "flat"), (flat, "auto"), (image, "image 0 2x2: 3x2/1")):
+        checkpoint.check_sees(past, Policy(encoder=text))
+    checkpoint.check_sees(image, Policy(encoder="flat", torch_class="net.py:Net"))
+    with pytest.raises(UsageError, match="trained with another encoder") as caught:
+        checkpoint.check_sees(image, Policy(encoder="flat"))
+    assert (caught.value.expected, caught.value.actual) == ("flat", "image 0 2x2x1: 3x2")
+    assert caught.value.hint == "--policy.encoder 'image 0 2x2x1: 3x2'"
+    with pytest.raises(UsageError, match="trained with another encoder"):
+        checkpoint.check_sees(flat, Policy(encoder="list 0 2x2: 4"))
 
 
 def test_the_setting_that_made_the_difference_is_named(saved):
