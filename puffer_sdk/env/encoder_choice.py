@@ -120,6 +120,6 @@ def read_row(job: EnvJob, about: Description) -> ObsSpec | None:
 
 def _may_be_described(job: EnvJob) -> bool:
     """Whether a source of the environment has words that may describe parts of a row."""
-    from . import obs_spec
+    from . import obs_comments
     return job.folder is not None and any(
-        obs_spec.may_describe(paths.text(path)) for path in paths.c_files(job.folder))
+        obs_comments.may_describe(paths.text(path)) for path in paths.c_files(job.folder))

@@ -20,7 +20,7 @@ from puffer_sdk.checking.report import terminal
 from puffer_sdk.checking.rules.masks.ignored import ignored_values as ignored
 from puffer_sdk.checking.rules.observations.constant import same_things
 from puffer_sdk.checking.rules.observations.twice import same_part
-from puffer_sdk.env import header, obs_spec
+from puffer_sdk.env import header, obs_comments, obs_spec
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def codes(folder: Path) -> dict:
     ("// pixels in [0, WIDTH], here [0, 1]", (0, 1)),
 ])
 def test_bounds_are_read_from_comments(comment, bounds):
-    assert obs_spec.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
+    assert obs_comments.parse_bounds(comment) == (None if bounds is None else pytest.approx(bounds))
 
 
 def test_fields_have_names_extents_bounds_and_lines():

@@ -9,7 +9,7 @@ from helpers.places import ROOT, SPECIMENS
 from helpers.short_or_long import some_or_all
 
 from puffer_sdk import cli
-from puffer_sdk.env import header, obs_spec
+from puffer_sdk.env import header, obs_comments, obs_spec
 from puffer_sdk.settings import config
 
 HEADER = """
@@ -80,9 +80,9 @@ def test_parts_have_kinds_shapes_ids_and_masks(bandit):
     ("// 3 x 4 cells", {}), ("", {})])
 def test_shapes_are_read_from_comments(comment, shape):
     def numbers(text):
-        return obs_spec._calculate(text, {"W": 4, "H": 7})
+        return obs_comments.calculate(text, {"W": 4, "H": 7})
 
-    assert obs_spec.parse_shape(comment, numbers) == shape
+    assert obs_comments.parse_shape(comment, numbers) == shape
 
 
 def test_a_row_without_names_is_described_at_its_size(bandit, squared):
