@@ -109,11 +109,13 @@ class Joint:
                 ENCODER, FLAT if had == AUTO else had, "as before"))
         job = replace(job, config=encoder_choice.of_compiled(
             job, library.describe(job.config.env)))
+        for found in filter(None, (past, model)):
+            checkpoints.check_sees(found, job.config.policy)
         if job.config.train.obs_scale != AUTO:
             return job.config
-        found = (past.config.train.obs_scale, "as before") if past else self.from_first(
+        scale = (past.config.train.obs_scale, "as before") if past else self.from_first(
             lambda: random_play.measure_obs_scale(job, library, link))
-        return job.config.with_auto(OBS_SCALE, *found)
+        return job.config.with_auto(OBS_SCALE, *scale)
 
     def from_first(self, make: Callable[[], T]) -> T:
         """What rank 0 makes, JSON-able, on every rank."""
@@ -269,3 +271,8 @@ def combined(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
     names = dict.fromkeys(name for log in logs for name in log if name != "n")
     return {**{name: math.fsum(log["n"] * log.get(name, 0.0) for log in logs) / entries
                for name in names}, "n": entries}
+
+
+def choices_of(config: Config) -> dict[str, list[str]]:
+    """{setting: [value, where it is from]} of what with_choices() finds, for the parent."""
+    return {full: [str(config[full]), config.origin[full]] for full in (ENCODER, OBS_SCALE)}

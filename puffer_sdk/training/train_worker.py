@@ -24,7 +24,6 @@ from ..distributed.failing import Elsewhere
 from ..distributed.group import Alone, join
 from ..env.child_pipe import Link
 from ..env.vec import VecEnv
-from ..settings.table import ENCODER, OBS_SCALE
 from ..settings.values import Config
 from ..settings.world_values import Change
 from . import backends, checkpoint
@@ -36,7 +35,7 @@ from .log_window import Window
 from .looks import State
 from .own_code import OwnCode
 from .pacing import Pace
-from .rank_sync import Epoch, Joint
+from .rank_sync import Epoch, Joint, choices_of
 from .rescue import rescue
 from .rows import epoch_row, unlogged_row
 from .run_records import Facts
@@ -88,8 +87,6 @@ class _Worker:
                 link.emit("note", text=said)
         self.config = self.joint.with_choices(replace(job, config=self.config), self.library,
                                               past, model, link)
-        for found in filter(None, (past, model)):
-            checkpoint.check_sees(found, self.config.policy)
         self.part = dividing.part_of(self.config, group.size)
         self.start = past.facts["epoch"] if past else 0     # epoch of the envs' start
         self.first_env = self.joint.first_env(self.library, self.part, link)
@@ -185,8 +182,7 @@ class _Worker:
         self.began, self.cpu_began, self.pace = time.perf_counter(), self.cpu(), Pace()
         self.snapshot = self.state(started=True) if self.past is None else self.state()
         self.link.emit("ready", hosts=list(self.group.hosts), path=self.path,
-                       choices={full: [self.config[full], self.config.origin[full]]
-                                for full in (ENCODER, OBS_SCALE)})
+                       choices=choices_of(self.config))
         if self.evaluations.met:
             self.link.emit("goal", **self.evaluations.met)
         threading.Thread(target=rescue, daemon=True, args=(

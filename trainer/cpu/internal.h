@@ -19,6 +19,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "trainer/common/arena.h"
 #include "kernels/kernels.h"
 #include "kernels/common/philox.h"
@@ -244,6 +245,15 @@ static inline uint64_t clock_now(void) {
 #endif
 }
 
+// rows (K, n) -> panels(K, n)
+static inline void pack_panels(const float* rows, int K, int n, int lanes, float* panels) {
+    int two = 2 * lanes;
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < n; j += two)
+            memcpy(panels + (int64_t)j * K + (int64_t)k * two, rows + (int64_t)k * n + j,
+                   sizeof(float) * (size_t)(n - j < two ? n - j : two));
+}
+
 // What passed since the last mark was spent on this phase
 static inline void mark(Workspace* work, int phase) {
     uint64_t now = clock_now();
@@ -272,8 +282,6 @@ void policy_pack(PufferTrainer* trainer);
 void policy_step(const Policy* policy, Workspace* work, int rows, const void* obs,
                  const float* state, float* new_state);
 // Bytes that are not 0, in work->where and what; 0, and not all, where they are too many to pay
-// rows (K, n) -> panels(K, n)
-void policy_pack_panels(const float* rows, int K, int n, int lanes, float* panels);
 int policy_find_bytes(const Policy* policy, Workspace* work, int rows, int first_row,
                       const uint8_t* obs);
 void policy_encode(const Policy* policy, Workspace* work, int rows, const void* obs, float* x,

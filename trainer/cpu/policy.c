@@ -93,14 +93,6 @@ void policy_start(PufferTrainer* trainer) {
 
 // ---- packed copies ----------------------------------------------------------------------------
 
-void policy_pack_panels(const float* rows, int K, int n, int lanes, float* panels) {
-    int two = 2 * lanes;
-    for (int k = 0; k < K; k++)
-        for (int j = 0; j < n; j += two)
-            memcpy(panels + (int64_t)j * K + (int64_t)k * two, rows + (int64_t)k * n + j,
-                   sizeof(float) * (size_t)(n - j < two ? n - j : two));
-}
-
 static void pack_layer(const Policy* policy, int l, int unit) {
     const float* weight = policy->matrices[1 + l].weight;
     int H = policy->H, lanes = policy->kernels->lanes, two = 2 * lanes;
@@ -124,8 +116,8 @@ static void pack_item(void* about, int32_t item, int32_t worker) {
     int lanes = policy->kernels->lanes, per_layer = (policy->H + lanes - 1) / lanes;
     trainer->work[worker].since = clock_now();
     if (item == 0) {
-        policy_pack_panels(policy->matrices[0].weight, policy->E, policy->H, lanes,
-                           policy->encoder_panels);
+        pack_panels(policy->matrices[0].weight, policy->E, policy->H, lanes,
+                    policy->encoder_panels);
     } else if (item == 1) {
         const float* weight = policy->matrices[1 + policy->L].weight;
         for (int j = 0; j <= policy->A; j++) {

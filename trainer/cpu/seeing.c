@@ -226,7 +226,7 @@ void seeing_pack(Policy* policy, int32_t item) {
             Convolution* layer = &seeing->parts[p].layers[l];
             if (layer->matrix != policy->L + 1 + item) continue;
             const float* weight = policy->matrices[layer->matrix].weight;
-            policy_pack_panels(weight, layer->terms, layer->filters, lanes, layer->forward);
+            pack_panels(weight, layer->terms, layer->filters, lanes, layer->forward);
             if (l) pack_transposed(weight, layer->terms, layer->filters, lanes, layer->backward);
         }
 }
