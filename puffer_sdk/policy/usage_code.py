@@ -22,6 +22,9 @@ from .export import Exported, TrainedPolicy
 ENDED = "each tick, after state[i] = 0 where the episode of agent i has ended:"
 COUNTED, MARKED = "i < env.num_agents", "env.alive[i]"
 EMPTY = "actions[alive == 0], state[alive == 0] = 0, 0"
+# A mask of zeros: it waits for another's turn, with the state that it had
+BEFORE = "waits, before = (mask == 0).all(1), state"
+REST = "actions[waits], state[waits] = 0, before[waits]"
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,11 @@ def onnx_lines(policy: TrainedPolicy, shown: str) -> list[str]:
             "rng = np.random.default_rng()", *once,
             f"# {ENDED}",
             *_only(gives.alive, "observations = np.where(alive[:, None], observations, 0)", gives),
+            *_only(gives.mask, BEFORE, gives),
             "logits, value, state = session.run(",
             "    None, {'observations': observations, 'state': state})",
             *_only(gives.mask, "logits = np.where(mask, logits, -1e9)", gives),
-            *choose, *_only(gives.alive, EMPTY, gives)]
+            *choose, *_only(gives.mask, REST, gives), *_only(gives.alive, EMPTY, gives)]
 
 
 def torch_lines(policy: TrainedPolicy, shown: str) -> list[str]:
@@ -135,9 +139,10 @@ def torch_lines(policy: TrainedPolicy, shown: str) -> list[str]:
             f"# {ENDED}",
             *_only(gives.alive,
                    "observations = torch.where(alive[:, None] != 0, observations, 0)", gives),
+            *_only(gives.mask, BEFORE, gives),
             "logits, value, state = policy(observations, state)",
             *_only(gives.mask, "logits = torch.where(mask != 0, logits, -1e9)", gives),
-            *choose, *_only(gives.alive, EMPTY, gives)]
+            *choose, *_only(gives.mask, REST, gives), *_only(gives.alive, EMPTY, gives)]
 
 
 def _only(needed: object, line: str, gives: Inputs) -> list[str]:

@@ -144,9 +144,10 @@ class Play:
         while entries.tick < plan.most and not entries.over and not stop():
             agents = self._agents()
             if self.cost + agents > limit and entries.kept > plan.last:
-                limit += CUT * (free - limit)
+                limit, before = limit + CUT * (free - limit), entries.kept
                 entries.keep(max(plan.last, entries.kept // 4))
-                continue
+                if entries.kept < before:       # of a last pair none can be left out
+                    continue
             if self.cost + agents > plan.budget:
                 break
             self._step()

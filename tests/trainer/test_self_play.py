@@ -7,6 +7,7 @@ import pytest
 from helpers.places import SPECIMENS
 from helpers.short_or_long import some_or_all
 from helpers.small_trainer import SMALL
+from helpers.turns import write_turns
 
 import puffer_sdk
 from puffer_sdk.base.errors import UsageError
@@ -24,14 +25,6 @@ SELF_PLAY = {**SMALL, "train.device": "cpu", "train.minibatch_size": 64, "train.
              "vec.hist_policy_percent": 0.7, "selfplay.snapshot_interval": AGENTS * HORIZON * 4,
              "selfplay.opp_timeout_steps": AGENTS * HORIZON * 3, "selfplay.choice": "uniform"}
 
-# of duel: one moves, and the other waits
-TURNS = (("    float* terminals;\n", "    float* terminals;\n    unsigned char* action_mask;\n"),
-         ("        o[0] =", "        memset(env->action_mask + i * 11, env->tick % 2 == i, 11);\n"
-                           "        o[0] ="),
-         ("for (int i = 0; i < 2; i++) env->at[i] =",
-          "for (int i = 0; i < 2; i++) if (env->tick % 2 == i) env->at[i] ="),
-         ("hit[i] = (", "hit[i] = env->tick % 2 == i && ("))
-
 
 @pytest.fixture(scope="module")
 def duel(tmp_path_factory):
@@ -47,11 +40,7 @@ def duel(tmp_path_factory):
         assert old in text
         text = text.replace(old, new)
     write(home / "aims", text)
-    text = (home / "duel/duel.h").read_text()
-    for old, new in TURNS:
-        assert old in text
-        text = text.replace(old, new)
-    write(home / "turns", text)
+    write_turns(home / "turns")
     shutil.copytree(SPECIMENS / "correct/battle", home / "battle")
     with (home / "battle/battle.h").open("a") as header:
         header.write("// puffer: teams 2 x 3\n")
@@ -211,6 +200,23 @@ def test_a_resumed_run_keeps_the_pool_and_who_plays_whom(duel, monkeypatch):
     puffer_sdk.train("duel", resume=first.folder.name)
     assert checkpoint.load(last).facts["checksum"] == whole and elo(first.folder) == ratings
     assert len(set(ratings)) > 8
+
+
+@pytest.mark.parametrize("env", ["turns", "pettingzoo:pettingzoo.classic.tictactoe_v3"])
+def test_a_game_of_turns_is_resumed_in_its_middle(env, duel, tmp_path, monkeypatch):
+    """Bit for bit, with players that wait, whose state is not zero. The budget of its evaluations is
+    less than a pair of games."""
+    monkeypatch.chdir(duel)
+    settings = {**SMALL, "train.device": "cpu", "train.horizon": 7, "train.minibatch_size": 56,
+                "vec.total_agents": 16, "base.checkpoint_interval": 2, "eval.episodes": 4,
+                "train.total_timesteps": 16 * 7 * 5}
+    first = puffer_sdk.train(env, settings, runs_dir=tmp_path)
+    *_, middle, last = sorted((first.folder / "checkpoints").iterdir())
+    past, whole = checkpoint.load(middle), checkpoint.load(last).facts["checksum"]
+    assert past.facts["replay"] and past.tensors["carried.state"].any(axis=(1, 2)).sum() > 8
+    last.unlink()
+    puffer_sdk.train(env, resume=first.folder.name, runs_dir=tmp_path)
+    assert checkpoint.load(last).facts["checksum"] == whole
 
 
 @pytest.mark.parametrize("seed", some_or_all(range(1, 6), 0))

@@ -1,4 +1,5 @@
-"""PUF413: masks that tell of another moment or action; games in which it looks so."""
+"""PUF412, PUF413: masks that allow nothing, or tell of another moment or action; games in which it
+looks so."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -8,7 +9,9 @@ import pytest
 from helpers.check_fixtures import changed
 from helpers.rule_facts import facts_of
 from helpers.short_or_long import LONG, short_or_long
+from helpers.turns import WHOSE, write_turns
 
+import puffer_sdk
 from puffer_sdk.checking.core import registry
 
 SKATERS = Path(__file__).parent / "puf413_skaters"
@@ -49,3 +52,11 @@ def spoken(masks: list) -> list:
     facts.shape.mask = 3
     facts.spec = SimpleNamespace(functions={})
     return list(registry.load()["PUF413"].look(facts))
+
+
+@pytest.mark.parametrize("acts, codes", [(WHOSE, []), ("env->tick % 3 == i", ["PUF412"])])
+def test_who_waits_needs_somebody_who_acts(acts, codes, tmp_path):
+    """A game of turns; and one in which nobody can act in each third tick."""
+    folder = write_turns(tmp_path / "turns", (f"i * 11, {WHOSE}, 11", f"i * 11, {acts}, 11"))
+    found = puffer_sdk.check(folder, budget=0.05).findings
+    assert [each.code for each in found if each.code in ("PUF412", "PUF413")] == codes, found
