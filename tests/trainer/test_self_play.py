@@ -204,8 +204,8 @@ def test_a_resumed_run_keeps_the_pool_and_who_plays_whom(duel, monkeypatch):
 
 @pytest.mark.parametrize("env", ["turns", "pettingzoo:pettingzoo.classic.tictactoe_v3"])
 def test_a_game_of_turns_is_resumed_in_its_middle(env, duel, tmp_path, monkeypatch):
-    """Bit for bit, with players that wait, whose state is not zero. The budget of its evaluations is
-    less than a pair of games."""
+    """Bit for bit, with players that wait, whose state is not zero. The budget of its evaluations
+    is less than a pair of games."""
     monkeypatch.chdir(duel)
     settings = {**SMALL, "train.device": "cpu", "train.horizon": 7, "train.minibatch_size": 56,
                 "vec.total_agents": 16, "base.checkpoint_interval": 2, "eval.episodes": 4,
