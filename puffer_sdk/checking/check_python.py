@@ -29,7 +29,7 @@ def check(name: str, *, settings: Mapping[str, object] | None = None, ini: Path 
     source = env_source.find(name, ini)
     config = source.resolve(settings)
     facts = children.gather(
-        makers.read_name(name, config.env), seed=seed, budget=budget, memory=memory,
+        makers.read_config(name, config), seed=seed, budget=budget, memory=memory,
         step_timeout=config.vec.step_timeout, start_timeout=config.vec.start_timeout,
         on_progress=on_progress)
     folder, files = _files(name, facts)

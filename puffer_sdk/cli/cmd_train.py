@@ -121,8 +121,9 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
     # which run, and what the environment is made with, besides its own ini
     place = ["--load-model-path", resume] if resume not in (None, "latest") else []
     place += ["--config", str(ini)] if ini else []
-    place += [word for name, value in settings.items() if name.startswith("env.")
-             for word in (f"--{name.replace('_', '-')}", str(value))]
+    place += [word for name, value in settings.items()
+              if name.startswith("env.") or name == "vec.reward_weights"
+              for word in (f"--{name.replace('_', '-')}", str(value))]
     place += ["--runs-dir", str(runs_dir)] if runs_dir else []
     ui.out(f"next     {shlex.join(['puffer-sdk', 'eval', *([env] if env else []), *place])}")
     return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.errors import nearest
 from . import encoder, factors
-from .texts import number_hint, parse_number, show
+from .texts import WEIGHTS, number_hint, parse_number, show, show_numbers
 
 USED, ALIAS, FORMER, IGNORED = "used", "alias", "former", "ignored"
 AUTO = "auto"
@@ -111,6 +111,8 @@ class Vec:
     reward_scale: float = setting(0.0, "Python environments: factor of rewards in training. 0: "
                                        "chosen so that discounted returns of random play are about "
                                        "1", low=0, high=1e12)
+    reward_weights: str = setting("", "Python environments whose reward is several numbers: a "
+                                      "weight for each; their sum is the reward")
     device: str = setting("cpu", "device of the environments in training; cuda requires "
                                  "train.device cuda, and C that compiles for a GPU",
                           choices=("cpu", "cuda"))
@@ -374,7 +376,7 @@ class Key:
                 words.insert(0, AUTO)
             return words[0] if len(words) == 1 else " or ".join((", ".join(words[:-1]), words[-1]))
         if self.full in GRAMMARS:
-            return f"{GRAMMARS[self.full][1]}; or {AUTO}"
+            return GRAMMARS[self.full][1] + f"; or {AUTO}" * bool(self.auto)
         kind = {"int": "a whole number", "float": "a number", "str": "text",
                 "bool": "true, false, on, off, 1 or 0"}[self.type]
         bounds = self.bounds
@@ -410,7 +412,8 @@ KEYS: dict[str, Key] = {key.full: key for key in (
 
 # Texts with a grammar of their own: what reads them, and what it takes, in words
 GRAMMARS = {OBS_SCALE: (factors.canonical, factors.WORDS),
-            ENCODER: (encoder.canonical, encoder.WORDS)}
+            ENCODER: (encoder.canonical, encoder.WORDS),
+            "vec.reward_weights": (show_numbers, WEIGHTS)}
 
 # FILE.py:NAME, which training alone calls; the first ones are for the trainer in PyTorch
 TORCH_FUNCTIONS = ("train.torch_loss", "train.torch_optimizer")

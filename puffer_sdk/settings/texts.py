@@ -59,6 +59,19 @@ def literal(text: str) -> object:
         return text
 
 
+WEIGHTS = "a number for each part of the reward, such as 0.7, 0.3"
+
+
+def numbers_of(text: str) -> tuple[float, ...]:
+    """The numbers of a list: "0.7, 0.3". Raises ValueError."""
+    return tuple(float(parse_number(part.strip())) for part in text.split(",")) if text else ()
+
+
+def show_numbers(text: str) -> str:
+    """The same list as an ini holds it. Raises ValueError."""
+    return ", ".join(map(show, numbers_of(text.strip())))
+
+
 def show_literal(value: object) -> str:
     """A value as an ini holds it; literal(show_literal(x)) == x."""
     if isinstance(value, str) and value == value.strip() and literal(value) == value:

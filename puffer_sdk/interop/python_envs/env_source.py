@@ -19,7 +19,7 @@ from ...base.errors import UsageError
 from ...base.spec import Spec
 from ...env.job import CompiledEnv, EnvJob
 from ...settings.table import AUTO, OBS_SCALE
-from ...settings.texts import literal
+from ...settings.texts import literal, numbers_of
 from . import makers
 from .makers import CALLABLE
 from .python_spec import PythonEnv as PythonEnv
@@ -151,7 +151,8 @@ class PreparedPython(Prepared):
 
     def again(self, settings: Settings | None = None) -> PreparedPython:
         resolved = self.source.resolve(settings, ini=self.ini, facts=self.opener.facts)
-        if resolved.env == self.opener.maker.keywords:
+        maker, weights = self.opener.maker, numbers_of(resolved.vec.reward_weights)
+        if (resolved.env, weights) == (maker.keywords, maker.weights):
             return replace(self, config=resolved)
         return self.source.probe(resolved, settings, self.ini)
 
@@ -374,7 +375,7 @@ class PythonSource:
         """prepare() with the keywords of `first`."""
         from .pool import find_facts
 
-        maker = makers.read_name(self.name, first.env)
+        maker = makers.read_config(self.name, first)
         try:
             facts, process = find_facts(maker, first.vec.start_timeout)
         except UsageError as error:         # of a keyword: where it was given

@@ -52,3 +52,12 @@ def info_of(infos: object, agent: object) -> Mapping[str, Value]:
     """One agent's part of infos; {} where there is none."""
     found = infos.get(agent) if isinstance(infos, Mapping) else None
     return found if isinstance(found, Mapping) else {}
+
+
+def is_many(env: object) -> bool:
+    """Whether it steps copies by itself, as a gymnasium.vector.VectorEnv does."""
+    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
+
+
+def is_parallel(env: object) -> bool:
+    return hasattr(env, "possible_agents") or hasattr(env, "agent_iter")

@@ -20,14 +20,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...base import files, paths
 from ...base.errors import UsageError, did_you_mean
+from ...settings.texts import numbers_of
 from . import displays
 from .importing import find_callable as find_callable
 from .importing import import_here, need
-from .interfaces import AnyEnv, ManyEnvs, ParallelEnv
+from .interfaces import AnyEnv, ManyEnvs, ParallelEnv, is_many, is_parallel
+
+if TYPE_CHECKING:
+    from ...settings.values import Config
 
 GYMNASIUM, PETTINGZOO, CALLABLE = "gymnasium", "pettingzoo", "callable"
 VECTOR, ENVPOOL = "gymnasium.vector", "envpool"
@@ -55,6 +59,7 @@ class Maker:
     target      an id, a module, "module:NAME" or "FILE.py:NAME"; "" where `pickled` is set
     keywords    of the call
     pickled     a function that was given as an object, by cloudpickle
+    weights     of the numbers that a reward consists of; (): it is one number
     """
 
     name: str
@@ -62,8 +67,23 @@ class Maker:
     target: str
     keywords: Mapping[str, object] = field(default_factory=dict)
     pickled: bytes | None = None
+    weights: tuple[float, ...] = ()
 
     def __call__(self, env_index: int = 0) -> AnyEnv:
+        """The environment, with one reward. As make()."""
+        made = self.make(env_index)
+        if not self.weights:
+            return made
+        from . import weighing  # it loads numpy and gymnasium
+
+        if is_many(made):
+            raise UsageError("rewards of copies that one object steps are not weighed",
+                             where="vec.reward_weights", actual=self.name,
+                             expected="an environment of its own for each copy")
+        return weighing.WeightedAgents(as_parallel(made), self.weights) \
+            if is_parallel(made) else weighing.Weighted(made, self.weights)
+
+    def make(self, env_index: int = 0) -> AnyEnv:
         """The environment. UsageError where the name leads nowhere or a package is missing; what
         the environment's own code raises passes through.
 
@@ -216,6 +236,11 @@ def _given(text: str) -> Callable[..., Any] | None:
     return given.get(text) or (found if callable(found) else None)
 
 
+def read_config(text: str, config: Config) -> Maker:
+    """The Maker of a name with the keywords and weights of its settings. As read_name()."""
+    return replace(read_name(text, config.env), weights=numbers_of(config.vec.reward_weights))
+
+
 def read_name(text: str, keywords: Mapping[str, object] | None = None) -> Maker:
     """The Maker that a name means. UsageError for a name of another form."""
     function = _given(text)
@@ -341,3 +366,13 @@ def in_parallel(env: Any) -> ParallelEnv:
                          hint="an agent that waits has an action mask of zeros, and continuous "
                               "actions have no mask")
     return turns
+
+
+def as_parallel(env: Any) -> ParallelEnv:
+    """A PettingZoo environment as a parallel one."""
+    conversions = sys.modules.get("pettingzoo.utils.conversions")
+    wrapper: Any = getattr(conversions, "turn_based_aec_to_parallel_wrapper", ())
+    if isinstance(env, wrapper):
+        env = env.aec_env               # the wrapper does not say who waits
+    parallel: ParallelEnv = in_parallel(env) if hasattr(env, "agent_iter") else env
+    return parallel

@@ -133,7 +133,8 @@ ODD = {
                         "warning"),
     # rewards, endings, actions
     "reward-type": Kind("PUF312", "the reward is no number", "return float(...); of several "
-                        "numbers the one to maximise: float(np.dot(weights, reward))"),
+                        "numbers the one to maximise: float(np.dot(weights, reward)), or set "
+                        "vec.reward_weights, such as 0.7,0.3"),
     "reward-class": Kind("PUF312", "the reward is no plain number", "return float(...)",
                          "warning"),
     "reward-not-finite": Kind("PUF312", "a reward is not finite",

@@ -22,8 +22,17 @@ from ...base import process_memory
 from ...base.errors import UsageError
 from ...env.library import Description
 from . import layouts, masks, space_checks, space_rows
-from .interfaces import AnyEnv, ManyEnvs, ParallelEnv, SingleEnv, Value, info_of
-from .makers import Maker, in_parallel
+from .interfaces import (
+    AnyEnv,
+    ManyEnvs,
+    ParallelEnv,
+    SingleEnv,
+    Value,
+    info_of,
+    is_many,
+    is_parallel,
+)
+from .makers import Maker, as_parallel
 from .masks import MASK, flat_mask, flat_masks
 from .oddities import refuse
 from .space_rows import Actions, Observations
@@ -210,25 +219,6 @@ def start(env: AnyEnv, seed: int | None, options: dict[str, Any] | None = None
 def old_interface(env: object) -> str:
     return ("an environment of the old Gym is wrapped with Shimmy: "
             "shimmy.GymV21CompatibilityV0(env=env)")
-
-
-def is_many(env: object) -> bool:
-    """Whether it steps copies by itself, as a gymnasium.vector.VectorEnv does."""
-    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
-
-
-def is_parallel(env: object) -> bool:
-    return hasattr(env, "possible_agents") or hasattr(env, "agent_iter")
-
-
-def as_parallel(env: Any) -> ParallelEnv:
-    """A PettingZoo environment as a parallel one."""
-    conversions = sys.modules.get("pettingzoo.utils.conversions")
-    wrapper: Any = getattr(conversions, "turn_based_aec_to_parallel_wrapper", ())
-    if isinstance(env, wrapper):
-        env = env.aec_env               # the wrapper does not say who waits
-    parallel: ParallelEnv = in_parallel(env) if hasattr(env, "agent_iter") else env
-    return parallel
 
 
 def _probe_parallel(env: ParallelEnv) -> Facts:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from ...base import paths
 from ...base.errors import UsageError
@@ -23,7 +24,8 @@ def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num
          keywords: Keywords | Callable[[int], Keywords] | None = None,
          autoreset: str = SAME_STEP, max_restarts: int = 0,
          step_timeout: float = 10.0, start_timeout: float = 60.0, raw: bool = False,
-         reward_scale: float = 1.0, checked: bool = False) -> PoolVec:
+         reward_scale: float = 1.0, reward_weights: Sequence[float] = (),
+         checked: bool = False) -> PoolVec:
     """Copies of a Python environment behind the arrays of a VecEnv, stepped by worker processes.
 
         with puffer_sdk.wrap("gymnasium:CartPole-v1", num_envs=64, seed=0) as envs:
@@ -48,6 +50,7 @@ def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num
     raw             rows of bytes where the parts of an observation differ in type, as a network of
                     one's own has them: unflatten() gives each part in its own type
     reward_scale    factor of rewards; the log is of the environment's own
+    reward_weights  where a reward is several numbers: a weight for each; their sum is the reward
     checked         as of make()
 
     Returns a PoolVec of N = num_envs x agents rows; it has not been reset. What an environment
@@ -63,6 +66,7 @@ def wrap(env: str | Callable[..., AnyEnv] | Sequence[Callable[..., AnyEnv]], num
         raise UsageError(f"autoreset cannot be {autoreset!r}",
                          expected=" or ".join(AUTORESET), actual=repr(autoreset))
     maker = _maker(env, num_envs, keywords, makers.of_function if workers else makers.Here.of)
+    maker = replace(maker, weights=tuple(map(float, reward_weights)))
     idle: list[Process] = []
     if workers:
         try:

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ....interop.python_envs import probe_env, space_checks, space_rows
-from ....interop.python_envs.makers import CALLABLE, Maker
+from ....interop.python_envs import space_checks, space_rows
+from ....interop.python_envs.interfaces import is_many, is_parallel
+from ....interop.python_envs.makers import CALLABLE, Maker, as_parallel
 from ....interop.python_envs.masks import flat_mask, method_of
 from ....interop.python_envs.oddities import Oddity
 from .acting import UNIFORM, Actor, Swap
@@ -123,17 +124,17 @@ class Player:
             self.call(CLOSE, desk.only.close)
             desk.only = None
         self.env = self.call(MADE, maker)
-        if probe_env.is_many(self.env):
+        if is_many(self.env):
             from ....interop.python_envs.one_copy import OneCopy
             self.env = OneCopy(maker, self.env)
-        if probe_env.is_parallel(self.env):
-            self.env = self.call(MADE, probe_env.as_parallel, self.env)
+        if is_parallel(self.env):
+            self.env = self.call(MADE, as_parallel, self.env)
         if desk.alone:
             desk.only = self.env
         self._adopt()
 
     def _adopt(self) -> None:
-        self.parallel = probe_env.is_parallel(self.env)
+        self.parallel = is_parallel(self.env)
         self.ended: set[Hashable] = set()
         self.flats: dict[Hashable, Flat] = {}
         self._plan: space_rows.Actions | None = None

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....base.errors import UsageError
-from .. import probe_env
 from ..interfaces import ParallelEnv, Value, info_of
+from ..makers import as_parallel
 from ..oddities import Oddity, refuse
 from ..shared_rows import PoolBlock
 from .base import NEXT_STEP, SAME_STEP, Lane, Part
@@ -20,7 +20,7 @@ class ParallelLane(Lane[ParallelEnv]):
         super().__init__(part, block)
 
     def make(self, number: int) -> ParallelEnv:
-        env = probe_env.as_parallel(self.part.maker(self.part.index + number))
+        env = as_parallel(self.part.maker(self.part.index + number))
         self.agents[number:number + 1] = [list(env.possible_agents)]
         return self.only_once(env)
 
