@@ -24,6 +24,8 @@ PICTURES = {
     "my_env": ("new my_env", "train my_env", "eval my_env --width 360 --gif my_env.gif"),
     "drips": ("train drips",
               "eval drips --beside random --width 560 --ticks 130 --gif drips.gif"),
+    "world": ("new world --template world", "train world",
+              "eval world --beside random --width 360 --ticks 60 --fps 12 --gif world.gif"),
 }
 
 

@@ -16,7 +16,7 @@ from .pages import Page
 @click.command(name="new", cls=Page, examples=[
     ("puffer-sdk new my_env", "one agent on a byte grid"),
     ("puffer-sdk new my_crowd --template target", "many agents with float observations"),
-    ("puffer-sdk new my_game --template duel", "two players in turns")],
+    ("puffer-sdk new my_pond --template world", "agents that are born and die")],
     statuses={0: "made", 2: "the folder exists, or the name is not a valid C name"})
 @click.argument("name", required=False)
 @click.option("--template", "-t", default="squared", show_default=True,

@@ -42,7 +42,8 @@ TYPES = frozenset("Log Agent Goal Chaser Dict DictItem Env StaticVec".split())
 # Of ours, and what each is, in a line
 TEMPLATES = {"squared": "one agent on a byte grid",
              "target": "many agents with float observations",
-             "duel": "two players in turns, trained by self-play"}
+             "duel": "two players in turns, trained by self-play",
+             "world": "agents that are born and die in a world that goes on"}
 
 
 def struct_name(name: str) -> str:

@@ -47,8 +47,8 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
     """Make the project output_dir/name from a template.
 
     name            the folder, the header and (in CamelCase) the env struct; validate_name
-    template        'squared', 'target', 'duel', or a cookiecutter template: a folder, .zip or URL
-                    (the extra `template`)
+    template        one of TEMPLATES ('squared', 'target', ...), or a cookiecutter template: a
+                    folder, .zip or URL (the extra `template`)
     dialect         '4' or '5': the form of PufferLib 4.0 or 5.0, of our templates
     force           write into an existing folder; files that the template lacks stay
     dry_run         write nothing; `files` lists what would be written
