@@ -25,7 +25,7 @@ PICTURES = {
     "drips": ("train drips",
               "eval drips --beside random --width 560 --ticks 130 --gif drips.gif"),
     "world": ("new world --template world", "train world",
-              "eval world --beside random --width 360 --ticks 60 --fps 12 --gif world.gif"),
+              "eval world --beside random --width 360 --ticks 57 --fps 12 --gif world.gif"),
 }
 
 

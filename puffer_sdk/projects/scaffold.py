@@ -22,11 +22,13 @@ from pathlib import Path
 from ..base import files as disk
 from ..base import paths, ui
 from ..base.errors import RunError, UsageError, did_you_mean
+from ..env import binding
 from .env_names import TEMPLATES, struct_name, validate_name
 from .rendering import is_ours, render
 
 DIALECTS = ("4", "5")        # of PufferLib: 4.0, 5.0
 LOOP = "loop.py"
+AGENTS = "AGENTS.md"         # what assistants read before they change a project
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
                    "__dialect": dialect}
         rendered = render(source, context, staging, accept_hooks=accept_hooks and not dry_run,
                           scratch=stack.enter_context(_staging(None, name)))
+        if is_ours(source):
+            disk.write(rendered / AGENTS, _agents_text(name, dialect))
         if loop:
             disk.write(rendered / LOOP, _loop_text(name))
         files = list_files(rendered)
@@ -84,6 +88,12 @@ def new(name: str, *, template: str | os.PathLike[str] = "squared",
             repository = _git_init(rendered, folder)
             move(rendered, folder, files, staging)
     return Scaffold(folder, files, replaced, next_commands(folder, loop), repository, dry_run)
+
+
+def _agents_text(name: str, dialect: str) -> str:
+    """The contract and the commands for assistants, in the words of a dialect."""
+    return binding.template("projects/agents.md.jinja").render(
+        name=name, c="puf_" if dialect == "5" else "c_")
 
 
 def _loop_text(name: str) -> str:

@@ -90,7 +90,7 @@ class Review:
     sandbox: str                            # "bwrap", "unshare" or "none"
     limits: Limits
     changed: tuple[str, ...] = ()           # by the patch
-    beside: tuple[str, ...] = ()            # changed files of no environment: read them by hand
+    beside: tuple[str, ...] = ()            # changed files to read by hand, as those of no env
 
     @property
     def exit_status(self) -> int:

@@ -22,6 +22,7 @@ MAX_PATCH = 16 << 20
 MAX_FILES = 20_000
 SKIPPED = {".git", ".hg", ".svn", "build", "runs", ".venv", "venv", "node_modules", "__pycache__",
            ".pytest_cache", ".ruff_cache"}
+ASSISTANTS = {"agents.md", "claude.md", "gemini.md", "copilot-instructions.md", ".cursorrules"}
 DEPTH = 4               # how many folders deep environments are searched for
 
 # In a diff, lines of content begin with ' ', '+' or '-': these patterns match only headers
@@ -38,7 +39,7 @@ class Copy:
     folder: Path
     envs: tuple[str, ...]           # their folders in it
     changed: tuple[str, ...] = ()   # files that a patch changes
-    beside: tuple[str, ...] = ()    # those of them that belong to none of the envs
+    beside: tuple[str, ...] = ()    # those of them that belong to no env, or that assistants obey
 
 
 def copy_folder(source: Path, target: Path, *, limit: int) -> Copy:
@@ -159,9 +160,9 @@ def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> 
     beside = []
     for name in changed:
         found = _env_of(target, name)
-        if found is None:
+        if found is None or for_assistants(name):
             beside.append(name)
-        else:
+        if found is not None:
             envs[found] = None
     if not envs:
         raise UsageError("the patch changes no environment", where=root,
@@ -171,6 +172,11 @@ def apply_patch(data: bytes, base: Path | None, target: Path, *, limit: int) -> 
         for name in (*folders, *names):
             os.chmod(os.path.join(place, name), 0o755 if name in folders else 0o644)
     return Copy(target, tuple(envs), tuple(changed), tuple(beside))
+
+
+def for_assistants(name: str) -> bool:
+    """Whether assistants take orders from a file of this name."""
+    return name.rpartition("/")[2].lower() in ASSISTANTS
 
 
 def _refuse_unreadable(data: bytes) -> None:

@@ -9,6 +9,7 @@ from ..base import files
 from ..base.errors import OK, UsageError
 from ..checking.report import beyond
 from .review import DONE_WORDS, EnvReview, Review, plain
+from .reviewed_copy import for_assistants
 
 Line = tuple[str, str | None]
 MOST_ASKED = 20         # lines of what an environment asked the machine for
@@ -34,7 +35,9 @@ def lines(review: Review) -> Iterator[Line]:
     for env in review.envs:
         yield from _env_lines(env, alone=len(review.envs) == 1)
     for text in review.beside:
-        yield f"also changes {text}: it belongs to no environment; read it", "yellow"
+        why = "assistants do what it says" if for_assistants(text) else \
+            "it belongs to no environment"
+        yield f"also changes {text}: {why}; read it", "yellow"
     failed = [env.name for env in review.envs if env.verdict == "fail"]
     count = len(review.envs)
     what = f"{count} environment{'s' * (count > 1)}"

@@ -24,7 +24,7 @@ from puffer_sdk.projects import env_names, scaffold
 from puffer_sdk.raylib import headers
 
 FILES = {".clangd", ".github/workflows/check.yml", ".github/workflows/comment.yml", ".gitignore",
-         "README.md", "walker.c", "walker.h", "walker.ini", "tests/test_walker.py"}
+         "AGENTS.md", "README.md", "walker.c", "walker.h", "walker.ini", "tests/test_walker.py"}
 
 
 @pytest.fixture(autouse=True)

@@ -632,7 +632,12 @@ def test_a_patch_is_applied_to_a_copy(checkout, tmp_path):
     patch = patch_of(checkout, add_env)
     (tmp_path / "copy").mkdir()
     copy = reviewed_copy.apply_patch(patch, checkout, tmp_path / "copy", limit=1 << 22)
-    assert copy.envs == ("games/twin",) and copy.beside == ("README.md",)
+    assert copy.envs == ("games/twin",) and copy.beside == (
+        "README.md", "games/twin/AGENTS.md")
+    lines = text.lines(reviewing.Review([], "none", Limits(), copy.changed, copy.beside))
+    assert [next(lines)[0] for _ in copy.beside] == [
+        "also changes README.md: it belongs to no environment; read it",
+        "also changes games/twin/AGENTS.md: assistants do what it says; read it"]
     assert not (checkout / "games").exists() and not (tmp_path / "copy" / ".env").exists()
     assert (tmp_path / "copy" / "README.md").read_text() == "more games\n"
 
