@@ -163,6 +163,8 @@ def _train(env: makers.Named, settings: dict[str, object], *, tag: str | None,
     if past and "train.device" not in (settings or {}):
         prepared = replace(prepared, config=backends.as_chosen(
             prepared.config, past.checkpoint.facts["config"]))
+    if leads:
+        prepared.remark()
     prepared = replace(prepared, config=backends.require(prepared.config, prepared.folder,
                                                          verbose=verbose)).with_sizes()
     backends.require_actor(prepared.config, folder=prepared.folder, verbose=verbose)

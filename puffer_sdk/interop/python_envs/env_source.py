@@ -102,6 +102,9 @@ class Prepared:
         """
         return self
 
+    def remark(self) -> None:
+        """Say what copies of a Python environment take, and what of them no run keeps."""
+
     def write_config_header(self) -> None:
         """NAME_config.h of a compiled environment, for the programs beside it."""
 
@@ -171,6 +174,11 @@ class PreparedPython(Prepared):
         maker = self.opener.maker
         maker = replace(maker, keywords={**maker.keywords, "render_mode": mode})
         return replace(self, opener=replace(self.opener, maker=maker))
+
+    def remark(self) -> None:
+        from . import remarks
+
+        remarks.say(self.opener.facts, self.config)
 
     def as_trained(self, env: Mapping[str, object] | None) -> PreparedPython:
         if env is None:

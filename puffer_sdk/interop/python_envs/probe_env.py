@@ -37,6 +37,7 @@ from .masks import MASK, flat_mask, flat_masks
 from .oddities import refuse
 from .space_rows import Actions, Observations
 
+NORMALIZERS = ("NormalizeObservation", "NormalizeReward")
 SINGLE, PARALLEL, BATCH = "single", "parallel", "batch"
 PACKAGES = ("gymnasium", "pettingzoo", "ale_py", "minigrid", "minihack", "nle", "crafter",
             "vizdoom", "magent2", "highway_env", "procgen", "envpool", "mujoco", "Box2D")
@@ -60,6 +61,7 @@ class Facts:
     alone       why no second instance can live in the same process; "" where it can
     same        whether its maker returns one and the same object
     seconds, bytes  that making and resetting the second instance took
+    normalizers wrappers of Gymnasium whose running statistics are a part of it
     """
 
     kind: str
@@ -80,6 +82,7 @@ class Facts:
     same: bool = False
     seconds: float = 0.0
     bytes: int = 0
+    normalizers: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -294,7 +297,17 @@ def _with_origin(facts: Facts, env: AnyEnv) -> Facts:
     return replace(facts, modes=tuple(str(mode) for mode in modes),
                    fps=float(fps) if isinstance(fps, (int, float)) else 0.0,
                    threshold=float(solved) if isinstance(solved, (int, float)) else None,
-                   packages=versions(env), files=own_files())
+                   packages=versions(env), files=own_files(), normalizers=normalizers_of(env))
+
+
+def normalizers_of(env: Any) -> tuple[str, ...]:
+    """Gymnasium's NormalizeObservation and NormalizeReward among its wrappers."""
+    found = []
+    while env is not None:
+        kind, env = type(env), getattr(env, "env", None)
+        if kind.__name__ in NORMALIZERS and kind.__module__.startswith("gymnasium."):
+            found.append(kind.__name__)
+    return tuple(found)
 
 
 def versions(env: object) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ....base.errors import UsageError
 from ....interop.python_envs import space_checks, space_rows
 from ....interop.python_envs.oddities import Oddity
+from ....interop.python_envs.probe_env import normalizers_of
 from .leaves import Leaf, leaves_of
 from .playing import Broken, Desk, EnvRaised, Player
 from .python_facts import Place, Shape
@@ -53,7 +54,7 @@ def begin(desk: Desk) -> None:
     desk.put(desk.shape)
     player._take(player.infos, "reset")
     _look_beside(desk, player)
-    desk.put(replace(desk.shape, alone=desk.alone))
+    desk.put(replace(desk.shape, alone=desk.alone, normalizers=normalizers_of(player.env)))
     desk.unit = _unit(desk, player)
     player.close()
 

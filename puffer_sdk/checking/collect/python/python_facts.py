@@ -62,6 +62,7 @@ class Shape:
     folder      that places are relative to
     nondeterministic    its registration says so
     alone       there can be one instance at a time, or each needs an index of its own
+    normalizers wrappers whose statistics go on from episode to episode
     """
 
     agents: tuple[str, ...]
@@ -73,6 +74,7 @@ class Shape:
     masked: bool = False
     nondeterministic: bool = False
     alone: bool = False
+    normalizers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

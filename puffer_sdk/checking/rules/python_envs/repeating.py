@@ -56,8 +56,11 @@ def same_again(facts: PythonFacts) -> Findings:
         yield _finding(facts, "PUF503", "an instance plays another game next to another one",
                        "beside", beside, SHARED)
     if played and not (beside and played.step == 0):
+        names = " and ".join(present(facts.shape).normalizers)
         yield _finding(facts, "PUF404", "reset(seed=...) after other episodes is not what it is "
                        "in a new instance", "played", played,
+                       f"{names} goes on with its statistics, which no run keeps; leave it out: "
+                       "train.obs_scale and vec.reward_scale fit the sizes" if names else
                        "set everything in reset() that an episode changes")
 
 
