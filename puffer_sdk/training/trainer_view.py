@@ -85,8 +85,9 @@ class TrainerView(Sealed):
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
-        """The live weights, by name, without a copy: encoder (H, D), layers.i (3H, H), decoder
-        (A + 1, H) with the value's row last, logstd. After writing into one, call touch()."""
+        """The live weights, by name, without a copy: encoder (H, E) of the E numbers that the
+        network sees, layers.i (3H, H), decoder (A + 1, H) with the value's row last, logstd,
+        parts.P.L of the encoder's parts. After writing into one, call touch()."""
         return self._trainer.parameters
 
     def touch(self) -> None:
