@@ -279,54 +279,81 @@ static void spread(const Policy* policy, const Part* part, const void* row, floa
 
 // ---- convolutions -----------------------------------------------------------------------------
 
+// Places of a layer's output, one after another
+typedef struct Place {
+    int64_t cell;    // float of the cell that its filters begin with
+    int32_t x, y;
+    int64_t row;
+} Place;
+
+static void find_cell(const Convolution* layer, Place* place) {
+    int64_t y = place->row * layer->in_height + (int64_t)place->y * layer->stride;
+    place->cell = (y * layer->in_width + (int64_t)place->x * layer->stride) * layer->in_padded;
+}
+
+static Place place_at(const Convolution* layer, int64_t number) {
+    int32_t plane = layer->height * layer->width, inside = (int32_t)(number % plane);
+    Place place = {0, inside % layer->width, inside / layer->width, number / plane};
+    find_cell(layer, &place);
+    return place;
+}
+
+static inline void next_place(const Convolution* layer, Place* place) {
+    place->cell += (int64_t)layer->stride * layer->in_padded;
+    if (++place->x < layer->width) return;
+    place->x = 0;
+    if (++place->y == layer->height) {
+        place->y = 0;
+        place->row++;
+    }
+    find_cell(layer, place);
+}
+
+// Few floats: a call would take longer
+static inline void copy_floats(int32_t count, const float* from, float* to) {
+    int32_t i = 0;
+    for (; i + 4 <= count; i += 4) memcpy(to + i, from + i, 4 * sizeof(float));
+    for (; i < count; i++) to[i] = from[i];
+}
+
+static inline void add_floats(int32_t count, const float* restrict from, float* restrict to) {
+    for (int32_t i = 0; i < count; i++) to[i] += from[i];
+}
+
 // What places [first, first + count) of the output see, a row each
 static void gather(const Convolution* layer, const float* cells, int64_t first, int32_t count,
                    float* columns) {
-    int32_t plane = layer->height * layer->width, width = layer->kernel * layer->in_channels;
+    int32_t width = layer->kernel * layer->in_channels, line = layer->in_width * layer->in_padded;
     int dense = layer->in_padded == layer->in_channels;
-    for (int32_t i = 0; i < count; i++, columns += layer->ldc) {
-        int64_t row = (first + i) / plane;
-        int32_t place = (int32_t)((first + i) % plane);
-        int32_t y = place / layer->width * layer->stride, x = place % layer->width * layer->stride;
-        const float* from = cells
-                            + ((row * layer->in_height + y) * layer->in_width + x)
-                                  * layer->in_padded;
+    Place place = place_at(layer, first);
+    for (int32_t i = 0; i < count; i++, columns += layer->ldc, next_place(layer, &place)) {
+        const float* from = cells + place.cell;
         float* to = columns;
-        for (int32_t ky = 0; ky < layer->kernel; ky++) {
-            const float* line = from + (int64_t)ky * layer->in_width * layer->in_padded;
-            if (dense) {
-                memcpy(to, line, sizeof(float) * (size_t)width);
-                to += width;
-                continue;
-            }
-            for (int32_t kx = 0; kx < layer->kernel; kx++, to += layer->in_channels)
-                memcpy(to, line + (int64_t)kx * layer->in_padded,
-                       sizeof(float) * (size_t)layer->in_channels);
+        for (int32_t ky = 0; ky < layer->kernel; ky++, from += line) {
+            if (dense) copy_floats(width, from, to);
+            for (int32_t kx = 0; kx < layer->kernel && !dense; kx++)
+                copy_floats(layer->in_channels, from + (int64_t)kx * layer->in_padded,
+                            to + (int64_t)kx * layer->in_channels);
+            to += width;
         }
     }
 }
 
 // The other way round: columns are added to the cells that they were copied from
-static void scatter(const Kernels* kernels, const Convolution* layer, const float* columns,
-                    int64_t first, int32_t count, float* cells) {
-    int32_t plane = layer->height * layer->width, width = layer->kernel * layer->in_channels;
+static void scatter(const Convolution* layer, const float* columns, int64_t first, int32_t count,
+                    float* cells) {
+    int32_t width = layer->kernel * layer->in_channels, line = layer->in_width * layer->in_padded;
     int dense = layer->in_padded == layer->in_channels;
-    for (int32_t i = 0; i < count; i++, columns += layer->ldc) {
-        int64_t row = (first + i) / plane;
-        int32_t place = (int32_t)((first + i) % plane);
-        int32_t y = place / layer->width * layer->stride, x = place % layer->width * layer->stride;
-        float* to = cells + ((row * layer->in_height + y) * layer->in_width + x) * layer->in_padded;
+    Place place = place_at(layer, first);
+    for (int32_t i = 0; i < count; i++, columns += layer->ldc, next_place(layer, &place)) {
         const float* from = columns;
-        for (int32_t ky = 0; ky < layer->kernel; ky++) {
-            float* line = to + (int64_t)ky * layer->in_width * layer->in_padded;
-            if (dense) {
-                kernels->add_scaled(width, 1.0f, from, line);
-                from += width;
-                continue;
-            }
-            for (int32_t kx = 0; kx < layer->kernel; kx++, from += layer->in_channels)
-                kernels->add_scaled(layer->in_channels, 1.0f, from,
-                                    line + (int64_t)kx * layer->in_padded);
+        float* to = cells + place.cell;
+        for (int32_t ky = 0; ky < layer->kernel; ky++, to += line) {
+            if (dense) add_floats(width, from, to);
+            for (int32_t kx = 0; kx < layer->kernel && !dense; kx++)
+                add_floats(layer->in_channels, from + (int64_t)kx * layer->in_channels,
+                           to + (int64_t)kx * layer->in_padded);
+            from += width;
         }
     }
 }
@@ -366,7 +393,7 @@ static void convolve_backward(const Policy* policy, Workspace* work, const Convo
         if (!dcells) continue;
         kernels->product_panels(count, layer->terms_padded, layer->filters, here, layer->padded,
                                 layer->backward, layer->filters, work->seen_columns, layer->ldc, 0);
-        scatter(kernels, layer, work->seen_columns, at, count, dcells);
+        scatter(layer, work->seen_columns, at, count, dcells);
     }
 }
 
