@@ -5,8 +5,8 @@
  *      |                       ~~~~~  |     X    a stone: costs 1 there
  *      |       X     ~~~~~            |     ~~~  leaves, which drift with the wind
  *      |                         O    |
- *      |  ~~~~~        X              |     Apples and stones are of several shapes, and
- *      |          [_____]             |     equally bright: only the shape tells them apart
+ *      |  ~~~~~        X              |     Apples and stones are equally large, and as bright
+ *      |          [_____]             |     as chance will have it: the shape tells them apart
  *      +------------------------------+
  *
  * 24 things fall, one after another, at three speeds; an episode ends when the last one is
@@ -44,8 +44,7 @@ enum {                          // actions, pick one
 #define ACT_SIZES {ACT_COUNT}
 
 //-- Rules ------------------------------------------------------------------------
-// Measured: acting at random has a perf of RANDOM_PERF, staying put IDLE_PERF, and a pilot that
-// knows where everything is and looks ahead PILOT_PERF
+// Measured: acting at random catches 4.5 apples and as many stones, staying put 3.1 of each
 // (measured again by tests/test_examples_orchard.py, which fails if they are wrong)
 #define DROPS     24            // things in an episode
 #define DROP_GAP  18            // ticks from one to the next
@@ -61,14 +60,11 @@ enum {                          // actions, pick one
 #define LEAF_HEIGHT 3
 #define LEAVES_BOTTOM 54        // none is at the basket's height
 #define SHAPE     7             // things are as high and as wide
-#define KINDS     2             // of apples, and of stones
 
-// [apple][kind][row]: a # is a pixel
-static const char SHAPES[2][KINDS][SHAPE][SHAPE + 1] = {
-    {{"#.....#", ".#...#.", "..#.#..", "...#...", "..#.#..", ".#...#.", "#.....#"},
-     {"...#...", "...#...", "...#...", "#######", "...#...", "...#...", "...#..."}},
-    {{"...#...", "..#.#..", ".#...#.", "#.....#", ".#...#.", "..#.#..", "...#..."},
-     {"..###..", ".#...#.", "#.....#", "#.....#", "#.....#", ".#...#.", "..###.."}}};
+static const char APPLE[SHAPE][SHAPE + 1] = {    // a # is a pixel; both have 16
+    "..###..", ".#...#.", "#.....#", "#.....#", "#.....#", ".#...#.", "..###.."};
+static const char STONE[SHAPE][SHAPE + 1] = {
+    "#..#..#", ".#...#.", "..#.#..", "#.....#", "..#.#..", ".#...#.", "#..#..#"};
 
 //-- State: one copy of the game --------------------------------------------------
 typedef struct Log {            // sums over finished episodes, divided by n when reported
@@ -84,7 +80,6 @@ typedef struct Log {            // sums over finished episodes, divided by n whe
 typedef struct Thing {
     bool there;
     bool is_apple;
-    int kind;
     int x, y;                   // left, in pixels; top, in half pixels
     int speed;                  // half pixels a tick
     unsigned char shade;
@@ -149,7 +144,7 @@ static inline void observe(Orchard* env) {
         const Thing* thing = &env->things[i];
         for (int cell = 0; cell < SHAPE * SHAPE && thing->there; cell++) {
             int row = cell / SHAPE, col = cell % SHAPE;
-            if (SHAPES[thing->is_apple][thing->kind][row][col] == '#') {
+            if ((thing->is_apple ? APPLE : STONE)[row][col] == '#') {
                 paint(env, thing->x + col, thing->y / 2 + row, thing->shade);
             }
         }
@@ -170,7 +165,6 @@ static inline void drop(Orchard* env) {
         }
         thing->there = true;
         thing->is_apple = random_below(&env->rng, 2) == 0;
-        thing->kind = random_below(&env->rng, KINDS);
         thing->x = random_below(&env->rng, SIDE - SHAPE + 1);
         thing->y = -2 * SHAPE;          // just above the screen
         thing->speed = SLOWEST + random_below(&env->rng, SPEEDS);
@@ -278,7 +272,7 @@ static inline void c_render(Orchard* env) {
         const Thing* thing = &env->things[i];
         for (int cell = 0; cell < SHAPE * SHAPE && thing->there; cell++) {
             int row = cell / SHAPE, col = cell % SHAPE;
-            if (SHAPES[thing->is_apple][thing->kind][row][col] == '#') {
+            if ((thing->is_apple ? APPLE : STONE)[row][col] == '#') {
                 draw_pixels(thing->x + col, thing->y / 2 + row, 1, 1,
                             thing->is_apple ? apple : stone);
             }
