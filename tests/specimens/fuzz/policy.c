@@ -66,11 +66,12 @@ static uint32_t draw(uint32_t below) {      // xorshift64*
     return (uint32_t)((state * 2685821657736338717u) >> 33) % below;
 }
 
-static size_t change(unsigned char* bytes, size_t size) {
+// tail: bytes of the trailer, where most changes are
+static size_t change(unsigned char* bytes, size_t size, uint32_t tail) {
     static const uint32_t words[] = {0, 1, 2, 7, 0x7fffffff, 0x80000000u, 0xffffffffu, 1u << 24};
-    size_t trailer = size > 124 ? size - 124 : 0;
+    size_t trailer = size > tail ? size - tail : 0;
     for (int changes = 1 + (int)draw(4); changes > 0; changes--) {
-        size_t at = draw(2) ? trailer + draw(124) : draw((uint32_t)size + 1);
+        size_t at = draw(2) ? trailer + draw(tail) : draw((uint32_t)size + 1);
         if (at >= size) at = size - 1;
         switch (draw(5)) {
         case 0: bytes[at] ^= (unsigned char)(1u << draw(8)); break;
@@ -90,7 +91,7 @@ static size_t change(unsigned char* bytes, size_t size) {
             }
         }
         }
-        trailer = size > 124 ? size - 124 : 0;
+        trailer = size > tail ? size - tail : 0;
     }
     return size;
 }
@@ -99,13 +100,14 @@ int main(int argc, char** argv) {
     static unsigned char seed[MOST], bytes[2 * MOST];
     FILE* file = argc == 3 ? fopen(argv[1], "rb") : NULL;
     size_t whole = file ? fread(seed, 1, MOST / 2, file) : 0;
-    if (!whole) return 2;
+    if (whole < 16) return 2;
     fclose(file);
+    uint32_t tail = puffernet_word(seed + whole - 12);
     if (!freopen("/dev/null", "w", stderr)) return 2;       // what it refuses, it says there
     long read = 0, count = atol(argv[2]);
     for (long input = 0; input < count; input++) {
         memcpy(bytes, seed, whole);
-        size_t size = input ? change(bytes, whole) : whole;
+        size_t size = input ? change(bytes, whole, tail) : whole;
         if (draw(4)) seal(bytes, size);
         read += try_policy(bytes, size);
     }
