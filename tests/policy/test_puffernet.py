@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.places import SPECIMENS
-from helpers.policies import CASES, make_policy
+from helpers.policies import CASES, SEEING, make_policy
 from helpers.puffernet_programs import (
     COMPILERS,
     KINDS,
@@ -34,7 +34,8 @@ from puffer_sdk.training.native.actor import NativeActor
 from puffer_sdk.training.reference.action_heads import ActionHeads, Actor, apply_mask
 
 pytest_plugins = ["helpers.puffernet_fixtures"]
-TRAINABLE = [case for case in CASES if case != "no layers"]
+ALL = {**CASES, **SEEING}
+TRAINABLE = [case for case in ALL if case != "no layers"]
 
 
 def test_16_bits_are_bf16(play, tmp_path):
@@ -65,7 +66,7 @@ def test_agrees_with_torch_over_episodes_with_endings(case, call, play, tmp_path
 @pytest.mark.parametrize("case", TRAINABLE)
 def test_agrees_with_the_native_trainer(case, play, tmp_path):
     """Values as they are; logits through the log-probabilities of what the trainer drew."""
-    made = make_policy(tmp_path, **CASES[case])
+    made = make_policy(tmp_path, **ALL[case])
     script = made.script()
     _, logits, values = play(made, script)
     actor = NativeActor(made.tensors, made.config, made.dtype, made.obs_size, made.act_sizes, 5,
@@ -86,7 +87,7 @@ def test_agrees_with_the_native_trainer(case, play, tmp_path):
 
 @pytest.mark.parametrize("case", TRAINABLE)
 def test_greedy_actions_are_the_trainers(case, play, tmp_path):
-    made = make_policy(tmp_path, **CASES[case])
+    made = make_policy(tmp_path, **ALL[case])
     script = made.script()
     actions, _, _ = play(made, script, greedy=1)
     actor = NativeActor(made.tensors, made.config, made.dtype, made.obs_size, made.act_sizes, 5,
