@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 
 from ....base import paths
 from ....base.errors import BadNumber, Interrupted, RunError, UsageError
-from ....env import build, child_process
+from ....env import build, child_process, encoder_choice
 from ....env.child_pipe import Link
 from ....env.job import EnvJob
 from ....scoring.baselines import Player, actor_player, random_player, same_actions
 from ....scoring.entries import Entries
 from ....scoring.facing import facing, paired_seeds
 from ....scoring.games import Games, is_for_sides
+from ....settings.encoder import FLAT
 from ....settings.texts import parse_action
 from ....settings.values import Config
 from ....training import backends
 from ....training.looks import of_envs
+from ....training.native.network_flops import Network
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts, Learning
 from ...core.result import LearningSummary, Score
@@ -65,10 +67,10 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
         facts.learning = {"skipped": "the environment did not survive its first steps"}
         return
     built = build.build(facts.folder, verbose=verbose)
-    config, step_cost = sizes(facts, seconds)
     try:
+        config, step_cost = sizes(facts, seconds)
         config = backends.require(config, verbose=verbose)
-    except UsageError as error:         # a network in PyTorch, which is not installed
+    except UsageError as error:         # no PyTorch for its network; an encoder of another row
         facts.learning = {"skipped": f"{error.message}: {error.hint}"}
         return
     job = LearningJob.of(built, config, unit=facts.shape.agents,
@@ -90,26 +92,28 @@ def probe(facts: Facts, seconds: float, on_progress: Callable[[str, int, int], N
 
 def sizes(facts: Facts, seconds: float) -> tuple[Config, float]:
     """Settings of one training that takes its share of the seconds; seconds of an env's step."""
-    config, shape = facts.config, facts.shape
+    config, shape = replace(facts.config, train=replace(facts.config.train, device="cpu")), \
+        facts.shape
+    config = encoder_choice.resolve(config, shape.obs_size, lambda: facts.row)
     cost = facts.fact("probe", CostFact)
     step_cost = cost_class(cost.seconds if cost else None)
     policy = config.policy
     if not policy.torch_class:
         policy = replace(policy, hidden_size=min(policy.hidden_size, HIDDEN),
                          num_layers=min(policy.num_layers, LAYERS))
-    hidden = policy.hidden_size
-    weights = hidden * (shape.obs_size + 3 * hidden * policy.num_layers
-                        + sum(facts.known_spec.act_widths or (4,)) + 1)
+    network = Network.of(shape.obs_size, facts.known_spec.act_widths or (4,), policy.hidden_size,
+                         policy.num_layers, FLAT if policy.torch_class else policy.encoder)
+    forward = network.encoder + network.body + network.decoder      # FLOP of a row
     backend = "torch" if policy.torch_class else "native"
     flops, overhead = COST[backend]
-    each = overhead + 8 * weights / flops + step_cost / shape.env_agents
+    each = overhead + 4 * forward / flops + step_cost / shape.env_agents
     steps = 1 << int(math.log2(max(1 << 14, seconds * TRAINING / each)))
     unit, horizon = shape.agents, min(config.train.horizon, 64)
     envs = max(4, min(steps // EPOCHS // horizon, config.vec.total_agents) // unit)
     batch = envs * unit * horizon
     minibatch = max(1, min(config.train.minibatch_size, batch // 4) // horizon) * horizon
     train = replace(config.train, total_timesteps=max(steps, batch), horizon=horizon,
-                    minibatch_size=minibatch, seed=facts.seed, device="cpu", async_=False,
+                    minibatch_size=minibatch, seed=facts.seed, async_=False,
                     precision="fp32", backend=backend)
     vec = replace(config.vec, total_agents=envs * unit, num_buffers=1, device="cpu")
     return replace(config, policy=policy, train=train, vec=vec), step_cost

@@ -17,6 +17,7 @@ from puffer_sdk.base import extras
 from puffer_sdk.checking.check import check
 from puffer_sdk.checking.collect.c import learning_probe
 from puffer_sdk.checking.report import terminal
+from puffer_sdk.env.obs_spec import ObsField, ObsSpec
 from puffer_sdk.scoring.entries import Entries
 from puffer_sdk.settings.config import resolve
 
@@ -99,6 +100,7 @@ def test_sizes_fit_each_other(agents, obs, horizon, total, minibatch):
     config = replace(config, vec=replace(config.vec, total_agents=total), train=replace(
         config.train, horizon=horizon, minibatch_size=minibatch))
     facts = SimpleNamespace(config=config, seed=42, known_spec=SimpleNamespace(act_widths=(9,)),
+                            row=None,
                             fact=lambda *names: SimpleNamespace(seconds=1e-7),
                             shape=SimpleNamespace(agents=agents, env_agents=agents, obs_size=obs))
     steps = []
@@ -114,6 +116,22 @@ def test_sizes_fit_each_other(agents, obs, horizon, total, minibatch):
         playing = learning_probe.evaluation_agents(facts, seconds, cost)
         assert playing % agents == 0 and 8 * agents <= playing <= max(512, 8 * agents)
     assert steps == sorted(steps) and steps[0] < steps[-1]
+
+
+def test_a_described_image_is_learned_with_convolutions_in_fewer_steps():
+    """As train does: what a flat network cannot learn is no fault of the environment."""
+    image = ObsField("OBS_EYE", 0, 4096, None, None, "eye.h", 1, "image", (64, 64, 1))
+    found = {}
+    for encoder in ("auto", "flat"):
+        config = resolve(WHACK, {"policy.encoder": encoder})
+        facts = SimpleNamespace(config=config, seed=42, known_spec=SimpleNamespace(act_widths=(9,)),
+                                row=ObsSpec(4096, (image,)),
+                                fact=lambda *names: SimpleNamespace(seconds=1e-7),
+                                shape=SimpleNamespace(agents=1, env_agents=1, obs_size=4096))
+        found[encoder], _ = learning_probe.sizes(facts, 12)
+    assert found["auto"].policy.encoder.startswith("image 0 64x64x1: ")
+    assert found["flat"].policy.encoder == "flat"
+    assert found["auto"].train.total_timesteps < found["flat"].train.total_timesteps
 
 
 @pytest.fixture
