@@ -67,7 +67,7 @@ def test_only_exact_ids_become_a_one():
 
 
 def test_columns_are_ordered_by_kernel_row_kernel_column_channel():
-    row = np.arange(18)                 # 3 x 3 cells of 2 channels
+    row = list(range(18))               # 3 x 3 cells of 2 channels
     weight = np.eye(8).tolist()            # a filter for each column of a 2 x 2 kernel
     found = np.reshape(see("image 0 3x3x2: 8x2", row, [weight]), (2, 2, 8))
     assert found[0, 0].tolist() == [0, 1, 2, 3, 6, 7, 8, 9]
