@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base import paths
@@ -102,24 +103,29 @@ def _described(row: ObsSpec | None) -> str:
 
 def of_compiled(job: EnvJob, about: Description) -> Config:
     """The job's settings with its encoder resolved."""
-    return resolve(job.config, about.obs_size,
-                   lambda: read_row(job, about) if _may_be_described(job) else None)
+    return of_folder(job.config, job.folder, about)
 
 
-def read_row(job: EnvJob, about: Description) -> ObsSpec | None:
-    """What the header says of the row; None of a Python environment that nobody has measured."""
+def of_folder(config: Config, folder: Path | None, about: Description) -> Config:
+    """The settings with the encoder that the header of this folder asks for. folder None: of a
+    Python environment that nobody has measured."""
+    return resolve(config, about.obs_size, lambda: read_row(folder, about, config)
+                   if _may_be_described(folder) else None)
+
+
+def read_row(folder: Path | None, about: Description, config: Config) -> ObsSpec | None:
+    """What the header says of the row."""
     from . import header, obs_spec
 
-    if job.folder is None:
+    if folder is None:
         return None
     with suppress(PufferError):
-        return obs_spec.read(header.read(job.folder), about.obs_size, about.act_sizes,
-                             job.config.env)
+        return obs_spec.read(header.read(folder), about.obs_size, about.act_sizes, config.env)
     return None
 
 
-def _may_be_described(job: EnvJob) -> bool:
+def _may_be_described(folder: Path | None) -> bool:
     """Whether a source of the environment has words that may describe parts of a row."""
     from . import obs_comments
-    return job.folder is not None and any(
-        obs_comments.may_describe(paths.text(path)) for path in paths.c_files(job.folder))
+    return folder is not None and any(
+        obs_comments.may_describe(paths.text(path)) for path in paths.c_files(folder))

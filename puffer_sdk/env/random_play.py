@@ -131,7 +131,7 @@ def measure_obs_scale(job: EnvJob, library: EnvLibrary, link: Link) -> tuple[str
     squares = _in_a_copy(about.obs_size, link, lambda: _play(job, library, link))
     if squares is None:
         return "1", "random play came to no end"
-    return choose_obs_scale(squares, lambda: read_row(job, about))
+    return choose_obs_scale(squares, lambda: read_row(job.folder, about, job.config))
 
 
 def _play(job: EnvJob, library: EnvLibrary, link: Link) -> NDArray[np.float64]:

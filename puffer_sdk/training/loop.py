@@ -13,9 +13,10 @@ from ..base.errors import UsageError, did_you_mean
 from ..base.sealed import Fixed
 from ..distributed import dividing
 from ..distributed.group import Alone, over
-from ..env import header
+from ..env import encoder_choice, header
 from ..env.vec import VecEnv
 from ..env.vec_wrapper import VecWrapper
+from ..interop.python_envs.python_spec import PythonSpec
 from ..settings import config
 from ..settings.table import Train
 from ..settings.values import COMMAND_LINE, Config
@@ -236,8 +237,11 @@ def _config_for(vec: VecEnv | VecWrapper, given: Mapping[str, object] | Config |
             else config.defaults(asked)
     if folder:
         given = backends.with_class_file(given, folder)
-    return replace(given, env=vec.env_settings, vec=replace(
+    given = replace(given, env=vec.env_settings, vec=replace(
         given.vec, total_agents=agents, num_buffers=vec.num_buffers))
+    if folder is None and (facts := getattr(vec.library, "facts", None)):
+        return encoder_choice.resolve(given, vec.obs_size, lambda: PythonSpec("", facts).row())
+    return encoder_choice.of_folder(given, folder, vec.description)
 
 
 def _refuse_lost(given: Config, vec: VecEnv | VecWrapper, agents: int) -> None:

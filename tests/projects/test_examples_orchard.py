@@ -90,7 +90,8 @@ def test_things_fall_and_are_paid_once(orchard):
 
 def test_the_trainer_takes_convolutions(orchard):
     with puffer_sdk.make(orchard, num_envs=8, seed=1) as envs, \
-            puffer_sdk.Trainer(envs, {"train.minibatch_size": 64, "train.horizon": 8}) as trainer:
+            puffer_sdk.Trainer(envs, {"train.minibatch_size": 64, "train.horizon": 8,
+                                      "policy.encoder": "auto"}) as trainer:
         assert sorted(trainer.parameters)[-3:] == ["parts.0.0", "parts.0.1", "parts.0.2"]
         trainer.rollout()
         assert np.isfinite(trainer.update()["loss/value"])

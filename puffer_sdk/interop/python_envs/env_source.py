@@ -191,9 +191,7 @@ class PreparedPython(Prepared):
     def with_sizes(self) -> PreparedPython:
         from ...env import encoder_choice
         facts = self.opener.facts
-        config = encoder_choice.resolve(
-            self.config, facts.observations.size,
-            lambda: None if facts.observations.raw else self.spec.row())
+        config = encoder_choice.resolve(self.config, facts.observations.size, self.spec.row)
         self, scaled = replace(self, config=config), config.train.obs_scale != AUTO
         if config.vec.reward_scale and scaled:
             return self
