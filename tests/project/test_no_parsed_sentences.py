@@ -22,7 +22,7 @@ ALLOWED = {
     ("env/gpu/programs.py", "_with_hint"): "the compiler of GPU code",
     ("env/library.py", "__init__"): "the dynamic linker",
     ("interop/python_envs/games/gymnasium_games.py", "_failed"): "Python, of an unpacking",
-    ("interop/python_envs/makers.py", "__call__"): "Python, of an unexpected argument",
+    ("interop/python_envs/makers.py", "make"): "Python, of an unexpected argument",
     ("interop/python_envs/probe_env.py", "start"): "Python, of an unexpected argument",
     ("programs/targets.py", "_compile"): "the linker",
     ("raylib/recipes.py", "check_desktop_headers"): "the compiler and the linker",
