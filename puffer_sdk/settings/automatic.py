@@ -5,7 +5,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .table import KEYS, TORCH_FUNCTIONS
+from .encoder import FLAT
+from .table import AUTO, KEYS, TORCH_FUNCTIONS
 
 CHECKPOINT_TICKS = 16384
 # How much is learned from, and how often, never by a clock: found by bench_learn on its search
@@ -107,6 +108,8 @@ def _auto_device(chosen: Chosen, rows: int) -> tuple[str, str]:
     if chosen["selfplay.enabled"]:
         return "cpu", "selfplay.enabled needs it"
     if chosen["train.backend"] == "native":
+        if chosen["policy.encoder"] not in (AUTO, FLAT):
+            return "cpu", "policy.encoder needs it"
         if chosen["vec.device"] == "cuda":      # whether there is a GPU is asked before training
             return "cuda", "vec.device is cuda"
         from ..toolchain import gpu_kept

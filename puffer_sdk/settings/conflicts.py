@@ -9,8 +9,9 @@ from ..base import ui
 from ..base.errors import UsageError, nearest
 from ..base.spec import Spec
 from . import inifile, torch_class
+from .encoder import FLAT
 from .goal import FORM, OF_GAMES, parse_goal
-from .table import KEYS, TORCH_FUNCTIONS
+from .table import AUTO, KEYS, TORCH_FUNCTIONS
 from .texts import parse_action, show
 from .values import COMMAND_LINE, Config, Given
 
@@ -106,6 +107,17 @@ class Conflicts:
                         "[policy] torch_class is a network in PyTorch, which the native trainer "
                         "cannot train", "train.backend = torch", "native",
                         "leave train.backend at auto")
+        encoder = self.config.policy.encoder
+        if encoder not in (AUTO, FLAT) and network:
+            self._clash(("policy.encoder", "policy.torch_class"),
+                        "a network of your own sees the whole row: policy.encoder is not for it",
+                        "policy.encoder = auto, or no torch_class", encoder,
+                        "leave policy.encoder out")
+        if encoder not in (AUTO, FLAT) and (train.backend, train.device) == ("native", "cuda"):
+            self._clash(("policy.encoder", "train.device"),
+                        "the native trainer on a GPU has the flat encoder only",
+                        "train.device = cpu, train.backend = torch, or policy.encoder = flat",
+                        encoder, "leave train.device at auto")
         for name in TORCH_FUNCTIONS:
             if train.backend == "native" and self.config[name]:
                 self._clash(("train.backend", name), f"{KEYS[name].shown} is in PyTorch, which the "
