@@ -57,6 +57,17 @@ def test_flops_are_counted_by_hand():
         gram / 2 + square / 2 + step)}
 
 
+def test_convolutions_are_counted_by_hand():
+    """5 x 5 cells of 2 channels: 3 filters of 2 x 2 see 8 numbers at 16 places, then 4 filters of
+    2 x 2 see 12 at 9; with one plain number the encoder sees 37, and gives 36 of them a gradient."""
+    network = Network.of(51, (2,), 4, 1, "image 1 5x5x2: 3x2 4x2")
+    first, second, encoder = 16 * 3 * 8, 9 * 4 * 12, 37 * 4
+    assert network.encoder == 2 * (first + second + encoder)
+    assert network.encoder_backward == 2 * (first + 2 * second + encoder + 36 * 4)
+    assert network.muon(whole=True) > Network.of(37, (2,), 4, 1).muon(whole=True)
+    assert {(8, 3), (12, 4), (37, 4)} <= {*network.products()}
+
+
 def test_phases_of_products_have_a_rate(found):
     rates = {phase.name: phase.gflops for phase in found.phases}
     network = Network.of(4, (2,), 16, 1)

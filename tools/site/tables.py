@@ -27,6 +27,7 @@ TABLES = {
     "gallery-counts": ("gallery.count", "ocean"),
     "gallery-readme": ("gallery.sentence", "ocean"),
     "gpu": ("bench_gpu.table", "benchmarks-gpu"),
+    "encoders": ("bench_encoders.table", "encoders"),
     "gpu-day": ("gpu_day.table", "gpu"),
     "ideas": ("bench_ideas.table", "ideas"),
     "kernels": ("cuda_budget.kernels_page", "kernels"),
