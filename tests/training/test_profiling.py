@@ -59,7 +59,7 @@ def test_flops_are_counted_by_hand():
 
 def test_convolutions_are_counted_by_hand():
     """5 x 5 cells of 2 channels: 3 filters of 2 x 2 see 8 numbers at 16 places, then 4 filters of
-    2 x 2 see 12 at 9; with one plain number the encoder sees 37, and gives 36 of them a gradient."""
+    2 x 2 see 12 at 9; with a plain number the encoder sees 37, and gives 36 of them a gradient."""
     network = Network.of(51, (2,), 4, 1, "image 1 5x5x2: 3x2 4x2")
     first, second, encoder = 16 * 3 * 8, 9 * 4 * 12, 37 * 4
     assert network.encoder == 2 * (first + second + encoder)
