@@ -8,20 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from .encoder import FLAT
 from .inifile import Entry
 from .table import AUTO
 
 REASON = "as in PufferLib"
 ZERO_THREADS = f"{REASON}, where 0 is automatic"
-ALWAYS: dict[str, tuple[float | bool, str]] = {
+ALWAYS: dict[str, tuple[float | bool | str, str]] = {
     "train.reward_clip": (1.0, f"{REASON}, which clips all rewards to [-1, 1]; 0 disables it"),
     "train.minibatch_carry": (False, f"{REASON}, where an epoch has whole minibatches, at least 1; "
                                      "true carries the rest over"),
     "train.target_kl": (0.0, f"{REASON}, whose learning rate does not depend on the KL divergence"),
-    "train.norm_returns": (False, f"{REASON}, where values are in the unit of rewards")}
+    "train.norm_returns": (False, f"{REASON}, where values are in the unit of rewards"),
+    "policy.encoder": (FLAT, f"{REASON}, whose network sees a row of numbers")}
 # the same, in [train] of a copy
 COPIED = tuple(f"{full.removeprefix('train.')} = {'off' if value is False else f'{value:g}'}"
-               for full, (value, _) in ALWAYS.items())
+               for full, (value, _) in ALWAYS.items() if full.startswith("train."))
 
 # Buffers are for its threads, one each; our pool steps one half while the GPU infers the other
 CHOSEN = "vec.num_buffers",

@@ -4,7 +4,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import pty
 import re
 import shlex
 import shutil
@@ -397,7 +396,8 @@ def test_ours_render_as_cookiecutter_renders_them(template, here, tmp_path):
     shutil.copytree(ROOT / "templates" / template, tmp_path / "copy")
     for place, source in (("ours", template), ("theirs", tmp_path / "copy")):
         scaffold.new("walker", template=source, output_dir=place)
-    assert {**contents(here / "ours/walker")} == contents(here / "theirs/walker")
+    ours = contents(here / "ours/walker")
+    assert ours.pop("AGENTS.md") and ours == contents(here / "theirs/walker")   # with ours alone
 
 
 def test_a_zip_is_a_template(here, tmp_path):
@@ -526,19 +526,6 @@ def test_without_a_terminal_nobody_is_asked(here):
     assert result.returncode == 2
     assert "needs a name" in result.stderr
     assert not any(here.iterdir())
-
-
-def test_at_a_terminal_the_name_is_asked_for(here):
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-m", "puffer_sdk", "new"], stdin=theirs,
-                          stderr=theirs, stdout=subprocess.PIPE, text=True,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)}) as child:
-        os.close(theirs)
-        os.write(ours, b"walker\n")
-        output, _ = child.communicate(timeout=30)
-    os.close(ours)
-    assert child.returncode == 0
-    assert "made " in output and (here / "walker/walker.h").is_file()
 
 
 def test_what_python_compiled_beside_a_template_is_left_out(tmp_path, monkeypatch):

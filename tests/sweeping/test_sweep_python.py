@@ -84,7 +84,7 @@ def test_the_default_space_fits_small_epochs_and_begins_with_the_own_settings(he
 
 
 def test_the_guides_ini_searches_keywords(here):
-    _, text = blocks(ROOT / "docs" / "guides" / "python.md", "ini")
+    *_, text = blocks(ROOT / "docs" / "guides" / "python.md", "ini")
     (here / "given.ini").write_text(text)
     plan = plan_of("games.py:Maze", ini=here / "given.ini")
     assert plan.rows["env.size"] == {"distribution": "int_uniform", "min": 4, "max": 12}

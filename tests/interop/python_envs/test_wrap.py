@@ -367,7 +367,7 @@ def test_the_programs_of_the_guide_run(tmp_path, monkeypatch):
         exec(program, {})
     from puffer_sdk.interop.python_envs import env_source
     assert f"{env_source.DEFAULTS['train.total_timesteps']:,} steps" in page.read_text()
-    text, _ = blocks(page, "ini")       # the other one: sweeping/test_sweep_python.py
+    text, *_ = blocks(page, "ini")      # the last one: sweeping/test_sweep_python.py
     (tmp_path / "given.ini").write_text(text)
     config = env_source.find("gymnasium:CartPole-v1").resolve(ini=tmp_path / "given.ini")
     assert config.env["sutton_barto_reward"] is True and config.vec.num_workers == 4
