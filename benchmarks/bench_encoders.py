@@ -6,8 +6,9 @@
 Both read orchard's pictures, 64 x 64 bytes. First the encoder alone, on one thread: the phases of
 our trainer that encode, against PyTorch's convolutions and linear layer with the same sizes,
 forward and backward, on batches of 128, by instruction set. They take turns. Then whole trainings:
-SB3's PPO with its CnnPolicy (NatureCNN) against ours with `nature` and 512 units, from as many
-copies with as many passes over each step, on all cores; steps per CPU second.
+SB3's PPO with its CnnPolicy (NatureCNN, 512 units) against ours with `nature`, with 64 units, our
+default, and with 512, from as many copies with as many passes over each step, on all cores; steps
+per CPU second.
 """
 from __future__ import annotations
 
@@ -143,7 +144,7 @@ print({STEPS} / (time.process_time() - began))
 OURS = f"""
 import time, puffer_sdk
 settings = {{"policy.encoder": {str(encoder.layers_for(PART, "nature"))!r},
-            "policy.hidden_size": 512, "train.horizon": {HORIZON},
+            "policy.hidden_size": UNITS, "train.horizon": {HORIZON},
             "train.minibatch_size": {MINIBATCH}, "train.replay_ratio": {PASSES},
             "train.total_timesteps": 10**9}}
 with puffer_sdk.make("orchard", num_envs={COPIES}, seed=1) as vec, \\
@@ -157,10 +158,12 @@ with puffer_sdk.make("orchard", num_envs={COPIES}, seed=1) as vec, \\
 
 
 def trainings(rounds: int) -> dict[str, float]:
-    """Medians of steps per CPU second, ours and SB3's, in turn."""
-    found: dict[str, list[float]] = {"ours": [], "sb3": []}
+    """Medians of steps per CPU second, ours with both widths and SB3's, in turn."""
+    programs = {"ours": OURS.replace("UNITS", str(HIDDEN)), "sb3": SB3,
+                "ours_wide": OURS.replace("UNITS", "512")}
+    found: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(rounds):
-        for name, program in (("ours", OURS), ("sb3", SB3)):
+        for name, program in programs.items():
             done = subprocess.run([sys.executable, "-c", program], check=True, text=True,
                                   capture_output=True)
             found[name].append(float(done.stdout.split()[-1]))
@@ -169,12 +172,14 @@ def trainings(rounds: int) -> dict[str, float]:
 
 def table(figures: dict) -> str:
     about, whole = figures["machine"], figures["training"]
-    out = ["| encoder | instructions | our rate | PyTorch's time in ours, forward | and backward |",
+    out = ["| encoder | instructions | our rate | PyTorch's time / ours, forward | with backward |",
            "|---|---|---|---|---|"]
     out += [f"| {row['encoder']} | {row['path']} | {row['gflops']:.0f} GFLOP/s | "
             f"{row['forward']:.2f} | {row['both']:.2f} |" for row in figures["rates"]]
-    out += ["", f"A whole training with NatureCNN's sizes: {whole['ours']:,.0f} steps per CPU "
-            f"second, SB3's CnnPolicy {whole['sb3']:,.0f}.",
+    out += ["", "A whole training with NatureCNN's convolutions, in steps per CPU second: "
+            f"{whole['ours']:,.0f} with 64 units,",
+            f"{whole['ours_wide']:,.0f} with 512, where each minibatch of {MINIBATCH} steps pays for "
+            f"Muon's products; SB3's CnnPolicy {whole['sb3']:,.0f}.",
             "", f"(`benchmarks/bench_encoders.py`, {about['cores']} cores of an {about['cpu']}, "
             f"{about['date']})"]
     return "\n".join(out)

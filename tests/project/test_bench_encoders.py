@@ -13,10 +13,10 @@ def test_the_table_has_every_row():
     rows = [{"encoder": name, "path": path, "gflops": 100.0, "forward": 1.5, "both": 2.5}
             for name in ("small", "nature") for path in ("avx512", "avx2")]
     text = bench_encoders.table({
-        "rates": rows, "training": {"ours": 800.0, "sb3": 200.0},
+        "rates": rows, "training": {"ours": 800.0, "ours_wide": 400.0, "sb3": 200.0},
         "machine": {"cores": 2, "cpu": "CPU", "date": "now"}})
     assert text.count("100 GFLOP/s | 1.50 | 2.50 |") == len(rows)
-    assert "800 steps per CPU second" in text and "CnnPolicy 200" in text
+    assert "800 with 64 units" in text and "400 with 512" in text and "CnnPolicy 200" in text
 
 
 def test_pytorch_is_given_the_same_convolutions():
