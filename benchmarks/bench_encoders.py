@@ -178,8 +178,8 @@ def table(figures: dict) -> str:
             f"{row['forward']:.2f} | {row['both']:.2f} |" for row in figures["rates"]]
     out += ["", "A whole training with NatureCNN's convolutions, in steps per CPU second: "
             f"{whole['ours']:,.0f} with 64 units,",
-            f"{whole['ours_wide']:,.0f} with 512, where each minibatch of {MINIBATCH} steps pays for "
-            f"Muon's products; SB3's CnnPolicy {whole['sb3']:,.0f}.",
+            f"{whole['ours_wide']:,.0f} with 512, where each minibatch of {MINIBATCH} steps pays "
+            f"for Muon's products; SB3's CnnPolicy {whole['sb3']:,.0f}.",
             "", f"(`benchmarks/bench_encoders.py`, {about['cores']} cores of an {about['cpu']}, "
             f"{about['date']})"]
     return "\n".join(out)

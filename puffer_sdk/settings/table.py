@@ -132,10 +132,9 @@ class Policy:
 
     hidden_size: int = setting(64, "width of every layer (H)", low=1, high=16384)
     num_layers: int = setting(1, "recurrent layers", low=1, high=64)
-    encoder: str = setting(AUTO, "what the network sees of an observation's images, grids, ids and "
-                                 "lists: flat (numbers of one row), nature, impala or small "
-                                 "(convolutions for images), or the parts themselves; the native "
-                                 "trainer on a CPU",
+    encoder: str = setting(AUTO, "how the network sees an observation: as a flat row, or its "
+                                 "images, grids, ids and lists as parts, which train on the CPU or "
+                                 "in PyTorch",
                            auto="by the parts that the header or the space describes")
     torch_class: str = setting("", "a custom network, FILE.py:CLASS, next to the header")
     expansion_factor: int = ignored("width of the recurrent layers over hidden_size")
