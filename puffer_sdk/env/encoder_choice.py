@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .library import Description
     from .obs_spec import ObsField, ObsSpec
 
-LEAST_SIDE = 5              # of an image or a grid; a smaller one is few numbers
+LEAST_SIDE = 9              # of an image or a grid; a smaller one is few numbers,
+LEAST_OF_IDS = 5            # but ids want their own ones
 MOST_CHANNELS = 64          # of an image; the smallest side is its channels where they come first
 
 
@@ -85,7 +86,8 @@ def _cells_of(field: ObsField) -> Part | None:
     sizes = field.shape if len(field.shape) == 3 else (*field.shape, 1)
     planes = sizes[0] < LEAST_SIDE <= min(sizes[1:]) and sizes[2] > sizes[0]
     height, width, channels = (*sizes[1:], sizes[0]) if planes else sizes
-    if min(height, width) < LEAST_SIDE or channels > MOST_CHANNELS \
+    least = LEAST_OF_IDS if field.ids or field.cell else LEAST_SIDE
+    if min(height, width) < least or channels > MOST_CHANNELS \
             or max(field.ids, *field.cell, 0) > MAX_IDS or 1 in field.cell:
         return None
     ids = field.cell or ((field.ids,) * channels if field.ids > 1 else ())

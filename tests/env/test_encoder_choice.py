@@ -1,6 +1,8 @@
 """The encoder that a row's description asks for."""
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +58,16 @@ def test_channels_may_come_first(tmp_path: Path) -> None:
     text = HEADER.replace("image 20 x 24 x 3", "image 3 x 20 x 24")
     part = encoder_choice.choose(row_of(tmp_path, text))[-1]
     assert part.planes and (part.height, part.width, part.channels) == (20, 24, 3)
+
+
+@pytest.mark.parametrize("shape, taken", [
+    ("image 7 x 7 x 3", False), ("image 9 x 9 x 3", True), ("grid 4 x 30 of 3 ids", False),
+    ("grid 5 x 5 of 3 ids", True), ("grid 8 x 8", False)])
+def test_few_numbers_stay_a_row(tmp_path: Path, shape: str, taken: bool) -> None:
+    count = math.prod(map(int, re.findall(r"\d+", shape.partition(" of ")[0])))
+    text = re.sub(r"enum \{.*?\};\n", "", HEADER, flags=re.DOTALL).replace(
+        "#define OBS_SIZE OBS_COUNT", f"#define OBS_SIZE {count}     // {shape}")
+    assert bool(encoder_choice.choose(row_of(tmp_path, text, count))) == taken
 
 
 def test_settings_say_what_was_chosen(tmp_path: Path) -> None:
