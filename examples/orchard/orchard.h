@@ -14,8 +14,8 @@
  * two may come down at once, far from each other.
  *
  * The observation is the picture itself, 64 x 64 bytes. A thing looks the same wherever it is,
- * so convolutions learn a shape once, and a flat network in every place anew: after as many
- * steps it still plays like chance. docs/guides/encoders.md has the curves.
+ * so convolutions learn a shape once, and a flat network in every place anew:
+ * docs/guides/encoders.md compares them.
  *
  * Read top to bottom: what the agent sees and does, the rules, the state, the picture, then
  * c_reset and c_step. Whatever you change, `puffer-sdk check` tells you what it broke.
