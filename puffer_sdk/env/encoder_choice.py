@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LEAST_SIDE = 9              # of an image or a grid; a smaller one is few numbers,
 LEAST_OF_IDS = 5            # but ids want their own ones
 MOST_CHANNELS = 64          # of an image; the smallest side is its channels where they come first
+NO_OTHER = "the GPU's trainer has no other"
 
 
 def resolve(config: Config, obs_size: int, read_row: Callable[[], ObsSpec | None]) -> Config:
@@ -39,10 +40,16 @@ def resolve(config: Config, obs_size: int, read_row: Callable[[], ObsSpec | None
         return config
     if config.policy.torch_class:
         return config.with_auto(ENCODER, FLAT, "a network of your own sees the whole row")
-    if text == AUTO and config.train.device == "cuda" and config.train.backend != "torch":
-        return config.with_auto(ENCODER, FLAT, "the GPU's trainer has no other")
     row = read_row()
-    parts = choose(row, text)
+    try:
+        parts = choose(row, text)
+    except ValueError as error:
+        raise UsageError(f"policy.encoder = {text} is too large for the image", where=ENCODER,
+                         expected="auto, or a preset that fits", actual=str(error),
+                         hint="policy.encoder = auto takes convolutions by its size") from None
+    if parts and text == AUTO and (config.train.backend, config.train.device) == (
+            "native", "cuda"):
+        return config.with_auto(ENCODER, FLAT, NO_OTHER)
     if text in PRESETS and not any(part.kind == "image" for part in parts):
         raise UsageError(f"policy.encoder = {text} finds no image in the observation",
                          where=ENCODER, expected="`image H x W x C` in the comment of OBS_SIZE or "
@@ -54,19 +61,20 @@ def resolve(config: Config, obs_size: int, read_row: Callable[[], ObsSpec | None
 
 
 def choose(row: ObsSpec | None, preset: str = AUTO) -> tuple[Part, ...]:
-    """The parts of a described row, with their convolutions; () where it has none."""
-    found: list[Part] = []
-    for field in row.described if row else ():
-        part = _part_of(field) if field.fits and not field.unclear else None
-        if part is not None and len(found) < encoder.MAX_PARTS:
-            with suppress(ValueError):          # a preset that is too large for it
-                found.append(encoder.layers_for(part, preset))
-    return tuple(sorted(found, key=lambda part: part.first))
+    """The parts of a described row, with their convolutions; () where it has none. Raises
+    ValueError where the preset is too large for an image."""
+    found = [_part_of(field) for field in (row.described if row else ())
+             if field.fits and not field.unclear]
+    parts = [encoder.layers_for(part, preset) for part in found if part is not None]
+    return tuple(sorted(parts[:encoder.MAX_PARTS], key=lambda part: part.first))
 
 
 def say(config: Config) -> str | None:
-    """The sentence of a run's first lines; None where it is flat."""
+    """The sentence of a run's first lines; None where it is flat because nothing else fits."""
     origin = config.origin.get(ENCODER, "")
+    if origin == f"{AUTO}: {NO_OTHER}":
+        return ("encoder: flat, as the trainer on a GPU has no other; --train.device cpu sees the "
+                "parts that are described")
     if config.policy.encoder == FLAT or not origin.startswith(f"{AUTO}: "):
         return None
     return f"encoder: {config.policy.encoder}; policy.encoder flat disables it"

@@ -37,7 +37,7 @@ MAX_PARTS, MAX_CONVOLUTIONS, MAX_CHANNELS = 16, 8, 64       # as in puffer_train
 MAX_FILTERS, MAX_IDS = 1024, 4096
 
 _HEAD = re.compile(r"(image|grid|ids|list)\s+(\d+)\s+(\d+(?:x\d+)*)"
-                   r"(?:\s+of\s+(\d+(?:,\d+)*))?(?:\s+mask\s+(\d+))?(\s+planes)?\s*", re.ASCII)
+                   r"(?:\s+of\s+(\d+(?:,\d+)*))?(?:\s+mask\s+(\d+))?(\s+planes)?", re.ASCII)
 _CONVOLUTION = re.compile(r"(\d+)(?:x(\d+))?(?:/(\d+))?", re.ASCII)
 _SIZES = {"image": 3, "grid": 3, "list": 2, "ids": 1}       # numbers of a shape
 
@@ -142,7 +142,7 @@ def canonical(text: str) -> str:
 
 def _part(text: str) -> Part:
     head, _, layers = text.partition(":")
-    match = _HEAD.fullmatch(head.strip() + " " * (not head.endswith(" ")))
+    match = _HEAD.fullmatch(head.strip())
     if not match:
         raise ValueError(f"cannot read `{text}`")
     kind, first, ids, mask = match[1], int(match[2]), match[4], match[5]

@@ -85,7 +85,10 @@ def test_settings_say_what_was_chosen(tmp_path: Path) -> None:
 def test_a_gpu_sees_rows_of_numbers(tmp_path: Path) -> None:
     row, settings = row_of(tmp_path), config.defaults({"train.device": "cpu"})
     on_gpu = replace(settings, train=replace(settings.train, device="cuda", backend="native"))
-    assert encoder_choice.resolve(on_gpu, SIZE, lambda: row).policy.encoder == "flat"
+    found = encoder_choice.resolve(on_gpu, SIZE, lambda: row)
+    assert found.policy.encoder == "flat" and "--train.device cpu" in encoder_choice.say(found)
+    plain = encoder_choice.resolve(on_gpu, 3, lambda: None)
+    assert plain.policy.encoder == "flat" and encoder_choice.say(plain) is None
 
 
 def test_a_preset_wants_an_image(tmp_path: Path) -> None:
@@ -96,6 +99,12 @@ def test_a_preset_wants_an_image(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="finds no image") as caught:
         encoder_choice.resolve(asked, 3, lambda: None)
     assert caught.value.actual == "no description"
+
+
+def test_a_preset_that_is_too_large_says_so(tmp_path: Path) -> None:
+    asked = config.defaults({"policy.encoder": "nature", "train.device": "cpu"})
+    with pytest.raises(UsageError, match="nature is too large for the image"):
+        encoder_choice.resolve(asked, SIZE, lambda: row_of(tmp_path))
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:

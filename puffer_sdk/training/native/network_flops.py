@@ -35,27 +35,24 @@ class Network:
         return seen_size(self.parts, self.obs_size)
 
     @property
-    def convolutions(self) -> list[tuple[int, int, float]]:
-        """Terms, filters and FLOP for one row of each convolution; those of a part's first one
-        have no gradient of what it sees."""
-        return [(terms, filters, 2.0 * height * width * terms * filters)
-                for part in self.parts for (filters, terms), (height, width, _) in
-                zip(part.shapes, part.sizes[1:], strict=True)]
+    def convolutions(self) -> list[tuple[int, int, float, bool]]:
+        """Terms, filters and FLOP for one row of each convolution, and whether it is not its
+        part's first one, which gives no gradient of what it sees."""
+        return [(terms, filters, 2.0 * height * width * terms * filters, number > 0)
+                for part in self.parts for number, ((filters, terms), (height, width, _)) in
+                enumerate(zip(part.shapes, part.sizes[1:], strict=True))]
 
     @property
     def encoder(self) -> float:
         """FLOP of the encoder for one row."""
-        return 2.0 * self.seen * self.hidden + sum(flops for *_, flops in self.convolutions)
+        return 2.0 * self.seen * self.hidden + sum(flops for _, _, flops, _ in self.convolutions)
 
     @property
     def encoder_backward(self) -> float:
         """FLOP of the gradients of its weights, and of what convolutions give."""
-        first = sum(2.0 * height * width * part.shapes[0][0] * part.shapes[0][1]
-                    for part in self.parts if part.layers
-                    for height, width, _ in part.sizes[1:2])
         features = sum(part.features for part in self.parts if part.layers)
-        again = sum(flops for *_, flops in self.convolutions) - first
-        return self.encoder + again + 2.0 * features * self.hidden
+        seen = sum(flops for _, _, flops, later in self.convolutions if later)
+        return self.encoder + seen + 2.0 * features * self.hidden
 
     @property
     def body(self) -> float:
@@ -74,7 +71,7 @@ class Network:
         """
         sides = [(self.seen, self.hidden), (self.outputs, self.hidden),
                  *[(3 * self.hidden, self.hidden)] * self.layers,
-                 *[(terms, filters) for terms, filters, _ in self.convolutions]]
+                 *[(terms, filters) for terms, filters, _, _ in self.convolutions]]
         share, total = 1.0 if whole else 0.5, 0.0
         for wide, tall in map(sorted, sides):
             total += 2.0 * wide * wide * (share * (tall + wide) + tall)
@@ -99,7 +96,7 @@ class Network:
         """Terms and columns of the products that most of the time goes to, and what each takes of
         a step that is learned from once."""
         found = {(3 * self.hidden, self.hidden): 4 * self.body}
-        for terms, columns, flops in ((self.seen, self.hidden, 2.0 * self.seen * self.hidden),
-                                      *self.convolutions):
+        encoder = self.seen, self.hidden, 2.0 * self.seen * self.hidden, True
+        for terms, columns, flops, _ in (encoder, *self.convolutions):
             found[terms, columns] = found.get((terms, columns), 0.0) + 3 * flops
         return found
