@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import pytest
 
+from puffer_sdk.base import paths
 from puffer_sdk.base.errors import UsageError
+from puffer_sdk.env import abi
 from puffer_sdk.settings import encoder
 from puffer_sdk.settings.table import KEYS, parse
 
@@ -67,3 +69,14 @@ def test_parts_fit_their_row() -> None:
 def test_every_size_has_convolutions(size: int) -> None:
     part = encoder.layers_for(encoder.Part("image", 0, size, size, 3))
     assert part.features > 0 and part.layers
+
+
+def test_the_headers_have_the_same_bounds() -> None:
+    trainer = abi.constants(abi.trainer_header())
+    player = abi.constants(paths.include_dir() / "puffernet.h")
+    for bound, names in (
+            (encoder.MAX_PARTS, ("PUFFER_MAX_PARTS", "PUFFERNET_PARTS")),
+            (encoder.MAX_CONVOLUTIONS, ("PUFFER_MAX_CONVOLUTIONS", "PUFFERNET_CONVS")),
+            (encoder.MAX_CHANNELS, ("PUFFER_MAX_CHANNELS",)),
+            (encoder.MAX_FILTERS, ("PUFFERNET_FILTERS",)), (encoder.MAX_IDS, ("PUFFERNET_IDS",))):
+        assert {int((trainer | player)[name]) for name in names} == {bound}, names
