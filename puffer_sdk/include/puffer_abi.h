@@ -196,7 +196,7 @@ typedef struct PufferApi {
 
     // The author's scripted opponent, of a level that only the author knows. c_bot writes the
     // actions of one agent; puf_set_bot_policy tells an env which one shall play the seats that
-    // have no rows. Both return 1, or 0 where the author has written none
+    // have no rows. Each is NULL where the author has written none, and returns 1
     int32_t (*bot)(PufferVec* vec, int32_t env, int32_t agent, int32_t level, PufferWatch* watch);
     int32_t (*set_bot)(PufferVec* vec, int32_t env, int32_t level);
 

@@ -1296,30 +1296,28 @@ static int32_t puffer_team(const PufferVec* vec, int32_t e, int32_t agent) {
 #endif
 }
 
+#ifdef PUFFER_HAS_BOT
 static int32_t puffer_bot(PufferVec* vec, int32_t e, int32_t agent, int32_t level,
                           PufferWatch* watch) {
-    (void)vec, (void)e, (void)agent, (void)level, (void)watch;
-#ifdef PUFFER_HAS_BOT
     PufferWatch spare = {0, 0, 0, 0, 0};
     watch = puffer_enter(watch, &spare, PUFFER_STEP, vec->seed);
     puffer_at(vec, e, watch);
     c_bot(&vec->envs[e], agent, level);
     puffer_leave(watch);
     return 1;
-#else
-    return 0;
-#endif
 }
+#else
+#define puffer_bot NULL
+#endif
 
-static int32_t puffer_set_bot(PufferVec* vec, int32_t e, int32_t level) {
-    (void)vec, (void)e, (void)level;
 #ifdef PUF_HAS_BOT_POLICY
+static int32_t puffer_set_bot(PufferVec* vec, int32_t e, int32_t level) {
     puf_set_bot_policy(&vec->envs[e], level);
     return 1;
-#else
-    return 0;
-#endif
 }
+#else
+#define puffer_set_bot NULL
+#endif
 
 static int32_t puffer_log_size(void) { return puffer_log_fields; }
 

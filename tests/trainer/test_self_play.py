@@ -244,6 +244,18 @@ def test_it_beats_its_earlier_weights_and_random_play(seed, duel):
             np.testing.assert_array_equal(array, kept[name], name)
 
 
+def test_a_header_without_a_scripted_player_is_judged_by_the_others(duel, tmp_path):
+    text = (duel / "duel/duel.h").read_text()
+    start, end = text.index("void c_bot"), text.index("void c_step")
+    write(tmp_path / "boxers", (text[:start] + text[end:]).replace("Duel", "Boxers"))
+    run = puffer_sdk.train(tmp_path / "boxers", {
+        **SELF_PLAY, "train.total_timesteps": AGENTS * HORIZON * 8, "eval.episodes": 8},
+        runs_dir=tmp_path)
+    claim = json.loads((run.folder / "run.json").read_text())["evaluation"]
+    assert claim["trained"]["opponent"].startswith("random")
+    assert "scripted" not in claim["trained"]["opponent"]
+
+
 @pytest.mark.parametrize("settings, said", [
     ({"train.device": "cuda"}, "self-play needs the native trainer on the CPU"),
     ({"train.backend": "torch"}, "self-play needs the native trainer on the CPU"),
