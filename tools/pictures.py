@@ -26,6 +26,8 @@ PICTURES = {
               "eval drips --beside random --width 560 --ticks 130 --gif drips.gif"),
     "world": ("new world --template world", "train world",
               "eval world --beside random --width 360 --ticks 57 --fps 12 --gif world.gif"),
+    "picture": ("new picture --template picture", "train picture",
+                "eval picture --beside random --width 384 --ticks 55 --fps 12 --gif picture.gif"),
 }
 
 

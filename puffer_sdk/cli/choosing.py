@@ -35,6 +35,12 @@ PICTURES = {
          *     *         X  hunts o
             o     o
         """,
+    "picture": r"""
+        =====------     what is left of the air
+          x x     o
+           x  .  o o    a picture of 48 x 48 pixels:
+          x x     o     . goes to the ring, not to a cross
+        """,
 }
 UP, DOWN = ("\x1b[A", "\x1bOA", "k"), ("\x1b[B", "\x1bOB", "j")
 ENTER, LEAVE = ("\r", "\n"), ("\x1b", "q")

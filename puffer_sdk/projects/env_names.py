@@ -43,7 +43,8 @@ TYPES = frozenset("Log Agent Goal Chaser Dict DictItem Env StaticVec".split())
 TEMPLATES = {"squared": "one agent on a byte grid",
              "target": "many agents with float observations",
              "duel": "two players in turns, trained by self-play",
-             "world": "agents that are born and die in a world that goes on"}
+             "world": "agents that are born and die in a world that goes on",
+             "picture": "one agent that sees only an image"}
 
 
 def struct_name(name: str) -> str:

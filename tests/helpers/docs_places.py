@@ -215,7 +215,7 @@ PREPARED = {
     "docs/tutorials/duel.md": nothing, "docs/tutorials/many-agents.md": nothing,
     "docs/tutorials/ocean.md": pufferlib,
     "docs/tutorials/porting.md": nothing,
-    "docs/tutorials/world.md": nothing,
+    "docs/tutorials/picture.md": nothing, "docs/tutorials/world.md": nothing,
     "docs/tutorials/pufferlib5.md": tug, "docs/tutorials/ten-minutes.md": checkout,
     "docs/why/checker.md": my_env, "docs/why/ocean-gallery.md": tried,
     **{TEMPLATE.format(name): template(name) for name in TEMPLATES},
