@@ -23,7 +23,7 @@ from ..raylib import headers as raylib
 from ..settings import outside_libraries
 from ..toolchain import compilers
 from ..toolchain.libraries import NATIVE, SHARED, compile_library, is_intact, prune
-from . import binding, dialects, header, probe, pufferlib5
+from . import binding, dialects, header, probe, pufferlib5, wide_types
 
 KEEP = 8            # libraries of one environment that stay in build/
 
@@ -96,8 +96,9 @@ def build(folder: Path, *, env_settings: Mapping[str, float] | None = None, opt:
 
     compiler = compilers.find_compiler()
     looks = spec.final_obs.flags if spec.final_obs and not spec.writes_final_obs else []
-    flags = [*library_flags(spec, raylib_headers), *openmp_flags(spec, compiler), *looks, opt,
-             NATIVE, "-fPIC", "-fvisibility=hidden", "-Wall"]
+    flags = [*library_flags(spec, raylib_headers), *wide_types.flags(spec.folder),
+             *openmp_flags(spec, compiler), *looks, opt, NATIVE,
+             "-fPIC", "-fvisibility=hidden", "-Wall"]
     if keys:
         source = binding.write_player(spec, source, build_dir)
         flags += ["-w", f"-I{build_dir}", f"-I{build_dir.parent}",

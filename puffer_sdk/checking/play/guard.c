@@ -74,6 +74,11 @@ void close_guards(void) {
 static void on_crash(int signal_number, siginfo_t* info, void* context) {
     char* at = info->si_addr;
     uint64_t address = (uint64_t)(uintptr_t)at;
+#ifdef SI_KERNEL
+    if (signal_number == SIGSEGV && info->si_code == SI_KERNEL) {
+        address = UINT64_MAX;    // x86 names none: it was not aligned, or beyond all memory
+    }
+#endif
     Fault fault = fault_of(context);
     if (actions_fault(at, fault.pc)) {
         return;

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ....env import wide_types
 from ...collect.c.deep import findings as deep_findings
 from ...collect.c.source.actions import impossible
 from ...core.fact_kinds import AbortFact, AsanFact, CrashFact, InsideFact, OverrunFact, UbsanFact
@@ -214,6 +215,7 @@ def ubsan_places(facts: Facts, text: str) -> Iterator[tuple[str, int, str]]:
 
 
 FIRST_PAGES = 1 << 16       # addresses that no memory is given
+NO_ADDRESS = 2**64 - 1      # that the processor did not name: play/guard.c
 NULL, CAST, OTHER = "a null pointer", "a float that does not fit into a byte", "anything else"
 DIVISION = "a float divided by zero"        # defined, and where infinities and NaNs come from
 
@@ -291,7 +293,7 @@ def memory_error(facts: Facts) -> Findings:
                 not outcome.name.startswith("sanitized") and (found or damaged(facts))):
             continue                    # the sanitizers or the guards said it better
         lines.add((place.get("file"), place.get("line")))
-        what, expected = "touches memory that is not there", None
+        what, expected, hint = "touches memory that is not there", None, None
         actual = signal_name(fact.signal)
         if beside:
             what = f"reads outside this env's own rows of {beside}"
@@ -300,8 +302,12 @@ def memory_error(facts: Facts) -> Findings:
             expected = "only memory of its own"
         elif fact.address < FIRST_PAGES:
             what = "follows a null pointer"
+        elif fact.address == NO_ADDRESS and (wide := wide_types.asked_for(facts.folder)):
+            what = "uses memory that is not aligned as its type asks for"
+            expected, actual = f"a multiple of {wide}", "memory of malloc or calloc: one of 16"
+            hint = f"take it from aligned_alloc({wide}, ...), or leave the attribute out"
         found.append(Finding("PUF201", f"{call_of(fact)} {what}", **place, expected=expected,
-                             actual=actual))
+                             actual=actual, hint=hint))
     for _, outcome in sorted(facts.outcomes.items()):
         line = next((t for t in outcome.stderr.splitlines() if GLIBC.search(t)), None)
         for abort in outcome.all(AbortFact) if outcome.name not in STRANGE and line else ():

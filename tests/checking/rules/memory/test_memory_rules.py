@@ -10,6 +10,7 @@ from helpers.check_fixtures import changed, line_of, short_check
 from helpers.places import environment
 from helpers.short_or_long import LONG, long_only, some_or_all
 
+import puffer_sdk
 from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
 
@@ -105,6 +106,30 @@ def test_what_only_rare_play_reaches_is_found_between_fences(changes, says, more
     (finding,) = found(diver, "PUF201")
     assert finding.message.endswith(says) and finding.actual == more
     assert (finding.line, finding.seen_in) == (line_of(diver, "reward = (float)"), "fences")
+
+
+@ALL_BUILDS
+def test_a_struct_that_malloc_does_not_align_is_told_from_a_null_pointer(copy):
+    """Blocks of 64 bytes: every second one is not at a multiple of 32."""
+    bandit = copy(
+        "correct/bandit",
+        ("typedef struct Bandit {", "#include <stdlib.h>\n"
+         "typedef struct __attribute__((aligned(32))) { float of[8]; } Won;\n"
+         "typedef struct Bandit {"),
+        ("    unsigned int rng;\n", "    unsigned int rng;\n    Won* won[2];\n"),
+        ("void c_reset(Bandit", "void init(Bandit* env) {\n"
+         "    for (int i = 0; i < 2; i++) env->won[i] = calloc(2, sizeof(Won));\n}\n"
+         "void c_reset(Bandit"),
+        ("    c_reset(env);\n", "    env->won[0][win] = env->won[1][1 - win];\n"
+         "    env->won[1][win] = env->won[0][1 - win];\n    c_reset(env);\n"))
+    findings = found(bandit, "PUF201")
+    assert findings or "avx" not in Path("/proc/cpuinfo").read_text()
+    for finding in findings:
+        assert finding.message == "c_step uses memory that is not aligned as its type asks for"
+        assert finding.expected == "a multiple of 32" and "aligned_alloc(32" in finding.hint
+    with puffer_sdk.make(bandit, num_envs=50) as vec:       # libraries align it
+        vec.reset()
+        vec.step()
 
 
 @ALL_BUILDS

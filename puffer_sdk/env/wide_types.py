@@ -1,0 +1,31 @@
+"""Types that ask for more alignment than malloc gives.  an env folder -> bytes
+
+    typedef struct __attribute__((aligned(32))) { float at[8]; } Item;
+
+A compiler may move such a struct with instructions that fail at any other address, and calloc gives
+multiples of 16. The libraries that this package makes get their memory aligned.
+"""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ..base import paths
+from .source import hide
+
+GIVEN = 16              # by malloc
+MOST = 4096
+_ASKED = re.compile(r"\b(?:aligned|_Alignas|alignas)(?:__)?\s*\(\s*(\d{1,4})\s*\)")
+
+
+def asked_for(folder: Path) -> int:
+    """The widest alignment that the author's files name, in bytes; 0 where malloc's is enough."""
+    wide = max((int(found) for file in paths.c_files(folder)
+                for found in _ASKED.findall(hide(paths.text(file)))), default=0)
+    return wide if GIVEN < wide <= MOST and not wide & (wide - 1) else 0
+
+
+def flags(folder: Path) -> list[str]:
+    """What aligns the memory of a library: include/puffer_prelude.h."""
+    wide = asked_for(folder)
+    return [f"-DPUFFER_ALIGNED={wide}"] if wide else []
