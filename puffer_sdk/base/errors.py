@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .documents import Problem
+
 Text = TypeVar("Text", str, "str | None", object)
 
 OK, FINDINGS, USAGE, BUILD, RUN, BUG = 0, 1, 2, 3, 4, 5
@@ -63,7 +65,7 @@ class PufferError(Exception):
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> Problem:
         """For programs: its parts, and where it is as a file and a line, if it is one."""
         file, _, line = (self.where or "").rpartition(":")
         return {"message": self.message, "code": self.code, "where": self.where,

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -25,6 +25,7 @@ from .pages import Page
 
 if TYPE_CHECKING:
     from ..pictures.record import Options, Recording
+    from ..pictures.recorded import EvalDocument
     from ..policy.evaluate import Evaluation
 
 
@@ -129,7 +130,10 @@ def command(env: str | None, settings: dict[str, str], model: str | None, baseli
                                   on_progress=bar.update, verbose=verbose)
         print_recording(film, shot, text=format_ == "text")
     if format_ == "json":
-        ui.out(json.dumps({**result.to_dict(), **({"recording": film.to_dict()} if film else {})}))
+        document = cast("EvalDocument", result.to_dict())
+        if film:
+            document["recording"] = film.to_dict()
+        ui.out(json.dumps(document))
     raise SystemExit(int(result.solved is False))
 
 

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..base import files, paths, ui
 from ..base.errors import FINDINGS, OK, UsageError, did_you_mean
 from ..interop.python_envs.makers import is_name
-from ..training import run_comparison, runs
+from ..training import printed, run_comparison, runs
 from ..training.plotting import amount
-from ..training.run_table import Record, record
+from ..training.run_table import record
 from . import completing
 from .options import format_option, runs_dir_option
 from .pages import GroupPage, Page
@@ -71,7 +71,7 @@ def list_command(env: str | None, sweep: str | None, tag: str | None, format_: s
                  if sweep else run.env, run)
             for folder in folders for run in runs.list_runs(folder) if tag in (None, run.tag)]
     if format_ == "json":
-        ui.out(json.dumps({"runs": rows}, indent=2))
+        ui.out(json.dumps(printed.RunsDocument(runs=rows), indent=2))
     elif format_ == "csv":
         _print_csv(rows)
     elif not rows and tag is not None:
@@ -306,7 +306,7 @@ _COLOURS = {"running": "cyan", "finished": "green", "interrupted": "yellow", "fa
             "killed": "red", "damaged": "red"}
 
 
-def _print_csv(rows: list[Record]) -> None:
+def _print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """A line of names, then one for each run; hosts with spaces between."""
     file = io.StringIO()
     names = list(rows[0]) if rows else ["env", "number", "status"]
@@ -316,7 +316,7 @@ def _print_csv(rows: list[Record]) -> None:
     ui.out_plain(file.getvalue())
 
 
-def _print_list(rows: list[Record], several: bool) -> None:
+def _print_list(rows: Sequence[Mapping[str, Any]], several: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -344,7 +344,7 @@ def _print_list(rows: list[Record], several: bool) -> None:
     ui.out_renderable(table)
 
 
-def _where(row: Record) -> str:
+def _where(row: Mapping[str, Any]) -> str:
     """"4 on a, b": how many processes share the run, and where."""
     if row["processes"] == 1:
         return "1"

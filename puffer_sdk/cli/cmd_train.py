@@ -85,13 +85,8 @@ def command(env: str | None, settings: dict[str, str], tag: str | None, resume: 
         import json
 
         from ..training.metrics import without_nan
-        ui.out(json.dumps(without_nan({
-            "folder": str(result.folder), "checkpoint": str(result.checkpoint),
-            "steps": result.steps, "seconds": result.seconds, "evaluating": result.evaluating,
-            "goal": result.goal,
-            "missed": result.missed, "lost": result.lost, "claim": result.claim,
-            "registered": result.registered or None, "why": why,
-            "metrics": result.metrics})))
+        from ..training.printed import train_document
+        ui.out(json.dumps(without_nan({**train_document(result, why)})))
         return None
     rate = result.steps / max(result.seconds - result.evaluating, 1e-9)
     apart = f", {result.evaluating:.1f} s of it evaluation" \

@@ -32,6 +32,7 @@ from . import writers as images
 from .film import FilmJob, Pane, Ring
 from .gif import GifWriter, Spool
 from .palette import pack, unpack
+from .recorded import RecordingRow
 from .screen import canvas
 
 Progress = Callable[[str, float, float], None]      # what, done, total
@@ -139,9 +140,12 @@ class Recording:
                         f'<video {source} aria-label="{alt}" controls loop muted></video>')
         return "<br>".join(escape(str(path)) for path in self.paths)
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> RecordingRow:
         """JSON-able."""
-        return {**vars(self), "paths": [str(path) for path in self.paths],
+        return {"env": self.env, "paths": [str(path) for path in self.paths],
+                "policies": self.policies, "fps": self.fps, "width": self.width,
+                "height": self.height, "frames": self.frames, "episodes": self.episodes,
+                "unfinished": self.unfinished, "ticks": self.ticks, "missing": self.missing,
                 "seconds": self.seconds}
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from ..base import files, paths, ui
+from ..base.documents import says
 from ..base.errors import Refused, RunError, UsageError
 from ..env import child_process
 from ..interop.python_envs import env_source, makers
@@ -22,6 +23,21 @@ from ..training.metrics import without_nan
 from ..training.runs import Run
 from ..training.world_stages import played_on
 from .players import PlayersJob, find_contestant
+
+
+class Evaluated(TypedDict):
+    """What episodes.json holds."""
+
+    env: Annotated[str, says("what was played")]
+    checkpoint: Annotated[str | None, says("the weights' file; null: no policy was played")]
+    weights: Annotated[str, says('which they are: "the best of run 3, after 4,096 steps"')]
+    opponent: Annotated[str, says('whom the policies met, in games of teams; "": each played all')]
+    changed: Annotated[list[str], says("files and packages that changed since it was trained")]
+    worlds: Annotated[list[str], says(
+        "what it was trained on, where that is not what was played")]
+    goal: Annotated[str | None, says("the ini's")]
+    solved: Annotated[bool | None, says("whether the policy meets the goal; null without one")]
+    policies: Annotated[dict[str, Any], says("by player: trained, random, idle", each=Score)]
 
 
 @dataclass(frozen=True)
@@ -72,7 +88,7 @@ class Evaluation:
         return (f"<table><caption>{title}</caption><tr><th></th>{head}</tr>{rows}"
                 f"<tr><td>entries</td>{counts}</tr></table>")
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> Evaluated:
         """JSON-able; a number that is not finite becomes None."""
         return {
             "env": self.env, "checkpoint": str(self.checkpoint) if self.checkpoint else None,

@@ -109,7 +109,7 @@ def _check(subject: Subject, keeper: Keeper, verbose: bool) -> Entry:
     def work(entry: Entry) -> Result:
         result = check(subject.ref, settings=subject.settings, ini=subject.ini, budget=BUDGET,
                        verbose=verbose)
-        document: Facts = result.to_dict()
+        document: Facts = {**result.to_dict()}
         coverage = document["coverage"]
         seconds = coverage.pop("seconds")
         return ({"verdict": document["verdict"], "findings": document["findings"], **coverage},
@@ -239,7 +239,7 @@ def _evaluation(subject: Subject, keeper: Keeper, chosen: Entry | None,
         with ui.Progress() as bar:
             result = evaluate(subject.ref, subject.settings, model=model, ini=subject.ini,
                               output=Path(os.devnull), on_progress=bar.update)
-        facts: Facts = result.to_dict()
+        facts: Facts = {**result.to_dict()}
         for name in ("env", "checkpoint"):
             facts.pop(name)
         histograms = curves.of_episodes(facts["policies"])

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 
+from ..base.documents import says
 from .entries import Entries, Entry
 from .games import WIN
 from .intervals import clustered_mean, share_interval
@@ -29,17 +31,25 @@ FEW = 10                # episodes below which an interval says nothing
 class Score:
     """The score of one player."""
 
-    policy: str                 # "trained", "random" or "idle"
-    unit: str                   # PER_EPISODE or ENDLESS
-    count: int                  # episodes, or log entries
-    ticks: int                  # how long each env was played, at most
-    unfinished: int             # agents that have ended fewer episodes than were to count
-    mean: dict[str, float | None]       # perf, score, ...; and what comes in 1000 ticks
-    interval: dict[str, float | None]   # half width of each 95 % interval; None with one env
-    zero_sum: bool = False      # the agents of each env play against each other
-    span: int = 0               # ticks of each env that its rates are of; 0: of unlike ones
-    episodes: list[Entry] = field(default_factory=list, repr=False)
-    opponent: str = ""          # whom it met, in an env of teams; "": it played all agents
+    policy: Annotated[str, says('"trained", "random" or "idle"')]
+    unit: Annotated[str, says(f'"{PER_EPISODE}" or "{ENDLESS}"')]
+    count: Annotated[int, says("episodes that were counted; log entries, where none end")]
+    ticks: Annotated[int, says("how long each env was played, at most, in ticks")]
+    unfinished: Annotated[int, says("agents that ended fewer episodes than were to count")]
+    mean: Annotated[dict[str, float | None], says(
+        "of each field of the log, in its own unit; and what comes in 1000 ticks")]
+    interval: Annotated[dict[str, float | None], says(
+        "half width of each 95 % interval; null with one env")]
+    zero_sum: Annotated[bool, says("whether the rewards of each env's agents added up to 0")] \
+        = False
+    span: Annotated[int, says("ticks of each env that its rates are of; 0: of unlike ones")] = 0
+    episodes: Annotated[list[Entry], says(
+        "each counted entry: env, seed, tick, n and its log fields; agent, if one agent's episode "
+        "ended; against an opponent, seat and the measures",
+        items={"type": "object", "additionalProperties": {"type": ["number", "null"]}})] \
+        = field(default_factory=list, repr=False)
+    opponent: Annotated[str, says("whom it met, in an env of teams; \"\": it played all agents")] \
+        = ""
 
     @property
     def whole(self) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from ..base import files, records, ui
+from ..base.documents import says
 from ..settings.texts import show
 from .page.sweep_page import render
 from .space import Settings
@@ -17,6 +18,45 @@ from .verdict import Verdict, judge, untried, why_none
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+class TrialRow(TypedDict):
+    """One trial. What is not known, or does not apply, is null."""
+
+    number: Annotated[int, says("from 0")]
+    state: Annotated[str, says("waiting, running, done, stopped or failed")]
+    score: Annotated[float | None, says("the metric's value; with a goal, the cost to reach it")]
+    settings: Annotated[dict[str, Any] | None, says("by their full names; null until chosen")]
+    reason: Annotated[str | None, says("why these settings")]
+    cost: Annotated[float | None, says("of training, in the unit of the plan's cost")]
+    seed: Annotated[int | None, says("of the training")]
+    start: Annotated[bool | None, says("whether these are the environment's own settings")]
+    repeats: Annotated[int | None, says("the trial whose settings it repeats on another seed")]
+    verdict: Annotated[str | None, says("best or default: which side of the verdict it is of")]
+    error: Annotated[str | None, says("why it failed")]
+    fell: Annotated[str | None, says("what its end lost, where it is far below its best")]
+    run: Annotated[str | None, says("folder of its run")]
+    steps: Annotated[int | None, says("agent steps")]
+    reached: Annotated[bool | None, says("whether it reached the goal")]
+    wall: Annotated[float | None, says("seconds from its start to its end")]
+    ended: Annotated[float | None, says("seconds of the sweep at its end")]
+
+
+class SweepDocument(TypedDict):
+    """The result of `sweep`."""
+
+    folder: Annotated[str, says("of the sweep")]
+    env: Annotated[str, says("its environment")]
+    plan: Annotated[dict[str, Any], says("what was asked for", like=Plan)]
+    best: Annotated[int, says("number of the best trial")]
+    front: Annotated[list[int], says(
+        "numbers of trials that no cheaper one beats, the cheapest first")]
+    verdict: Annotated[Annotated[dict[str, Any], says("", like=Verdict)] | None, says(
+        "how the best compares with the default on new seeds")]
+    unjudged: Annotated[str, says('why there is no verdict; "" where there is one')]
+    untried: Annotated[str, says(
+        'longer runs that the space allows and no trial tried; else ""')]
+    trials: Annotated[list[TrialRow], says("all, by number")]
 
 
 @dataclass
@@ -131,23 +171,26 @@ def counts(trials: list[Stored]) -> dict[str, int]:
     return found
 
 
-def as_json(found: SweepResult) -> dict[str, Any]:
+def as_json(found: SweepResult) -> SweepDocument:
     """All of it, for programs and for the page."""
-    plan, began = found.plan, found.began
-    facts: list[dict[str, Any]] = []
-    for trial in found.trials:
-        more = {name: trial.facts.get(name) for name in
-                ("reason", "cost", "seed", "start", "repeats", "verdict", "error", "fell", "run",
-                 "steps", "reached", "wall")}
-        more["ended"] = trial.facts.get("at")
-        if "ended" in trial.facts:          # in sweeps of earlier versions: seconds since 1970
-            more["ended"] = round(trial.facts["ended"] - began, 3)
-        facts.append({"number": trial.number, "state": trial.state, "score": trial.score,
-                      "settings": trial.settings or None, **more})
-    return {"folder": str(found.folder), "env": plan.env, "plan": plan.to_dict(),
+    return {"folder": str(found.folder), "env": found.plan.env, "plan": found.plan.to_dict(),
             "best": found.best_trial.number, "front": [trial.number for trial in found.front],
-            "verdict": found.verdict and found.verdict.to_dict(), "unjudged": found.unjudged,
-            "untried": found.untried, "trials": facts}
+            "verdict": found.verdict.to_dict() if found.verdict else None,
+            "unjudged": found.unjudged, "untried": found.untried,
+            "trials": [_row(trial, found.began) for trial in found.trials]}
+
+
+def _row(trial: Stored, began: float) -> TrialRow:
+    about = trial.facts.get
+    ended = about("at")
+    if "ended" in trial.facts:          # in sweeps of earlier versions: seconds since 1970
+        ended = round(trial.facts["ended"] - began, 3)
+    return {"number": trial.number, "state": trial.state, "score": trial.score,
+            "settings": trial.settings or None, "reason": about("reason"), "cost": about("cost"),
+            "seed": about("seed"), "start": about("start"), "repeats": about("repeats"),
+            "verdict": about("verdict"), "error": about("error"), "fell": about("fell"),
+            "run": about("run"), "steps": about("steps"), "reached": about("reached"),
+            "wall": about("wall"), "ended": ended}
 
 
 def table(found: SweepResult) -> Table:

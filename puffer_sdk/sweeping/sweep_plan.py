@@ -12,9 +12,10 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from ..base import files, paths, records, ui
+from ..base.documents import says
 from ..base.errors import Damaged, UsageError, did_you_mean
 from ..base.spec import Spec
 from ..interop.python_envs.env_source import CompiledSource, PythonSource
@@ -59,50 +60,44 @@ MEASURED = ("vec.reward_scale", "train.obs_scale")
 
 @dataclass(frozen=True)
 class Plan:
-    """One sweep, resolved: it is stored with the trials, so that any worker can join.
+    """One sweep, resolved: it is stored with the trials, so that any worker can join."""
 
-    rows        the space: {"train.gamma": {"distribution": ..., "min": ..., "max": ...}}
-    start       the settings that run first: the environment's own, of the names in rows
-    fixed       settings of every trial beside those: what the command line says
-    held        settings of every trial that an ini of what was found needs besides: those that do
-                not come from the environment's own ini
-    inis        (name, text) of the files of settings that the sweep began with: all trials read
-                these, whatever becomes of the files. None: the environment's own as they are then,
-                as sweeps of earlier versions do
-    metric      a name that the environment logs, or time_to_goal
-    cost        "cpu" or "wall": seconds of training; "compute": modelled CPU seconds
-    weights     of compute.parts, measured where the sweep began; empty for the other costs
-    runs        trials to finish, and `seconds` for all of the sweep: 0 for no limit
-    keep        "front" or "all": whose checkpoints stay
-    limit       cost at which a trial is ended; 0 for none
-    unit        agents that vec.total_agents must be a multiple of
-    spec        the environment's fingerprint: a worker with another environment may not join
-    classes     code that settings may name in a trial, with whole paths
-    """
-
-    env: str
-    rows: dict[str, dict[str, Any]]
-    start: dict[str, Any]
-    fixed: dict[str, str]
-    method: str = "gp"
-    metric: str = "score"
-    minimize: bool = False
-    cost: str = "cpu"
-    runs: int = 0
-    seconds: float = 600.0
-    workers: int = 1
-    gpus: int = 0
-    limit: float = 0.0
-    keep: str = "front"
-    unit: int = 1
-    seed: int = 0
-    spec: str = ""
-    goal: str = ""
-    base: dict[str, int | None] = field(default_factory=dict)   # that repairs need
-    weights: list[float] = field(default_factory=list)
-    held: dict[str, str] = field(default_factory=dict)
-    inis: list[list[str]] | None = None
-    classes: list[str] = field(default_factory=list)
+    env: Annotated[str, says("the environment")]
+    rows: Annotated[dict[str, dict[str, Any]], says(
+        'the space: {"train.gamma": {"distribution": ..., "min": ..., "max": ...}}')]
+    start: Annotated[dict[str, Any], says(
+        "the settings that run first: the environment's own, of the names in rows")]
+    fixed: Annotated[dict[str, str], says(
+        "settings of every trial beside those: what the command line says")]
+    method: Annotated[str, says("how settings are chosen")] = "gp"
+    metric: Annotated[str, says("a name that the environment logs, or time_to_goal")] = "score"
+    minimize: Annotated[bool, says("whether less of the metric is better")] = False
+    cost: Annotated[str, says(
+        "cpu or wall: seconds of training; compute: modelled CPU seconds")] = "cpu"
+    runs: Annotated[int, says("trials to finish; 0: no limit")] = 0
+    seconds: Annotated[float, says("for all of the sweep; 0: no limit")] = 600.0
+    workers: Annotated[int, says("trials at a time")] = 1
+    gpus: Annotated[int, says("GPUs that they share")] = 0
+    limit: Annotated[float, says("cost at which a trial is ended; 0: none")] = 0.0
+    keep: Annotated[str, says("front or all: whose checkpoints stay")] = "front"
+    unit: Annotated[int, says("agents that vec.total_agents must be a multiple of")] = 1
+    seed: Annotated[int, says("of the choices")] = 0
+    spec: Annotated[str, says(
+        "the environment's fingerprint: a worker with another environment may not join")] = ""
+    goal: Annotated[str, says("the ini's")] = ""
+    base: Annotated[dict[str, int | None], says("settings that whole envs need")] \
+        = field(default_factory=dict)
+    weights: Annotated[list[float], says(
+        "of the parts of compute, measured where the sweep began; empty for the other costs")] \
+        = field(default_factory=list)
+    held: Annotated[dict[str, str], says(
+        "settings of every trial that an ini of what was found needs besides: those that do not "
+        "come from the environment's own ini")] = field(default_factory=dict)
+    inis: Annotated[list[list[str]] | None, says(
+        "name and text of the files of settings that the sweep began with: all trials read these, "
+        "whatever becomes of the files; null: the environment's own as they are then")] = None
+    classes: Annotated[list[str], says(
+        "code that settings may name in a trial, with whole paths")] = field(default_factory=list)
 
     @classmethod
     def from_dict(cls, facts: object, where: object) -> Plan:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from ..base import ui
+from ..base.documents import says
 from ..base.errors import UsageError
 from ..scoring.intervals import student_t
 from ..settings.texts import show
@@ -28,20 +29,17 @@ STEPS = "train.total_timesteps"
 
 @dataclass(frozen=True)
 class Verdict:
-    """best and default: what each seed reached, the score or the cost to the goal.
+    """How the best settings compare with the default."""
 
-    difference, low, high   mean of best - default over the seeds, and its 95 % interval; of costs
-                            to the goal, best / default
-    """
-
-    sentence: str
-    trial: int
-    seeds: list[int]
-    best: list[float]
-    default: list[float]
-    difference: float
-    low: float
-    high: float
+    sentence: Annotated[str, says("what was found")]
+    trial: Annotated[int, says("number of the best one")]
+    seeds: Annotated[list[int], says("new ones, the same for both")]
+    best: Annotated[list[float], says("what each reached: the score, or the cost to the goal")]
+    default: Annotated[list[float], says("the same, of the default")]
+    difference: Annotated[float, says(
+        "mean of best - default over the seeds; of costs to the goal, best / default")]
+    low: Annotated[float, says("lower end of its 95 % interval")]
+    high: Annotated[float, says("upper end")]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -8,13 +8,11 @@ from ..base import paths
 from ..interop.python_envs import env_source
 from ..settings.texts import number_or_text
 from . import runs as kept
-
-Record = dict[str, Any]             # a run, as `runs --format json` prints it
-SHOWN = ("win_rate", "perf", "score", "episode_return")     # of what it claims
+from .printed import RunRow
 
 
 def runs(env: paths.Env | None = None, *, tag: str | None = None,
-         runs_dir: Path | None = None) -> list[Record]:
+         runs_dir: Path | None = None) -> list[dict[str, Any]]:
     """The runs of ENV (a folder or a name), oldest first, as records that pandas takes as they are.
 
         table = pandas.DataFrame(puffer_sdk.runs("my_env", tag="five"))
@@ -23,10 +21,7 @@ def runs(env: paths.Env | None = None, *, tag: str | None = None,
 
     tag     only runs with this label
 
-    A record has env, number, status, tag, started, step, total, sps, win_rate (of games, where
-    there are teams), perf, score, episode_return, fell (what the end lost, where it is far below
-    the best), code (a hash; the same for runs that may be compared), commit, dirty (whether the
-    code differs from it), command, cpu, processes, hosts, checkpoints, folder; each setting by its
+    A record has what `runs --format json` prints of a run; each setting by its
     full name ("train.gamma"), numbers as numbers; and curve, the records of metrics.jsonl. Raises
     UsageError where there is no such environment.
     """
@@ -36,20 +31,22 @@ def runs(env: paths.Env | None = None, *, tag: str | None = None,
             for run in kept.list_runs(folder) if tag in (None, run.tag)]
 
 
-def record(env: str, run: kept.Run) -> Record:
+def record(env: str, run: kept.Run) -> RunRow:
     """One run, without its settings and its curve."""
     from ..scoring.words import fell
 
     info, last, reached = run.info, run.last_metrics(), run.reached()
     group = info.get("group") or {}
     seconds, steps = last.get("seconds"), last.get("step")
+    done = info.get("step") if steps is None else int(steps)
     code = info.get("code")
     machine = code.get("machine") if code else None
     status = "damaged" if run.damage else run.status
     return {"env": env, "number": run.number, "status": status, "tag": run.tag,
-            "started": info.get("started"), "step": last.get("step", info.get("step")),
+            "started": info.get("started"), "step": done,
             "total": info.get("total"), "sps": steps / seconds if steps and seconds else None,
-            **{name: reached.get(name) for name in SHOWN},
+            "win_rate": reached.get("win_rate"), "perf": reached.get("perf"),
+            "score": reached.get("score"), "episode_return": reached.get("episode_return"),
             "fell": fell(run.evaluation) if run.evaluation else "",
             "code": "+".join(each[:kept.SHOWN] for each in run.codes) or None,
             "commit": code.get("commit") if code else None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 from functools import cached_property
 
@@ -15,6 +16,7 @@ import click
 import puffer_sdk
 from puffer_sdk import cli
 from puffer_sdk.checking.core import registry
+from puffer_sdk.cli import json_schemas
 from puffer_sdk.cli.commands import COMMANDS
 from puffer_sdk.settings import table
 
@@ -26,7 +28,11 @@ TITLES = ("Why it ruins training:", "Why it matters:", "Bad:", "Good:", "Fix:")
 def pages() -> dict[str, str]:
     """All of them, by path under docs/."""
     return {"reference/cli.md": commands(), "reference/settings.md": settings(),
-            "reference/rules.md": rules(), "reference/python.md": python()}
+            "reference/rules.md": rules(), "reference/python.md": python(),
+            "reference/json.md": documents(),
+            **{f"reference/schemas/{command}.json":
+               json.dumps(json_schemas.schema_of(command), indent=1) + "\n"
+               for command in json_schemas.DOCUMENTS}}
 
 
 def quote(text: str) -> str:
@@ -34,6 +40,60 @@ def quote(text: str) -> str:
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else
                    re.sub(r"([\\*_\[\]<>|])", r"\\\1", part) for part in parts)
+
+
+# ---- JSON ----------------------------------------------------------------------------------------
+
+def documents() -> str:
+    """Every field of what --format json prints, and which schema has it."""
+    out = ["# JSON", "", MADE, "",
+           "What `--format json` prints: one document on stdout, whatever else a command says on "
+           "stderr. Each has a schema, made from the types that print it; later versions may add "
+           "fields.", "", "| command | schema | result |", "|---|---|---|"]
+    parts: dict[str, dict] = {}
+    for command in json_schemas.DOCUMENTS:
+        schema = json_schemas.schema_of(command)
+        names = [_named(each) for each in schema["anyOf"]]
+        out.append(f"| `{command}` | [{command}.json](schemas/{command}.json) | "
+                   + ", or ".join(f"[{name}](#{name.lower()})" for name in names) + " |")
+        parts.update((name, schema["$defs"][name]) for name in names)
+        assert all(parts.get(name, part) == part for name, part in schema["$defs"].items())
+        parts.update(schema["$defs"])
+    for name, part in parts.items():
+        out += ["", f"## {name}", "", quote(part["description"]), "",
+                "| field | type | meaning |", "|---|---|---|"]
+        always = part.get("required", [])
+        for field, about in part["properties"].items():
+            optional = "" if field in always else ", or left out"
+            out.append(f"| `{field}` | {_type_of(about)}{optional} | "
+                       f"{quote(about.get('description', ''))} |")
+    return "\n".join(out) + "\n"
+
+
+def _named(reference: dict) -> str:
+    return reference["$ref"].rpartition("/")[2]
+
+
+def _type_of(about: dict) -> str:
+    """A schema in words: "list of numbers", with a link to the type that it names."""
+    if "$ref" in about:
+        return f"[{_named(about)}](#{_named(about).lower()})"
+    if "anyOf" in about:
+        return " or ".join(_type_of(each) for each in about["anyOf"])
+    kind = about.get("type")
+    if isinstance(kind, list):
+        return " or ".join(kind)
+    if "enum" in about:
+        return " or ".join(f"`{each}`" for each in about["enum"])
+    if kind == "array":
+        several = about.get("prefixItems")
+        inside = ", ".join(_type_of(each) for each in several or [about.get("items") or {}])
+        return f"list: {inside}"
+    if kind == "object":
+        inside = about.get("additionalProperties")
+        return f"object: {_type_of(inside)} by name" if isinstance(inside, dict) and inside \
+            else "object"
+    return kind or "any"
 
 
 # ---- commands ------------------------------------------------------------------------------------

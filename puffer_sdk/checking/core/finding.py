@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
+from ...base.documents import says
 from .repro_spec import Shows
 
 # what an author may declare beside an element, a field of Log or c_step: `// puffer: constant`
@@ -72,6 +73,31 @@ class Details(FileLine, total=False):
     remedy: object
 
 
+class FindingRow(TypedDict):
+    """One fault. What does not apply is null."""
+
+    code: Annotated[str, says("of the rule: PUF302")]
+    name: Annotated[str, says("of the rule: obs-stale")]
+    detector: Annotated[str, says("that spoke: left-by-reset; the rule's name, where it has one")]
+    severity: Annotated[str, says("error or warning")]
+    message: Annotated[str, says("one sentence")]
+    file: Annotated[str | None, says("relative to the environment's folder")]
+    line: Annotated[int | None, says("from 1")]
+    env: Annotated[int | None, says("where it was first seen, from 0")]
+    agent: Annotated[int | None, says("of this env, from 0")]
+    step: Annotated[int | None, says("of this env, from 0")]
+    element: Annotated[int | str | None, says(
+        'of the row, from 0, or a range such as "6-8"; the name of a field, in a log')]
+    expected: Annotated[object, says("a number or words")]
+    actual: Annotated[object, says("a number or words")]
+    seed: Annotated[int | None, says("of the run")]
+    repro: Annotated[str | None, says(
+        "a program that shows the fault, relative to the environment's folder")]
+    hint: Annotated[str | None, says("the next step")]
+    stack: Annotated[list[str], says("frames, innermost first")]
+    fields: Annotated[list[str], says("words of the struct that differ, with their values")]
+
+
 @dataclass
 class Finding:
     """One fault. Places are those of the environment's files, relative to its folder."""
@@ -102,16 +128,18 @@ class Finding:
 
     detector: str = ""                      # that spoke; "" = the rule's only one
 
-    KEYS = ("code", "name", "detector", "severity", "message", "file", "line", "env", "agent",
-            "step", "element", "expected", "actual", "seed", "repro", "hint", "stack", "fields")
-
     @property
     def block(self) -> tuple[int, int] | None:
         """The first and last element, where they are numbers."""
         return limits(self.element) if isinstance(self.element, (int, Elements)) else None
 
-    def to_dict(self) -> dict[str, object]:
-        return {key: getattr(self, key) for key in self.KEYS}
+    def to_dict(self) -> FindingRow:
+        return {"code": self.code, "name": self.name, "detector": self.detector,
+                "severity": self.severity, "message": self.message, "file": self.file,
+                "line": self.line, "env": self.env, "agent": self.agent, "step": self.step,
+                "element": self.element, "expected": self.expected, "actual": self.actual,
+                "seed": self.seed, "repro": self.repro, "hint": self.hint, "stack": self.stack,
+                "fields": self.fields}
 
     def order(self) -> tuple[object, ...]:
         """Findings are listed in this order, whatever order they were found in."""

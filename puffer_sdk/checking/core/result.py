@@ -2,12 +2,13 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, Literal, TypedDict, cast
 
+from ...base.documents import Failed, says
 from ...base.errors import FINDINGS, OK
-from .finding import Finding
+from .finding import Finding, FindingRow
 from .statistics import QuantityRow
-from .suppressions import Allowed, Declared, Note
+from .suppressions import Allowed, Declared, Note, NoteRow
 
 PER_RULE = 8            # findings of one rule that are listed
 
@@ -15,72 +16,135 @@ PER_RULE = 8            # findings of one rule that are listed
 class LinesReached(TypedDict):
     """Of the functions that c_step and c_reset reach."""
 
-    reached: int | None     # lines; None: they were not counted
-    total: int | None
-    missed: list[str]       # "dock.h:8-9"
-    skipped: str | None     # why they were not
+    reached: Annotated[int | None, says("lines that were played; null: they were not counted")]
+    total: Annotated[int | None, says("lines that there are")]
+    missed: Annotated[list[str], says('places that were not reached: "dock.h:8-9"')]
+    skipped: Annotated[str | None, says("why they were not counted")]
 
 
 class HeadSeen(TypedDict):
     """Values of one head of the actions that were played."""
 
-    head: int
-    width: int
-    seen: int
+    head: Annotated[int, says("which, from 0")]
+    width: Annotated[int, says("how many values it has")]
+    seen: Annotated[int, says("how many of them were tried")]
 
 
 class Asked(TypedDict):
-    """What the env asked of the machine; denied: why it failed, or ""."""
+    """What the env asked of the machine beyond its game (PUF115)."""
 
-    call: str
-    what: str
-    denied: str
+    call: Annotated[str, says("the system call")]
+    what: Annotated[str, says("its subject: a file, an address")]
+    denied: Annotated[str, says('why it failed, or ""')]
 
 
 class Played(TypedDict):
     """How much was exercised."""
 
-    env_steps: int
-    envs: int
-    agents_per_env: int | None
-    terminals: int
-    truncations: int
-    logged: float
-    nonzero_rewards: int
-    actions: list[HeadSeen]
-    statistics: list[QuantityRow]
-    deep: dict[str, str]            # tool of --deep -> what it did
-    sanitized: bool | None
-    asked: list[Asked]
-    rules: int
+    env_steps: Annotated[int, says("steps of envs, over all experiments")]
+    envs: Annotated[int, says("envs of the long run")]
+    agents_per_env: Annotated[int | None, says("agents of each; null: it changes")]
+    terminals: Annotated[int, says("endings in the long run")]
+    truncations: Annotated[int, says("episodes that were cut off in the long run")]
+    logged: Annotated[float, says("entries of the log in the long run")]
+    nonzero_rewards: Annotated[int, says("rewards other than 0 in the long run")]
+    actions: Annotated[list[HeadSeen], says("heads of the actions")]
+    statistics: Annotated[list[QuantityRow], says("each observed field, and the rewards")]
+    deep: Annotated[dict[str, str], says("tool of --deep -> what it did")]
+    sanitized: Annotated[bool | None, says("whether the sanitizers' build ran")]
+    asked: Annotated[list[Asked], says("requests to the system")]
+    rules: Annotated[int, says("rules that looked")]
 
 
 class Coverage(Played, total=False):
     """Of an environment in C, with what its lines say."""
 
-    lines: LinesReached
+    lines: Annotated[LinesReached, says("lines of c_step, and of what it calls")]
 
 
-class Score(TypedDict):
-    """A mean over envs, and the half width of its interval of 95 %."""
+class LearningScore(TypedDict):
+    """A mean over envs."""
 
-    mean: float
-    interval: float
+    mean: Annotated[float, says("in the unit of the summary")]
+    interval: Annotated[float, says("half width of its 95 % interval")]
 
 
 class LearningSummary(TypedDict, total=False):
     """What --learn found: scores and a verdict; or why it was skipped; or what was not finite."""
 
-    steps: int
-    unit: str
-    verdict: str
-    scores: dict[str, Score]
-    skipped: str
-    nan: str
-    step: int
-    row: int
-    element: int
-    value: str | None
+    steps: Annotated[int, says("agent steps of the short training")]
+    unit: Annotated[str, says("what the scores are of")]
+    verdict: Annotated[str, says(
+        "learns; or random, constant, blind: the policy is not better than that player")]
+    scores: Annotated[dict[str, LearningScore], says(
+        "by player: random, idle, the best action held for ever, trained, and blind: shown another "
+        "env's observations")]
+    skipped: Annotated[str, says("why there was no training")]
+    nan: Annotated[str, says("what was not a finite number")]
+    step: Annotated[int, says("the step of it, from 0")]
+    row: Annotated[int, says("its row, from 0")]
+    element: Annotated[int, says("its element, from 0")]
+    value: Annotated[str | None, says("the value as text")]
+
+
+class AllowedFinding(TypedDict):
+    """A finding that the author allows."""
+
+    code: Annotated[str, says("of the rule")]
+    message: Annotated[str, says("one sentence")]
+    file: Annotated[str | None, says("relative to the environment's folder")]
+    line: Annotated[int | None, says("from 1")]
+    reason: Annotated[str, says("the author's")]
+    allowed_at: Annotated[str, says('the mark: "dock.h:12"')]
+
+
+class DeclaredFinding(TypedDict):
+    """A finding that the author declares to be meant."""
+
+    word: Annotated[str, says("constant, wraps, assigned or bandit")]
+    code: Annotated[str, says("of the rule")]
+    message: Annotated[str, says("one sentence")]
+    declared_at: Annotated[str, says('the word: "dock.h:12"')]
+
+
+class DeclaredFindings(TypedDict):
+    """All that the author declares."""
+
+    count: Annotated[int, says("how many")]
+    list: Annotated[list[DeclaredFinding], says("all of them")]
+
+
+class _Exercised(Coverage):
+    not_tested: Annotated[dict[str, str], says("code -> why its rule could not look")]
+    not_tested_because: Annotated[dict[str, list[str]], says(
+        "code -> codes of the findings that cause it: fix those first")]
+    more: Annotated[dict[str, int], says(
+        f"code -> number of findings beyond the {PER_RULE} that are listed")]
+    suppressed: Annotated[list[AllowedFinding], says("findings that are allowed")]
+    notes: Annotated[list[NoteRow], says("problems with marks that allow findings")]
+    seconds: Annotated[float, says("duration of the check, in seconds")]
+
+
+class Exercised(_Exercised, total=False):
+    """How much was exercised, and what was left out."""
+
+    learning: Annotated[LearningSummary, says("the short training; only with --learn")]
+
+
+class CheckDocument(TypedDict):
+    """The result of `check`. Only `seconds` differs between two checks of one source."""
+
+    findings: Annotated[list[FindingRow], says("errors first")]
+    coverage: Annotated[Exercised, says("what was played, allowed and left out")]
+    declared: Annotated[DeclaredFindings, says("findings that the author declares to be meant")]
+    verdict: Annotated[Literal["pass", "fail"], says("fail: there are findings of severity error")]
+
+
+class NotChecked(Failed):
+    """In place of the result, where the environment could not be checked."""
+
+    findings: Annotated[list[FindingRow], says("none")]
+    verdict: Annotated[Literal["error"], says("neither pass nor fail")]
 
 
 @dataclass
@@ -91,7 +155,7 @@ class CheckResult:
     findings: list[Finding]
     coverage: Coverage
     not_tested: dict[str, str]          # code -> why
-    verdict: str                        # "pass" or "fail"
+    verdict: Literal["pass", "fail"]
     seconds: float
     suppressed: list[Allowed] = field(default_factory=list)
     more: dict[str, int] = field(default_factory=dict)      # code -> findings beyond PER_RULE
@@ -106,18 +170,20 @@ class CheckResult:
     def exit_status(self) -> int:
         return OK if self.verdict == "pass" else FINDINGS
 
-    def to_dict(self) -> dict[str, object]:
-        """The JSON document; only `seconds` differs between two runs."""
+    def to_dict(self) -> CheckDocument:
+        """The JSON document."""
+        exercised: _Exercised = {
+            **self.coverage, "not_tested": self.not_tested, "not_tested_because": self.explained,
+            "more": self.more,
+            "suppressed": [{"code": finding.code, "message": finding.message,
+                            "file": finding.file, "line": finding.line,
+                            "reason": reason, "allowed_at": where}
+                           for finding, reason, where, _ in self.suppressed],
+            "notes": [note.to_dict() for note in self.notes], "seconds": round(self.seconds, 3)}
+        coverage: Exercised = {**exercised, "learning": self.learning} if self.learning \
+            else cast(Exercised, exercised)
         return {"findings": [finding.to_dict() for finding in self.findings],
-                "coverage": {**self.coverage, "not_tested": self.not_tested,
-                             "not_tested_because": self.explained, "more": self.more,
-                             "suppressed": [{"code": finding.code, "message": finding.message,
-                                             "file": finding.file, "line": finding.line,
-                                             "reason": reason, "allowed_at": where}
-                                            for finding, reason, where, _ in self.suppressed],
-                             "notes": [note.to_dict() for note in self.notes],
-                             **({"learning": self.learning} if self.learning else {}),
-                             "seconds": round(self.seconds, 3)},
+                "coverage": coverage,
                 "declared": {"count": len(self.declared), "list": [
                     {"word": word, "code": finding.code, "message": finding.message,
                      "declared_at": where} for finding, word, where in self.declared]},

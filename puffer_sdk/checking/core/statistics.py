@@ -6,11 +6,12 @@ sample of rows, rewards, returns and episode lengths from which means and histog
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.documents import says
 from ...base.spec import OBS_NAMES
 from ...env.obs_spec import ObsField
 from .fact_kinds import KeptFact, RunFact, SampleFact
@@ -25,15 +26,15 @@ ASCII = " .:-=+*#@"
 
 
 class QuantityRow(TypedDict):
-    """A Quantity as JSON, rounded; None = no finite number."""
+    """A quantity of the long run, rounded; null: no finite number."""
 
-    name: str
-    element: int | str | None
-    low: float | None
-    high: float | None
-    mean: float | None
-    zeros: float
-    histogram: list[int]
+    name: Annotated[str, says("of the field, or reward, return, length")]
+    element: Annotated[int | str | None, says("of the observation, or a range of them")]
+    low: Annotated[float | None, says("over the whole run")]
+    high: Annotated[float | None, says("over the whole run")]
+    mean: Annotated[float | None, says("of a sample")]
+    zeros: Annotated[float, says("share that is 0, from 0 to 1")]
+    histogram: Annotated[list[int], says(f"{BINS} counts, from low to high, of a sample")]
 
 
 @dataclass

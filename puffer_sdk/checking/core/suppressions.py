@@ -17,8 +17,9 @@ Note, and notes never change the verdict.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
+from ...base.documents import says
 from ...base.errors import nearest
 from .finding import ASSIGNED, BANDIT, CONSTANT, WORDS, WRAPS, Finding
 
@@ -51,6 +52,14 @@ class Declared(NamedTuple):
     where: str              # "dock.h:12", of the word
 
 
+class NoteRow(TypedDict):
+    """What is wrong with a mark that allows findings."""
+
+    file: Annotated[str, says("relative to the environment's folder")]
+    line: Annotated[int, says("from 1; 0: of the whole file")]
+    text: Annotated[str, says("one sentence")]
+
+
 class Note(NamedTuple):
     """What is wrong with a mark. Notes never change the verdict."""
 
@@ -62,8 +71,8 @@ class Note(NamedTuple):
     def where(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
 
-    def to_dict(self) -> dict[str, object]:
-        return self._asdict()
+    def to_dict(self) -> NoteRow:
+        return {"file": self.file, "line": self.line, "text": self.text}
 
 
 @dataclass

@@ -30,7 +30,7 @@ from ....training.looks import of_envs
 from ....training.native.network_flops import Network
 from ...core.fact_kinds import CostFact
 from ...core.facts import Facts, Learning
-from ...core.result import LearningSummary, Score
+from ...core.result import LearningScore, LearningSummary
 from .blind_vec import Blind
 from .sizes import cost_class
 
@@ -351,7 +351,7 @@ def summary(found: Learning | None) -> LearningSummary | None:
                 "element": found["element"], "value": found["value"]}
     scores = found["scores"]
     best = best_constant(scores)
-    table: dict[str, Score] = {}
+    table: dict[str, LearningScore] = {}
     for name in (RANDOM, IDLE, best, TRAINED, BLIND):
         mean, half = clustered_mean(scores[name], range(len(scores[name])))
         title = f"always {name}" if name.startswith("{") else name
