@@ -220,6 +220,8 @@ typedef struct PufferTrainerCounters {    // what a resumed run needs besides th
                                // measured yet, and the unit is 1
     double rate_factor;        // of the learning rate, to keep config.target_kl; 0: before the
                                // first update
+    double highest_return;     // that rewards brought so far, at least 0: the limit of V at a time
+                               // limit
 } PufferTrainerCounters;
 
 typedef struct PufferTrainerLosses {    // of one update, means over its minibatches
@@ -227,6 +229,7 @@ typedef struct PufferTrainerLosses {    // of one update, means over its minibat
     double policy, value, entropy, old_approx_kl, approx_kl, clipfrac;
     double return_square;              // mean square of the returns, in the unit that values had
     double explained_variance;         // of the rollout's values, before the first minibatch
+    double highest_return;             // that its rewards brought
     double grad_norm;                  // before clipping
     double learning_rate, ent_coef;    // that held
     int64_t reward_clipped;            // rewards of the rollout beyond reward_clip

@@ -121,11 +121,13 @@ KERNEL_INLINE MingruGradient f_mingru_backward(F d, F carry, F g, F z, F s, F h,
 
 // ---- advantage --------------------------------------------------------------------------------
 
-// rho (r + gamma next - V). Where the episode ended, next is 0, or what `truncated` says
-KERNEL_INLINE F f_delta(F reward, F value, F following, F ended, F truncated, F final, F rho,
-                        F gamma) {
+// rho (r + gamma next - V). Where the episode ended, next is 0, or what `truncated` says, at most
+// `highest`: nothing is ever learned about what follows a time limit
+KERNEL_INLINE F f_delta(F reward, F value, F following, F ended, F truncated, F final, F highest,
+                        F rho, F gamma) {
     F zero = f_set(0.0f);
     F last = f_select(f_eq(truncated, f_set(TRUNCATED)), value, final);
+    last = f_min(highest, last);
     last = f_select(f_eq(truncated, zero), zero, last);
     F next = f_select(f_eq(ended, zero), following, last);
     return rho * (f_fma(gamma, next, reward) - value);

@@ -1,10 +1,7 @@
 /* waiting.h -- which agents wait for their turn. */
 #pragma once
+#include "kernels/common/inline.h"
 #include <stdint.h>
-
-#ifndef KERNEL_INLINE
-#define KERNEL_INLINE static inline __attribute__((always_inline, unused))
-#endif
 
 // Whether a mask of A bytes allows nothing at all: its agent cannot act on this tick
 KERNEL_INLINE int mask_waits(const uint8_t* mask, int A) {

@@ -5,6 +5,7 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
     int T = a->horizon;
     F limit = f_set(a->reward_clip > 0.0f ? a->reward_clip : 3.4e38f), zero = f_set(0.0f);
     F scale = f_set(a->reward_scale);
+    F highest = f_set(a->highest_value);
     F decay = f_set(a->gamma * a->gae_lambda), gamma = f_set(a->gamma);
     float* fade = scratch;
     for (int t = 0; t < T; t += LANES) {
@@ -27,7 +28,7 @@ static void advantage(const AdvantageArgs* a, float* scratch, float* out) {
         F w = f_load(ratio), over = f_load(ended);
         F clipped = f_max(zero - limit, f_min(limit, f_load(reward))) * scale;
         F delta = f_delta(clipped, f_load(value), f_load(next), over, f_load(truncated),
-                          f_load(final), f_min(f_set(a->rho_clip), w), gamma);
+                          f_load(final), highest, f_min(f_set(a->rho_clip), w), gamma);
         F pass = f_select(f_eq(over, zero), decay * f_min(f_set(a->c_clip), w), zero);
         f_store(buffer[6], delta);
         memcpy(out + t, buffer[6], sizeof(float) * (size_t)here);

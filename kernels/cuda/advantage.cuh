@@ -10,11 +10,19 @@ CUDA_KERNEL(live_count, LiveCountArgs) {
     }
 }
 
+// Of the segment that begins at a row
+KERNEL_INLINE void note_return(const EpochBeginArgs* a, int64_t at) {
+    float highest = earned_return(a->rewards + at, a->ended + at, a->truncated + at, a->T, a->gamma,
+                                  a->reward_clip > 0.0f ? a->reward_clip : 3.4e38f);
+    cuda_least(a->highest, ~(uint64_t)(uint32_t)f_bits(highest));
+}
+
 CUDA_KERNEL(epoch_begin, EpochBeginArgs) {
     CUDA_EACH(i, a.count) {
         a.values_now[i] = a.values[i];
         a.ratio_now[i] = 1.0f;
         if (a.reward_clip > 0.0f && fabsf(a.rewards[i]) > a.reward_clip) cuda_count(a.clipped);
+        if (i % (uint32_t)a.T == 0) note_return(&a, (int64_t)i);
     }
 }
 
@@ -39,7 +47,8 @@ KERNEL_INLINE TickDelta tick_delta(const AdvantagesComputeArgs* a, int64_t segme
     TickDelta out;
     F final = a->final_values ? a->final_values[at] : a->values[at];
     out.delta = f_delta(reward, a->values[at], next, over, a->truncated[at], final,
-                        f_min(f_set(a->rho_clip), w), f_set(a->gamma));
+                        f_set(a->schedule->highest_value), f_min(f_set(a->rho_clip), w),
+                        f_set(a->gamma));
     F decay = f_set(a->gamma * a->gae_lambda);
     out.fade = f_select(f_eq(over, zero), decay * f_min(f_set(a->c_clip), w), zero);
     return out;

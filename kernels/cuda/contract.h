@@ -96,6 +96,7 @@ typedef struct CudaSchedule {    // comes before a minibatch; all of it is made 
     double learning_rate;
     double prio_beta;
     float reward_scale;                // of clipped rewards
+    float highest_value;               // that a time limit may have
     double first_bias, second_bias;    // Adam's 1 - beta^steps
 } CudaSchedule;
 
@@ -240,15 +241,20 @@ typedef struct LiveCountArgs {
     int32_t* ticks;       // (N)
 } LiveCountArgs;
 
-// Before the first one: V and w are those of the rollout, and rewards that will be clipped counted
+// Before the first one: V and w are those of the rollout, rewards that will be clipped are counted,
+// and the highest return that rewards brought is found
 typedef struct EpochBeginArgs {
-    int32_t count;          // N T
-    float reward_clip;      // 0: none is
+    int32_t count, T;     // N T
+    float reward_clip;    // 0: none is
+    float gamma;
     const float* values;    // (N, T) and so on
     const float* rewards;
+    const float* ended;
+    const float* truncated;
     float* values_now;    // as values
     float* ratio_now;     // 1
     uint64_t* clipped;    // [1] is added to
+    uint64_t* highest;    // [1] ~ the bits of it, where that is less
 } EpochBeginArgs;
 
 // Advantages and returns of segments, and sums over each; its weight to be drawn if asked for

@@ -131,16 +131,19 @@ ARRAYS_OF(live_count, LiveCountArgs) {
 
 ARRAYS_OF(epoch_begin, EpochBeginArgs) {
     ONCE(values, a->count);
-    ONCE(rewards, a->reward_clip > 0.0f ? a->count : 0);
+    ONCE(rewards, a->count);
+    ONCE(ended, a->count);
+    ONCE(truncated, a->count);
     ONCE(values_now, a->count);
     ONCE(ratio_now, a->count);
     ONCE(clipped, 0);
+    ONCE(highest, 0);
 }
 
 ARRAYS_OF(advantages_compute, AdvantagesComputeArgs) {
     double segments = a->count, ticks = segments * a->T;
     BYTES(results, sizeof(int32_t));
-    BYTES(schedule, sizeof(float));
+    BYTES(schedule, 2 * sizeof(float));
     ONCE(which, segments);
     ONCE(repeated, segments);
     ONCE(rewards, ticks);

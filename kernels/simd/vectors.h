@@ -1,9 +1,7 @@
 /* vectors.h -- what F, I, M and LANES can do in the compiler's vector language, which gcc and
  * clang share. The other headers add the multiply-add and the reciprocal of an instruction set. */
 #pragma once
-#ifndef KERNEL_INLINE
-#define KERNEL_INLINE static inline __attribute__((always_inline, unused))
-#endif
+#include "kernels/common/inline.h"
 typedef F FU __attribute__((aligned(4), may_alias));    // the same, anywhere in memory
 
 KERNEL_INLINE F f_load(const float* p) { return *(const FU*)p; }

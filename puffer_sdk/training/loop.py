@@ -167,11 +167,12 @@ class Trainer(TrainerView):
         `puffer-sdk eval ENV --load-model-path PATH` plays it. Returns the path. Raises RunError if
         it cannot be written.
         """
+        tensors = self._trainer.state_tensors()     # once they are there, so are the counters
         facts: Facts = {"env": self._env_facts, "config": self.config.to_dict(),
                  "counters": self._trainer.counters, "epoch": self._trainer.epoch,
                  "step": self._trainer.global_step, "seconds": self._seconds}
         own, facts["own"] = self._code.state()
-        checkpoint.save(files.typed(path), {**self._trainer.state_tensors(), **own}, facts)
+        checkpoint.save(files.typed(path), {**tensors, **own}, facts)
         return Path(path)
 
     def load(self, path: str | os.PathLike[str]) -> None:

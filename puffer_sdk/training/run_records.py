@@ -123,8 +123,9 @@ class _Counters(TypedDict):
 class Counters(_Counters, total=False):
     """facts["counters"], where a run goes on from it"""
 
-    return_rms: float       # both of later versions
+    return_rms: float       # these are of later versions
     rate_factor: float
+    highest_return: float
 
 
 class Reached(TypedDict):

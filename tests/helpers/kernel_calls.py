@@ -298,7 +298,8 @@ class Table:
                                sums=sums[:LOSSES] - 3, values=values.done(rows)[0],
                                ratio=ratio.done(rows)[0])
 
-    def advantage(self, rewards, values, ratio, ended, truncated, final_values=None, **settings):
+    def advantage(self, rewards, values, ratio, ended, truncated, final_values=None,
+                  highest_value=np.inf, **settings):
         """Of one segment: [T] each; bootstrap, gamma, gae_lambda, rho_clip, c_clip, reward_clip,
         reward_scale"""
         T = len(rewards)
@@ -307,7 +308,7 @@ class Table:
                   for one in (rewards, values, ratio, ended, truncated, final_values)]
         scratch, out = Out(1, T, T), Out(1, T, T)
         args = ffi().new("AdvantageArgs*", {
-            "horizon": T, **settings,
+            "horizon": T, "highest_value": highest_value, **settings,
             **dict(zip(names, map(pointer, arrays)))})
         self.c.advantage(args, scratch.pointer, out.pointer)
         scratch.done()

@@ -72,6 +72,7 @@ class Reference(reference_ppo.TorchPPO):
 
     def _scaled_rewards(self):
         self.learned_from, clipped = super()._scaled_rewards()
+        self.limit = self.highest_value
         return self.learned_from, clipped
 
     def rows_now(self) -> dict[str, np.ndarray]:
@@ -83,7 +84,7 @@ class Reference(reference_ppo.TorchPPO):
         advantages = formulas.advantages(
             self.learned_from, values, self.bootstrap, self.ended, self.truncated, ratio,
             t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, self.final_values,
-            self.live).clone()
+            self.live, self.limit).clone()
         for (rows, _), (batch, (_, _, value, new_ratio)) in zip(self.picks, self.seen):
             once = np.unique(rows, return_index=True)[1]
             values[rows[once]], ratio[rows[once]] = value[once], new_ratio[once]

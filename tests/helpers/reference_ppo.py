@@ -17,7 +17,7 @@ def candidate(u):
 
 
 def advantages(rewards, values, bootstrap, ended, truncated, ratio, gamma, lam, rho_clip, c_clip,
-               finals=None):
+               finals=None, highest=np.inf):
     """(N, T), straight from the definition: discounted deltas, written as a recursion."""
     agents, horizon = rewards.shape
     out = np.zeros((agents, horizon))
@@ -28,11 +28,24 @@ def advantages(rewards, values, bootstrap, ended, truncated, ratio, gamma, lam, 
             if ended[i, t]:
                 following = (0.0, values[i, t], finals[i, t] if finals is not None else None)[
                     int(truncated[i, t])]
+                following = min(following, highest)
             rho, c = min(ratio[i, t], rho_clip), min(ratio[i, t], c_clip)
             delta = rho * (rewards[i, t] + gamma * following - values[i, t])
             later = delta + gamma * lam * c * (0.0 if ended[i, t] else later)
             out[i, t] = later
     return out
+
+
+def earned_return(rewards, ended, truncated, gamma):
+    """The highest return of rewards alone, straight from the definition; at least 0."""
+    returns, (agents, horizon) = [0.0], rewards.shape
+    for i in range(agents):
+        for start in range(horizon):
+            end = next((t for t in range(start, horizon) if ended[i, t]), horizon - 1)
+            back = sum(gamma ** (t - start) * float(rewards[i, t]) for t in range(start, end + 1))
+            known = ended[i, end] and not truncated[i, end]
+            returns.append(back if known else back / (1 - gamma ** horizon))
+    return max(returns)
 
 
 def plain_gae(rewards, values, bootstrap, ended, gamma, lam):

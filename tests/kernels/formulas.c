@@ -26,8 +26,8 @@ KERNEL_INLINE void all_formulas(uint32_t index, float* out) {
         u, f_exp2(a * f_set(40.0f)), f_exp(a * f_set(30.0f)), f_log(c + f_set(1e-6f)),
         f_cos_turns(u), f_sigmoid(a), f_candidate(b), f_candidate_slope(f_candidate(b)),
         f_mingru(a, c, d, b), f_highway(d, a, b), g.dhid, g.dgate, g.dproj, g.dx, g.carry,
-        f_delta(a, b, c, ended, cut + cut * f_select(f_lt(a, b), f_set(1.0f), f_set(0.0f)), e, d,
-                f_set(0.97f)), policy.loss, policy.slope, value.loss,
+        f_delta(a, b, c, ended, cut + cut * f_select(f_lt(a, b), f_set(1.0f), f_set(0.0f)), e,
+                f_set(0.7f), d, f_set(0.97f)), policy.loss, policy.slope, value.loss,
         value.slope, f_reciprocal(a), f_round(a), f_min(a, b), f_max(a, b),
         f_select(f_lt(a, b), c, d), f_select(f_le(a, b), f_select(f_ge(c, d), e, f), u)};
     for (int i = 0; i < RESULTS; i++) out[i] = results[i];

@@ -34,7 +34,7 @@ int NAMED(PROBE_NAME)(const char* name, int count, const float* const* in, float
          MingruGradient d = f_mingru_backward(GET(0), GET(1), GET(2), GET(3), GET(4), GET(5),
                                               GET(6), GET(7));
          PUT(0, d.dhid); PUT(1, d.dgate); PUT(2, d.dproj); PUT(3, d.dx); PUT(4, d.carry))
-    CASE(delta, PUT(0, f_delta(GET(0), GET(1), GET(2), GET(3), GET(4), GET(5), GET(6), GET(7))))
+    CASE(delta, PUT(0, f_delta(GET(0), GET(1), GET(2), GET(3), GET(4), GET(5), GET(6), GET(7), GET(8))))
     CASE(policy_loss, LossTerm term = f_policy_loss(GET(0), GET(1), GET(2));
          PUT(0, term.loss); PUT(1, term.slope))
     CASE(value_loss, LossTerm term = f_value_loss(GET(0), GET(1), GET(2), GET(3));

@@ -102,9 +102,9 @@ def test_by_hand(ffi, traffic, kernels):
     assert bytes_of("floats_narrow", count=100, **both) == 100 * (4 + 2)
     assert bytes_of("parts_add", count=10, parts=3, stride=99,
                     **pointers("source", "sums")) == (3 * 10 + 10) * 4
-    epoch = pointers("values", "rewards", "values_now", "ratio_now", "clipped")
-    assert bytes_of("epoch_begin", count=100, reward_clip=1, **epoch) == 100 * 16
-    assert bytes_of("epoch_begin", count=100, reward_clip=0, **epoch) == 100 * 12
+    epoch = pointers("values", "rewards", "values_now", "ratio_now", "clipped", "ended",
+                     "truncated", "highest")
+    assert bytes_of("epoch_begin", count=100, T=10, **epoch) == 100 * 24
     gates = pointers("products", "x", "state", "out")               # state is read and written
     assert bytes_of("gates_step", rows=5, H=7, lds=21, **gates) == 35 * (3 + 1 + 2 + 1) * 4
     assert bytes_of("gates_step", rows=5, H=7, **gates, **pointers("narrow")) \

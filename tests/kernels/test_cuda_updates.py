@@ -26,7 +26,8 @@ BUCKET, BIN = (int(re.search(rf"#define {name} +(\d+)",
 def schedule(**known):
     return {"seed": 5 << 32 | 7, "epoch": 3 << 32 | 2, "number": 0, "ent_coef": 0.0,
             "learning_rate": 0.015, "prio_beta": 0.4, "reward_scale": 0.5,
-            "first_bias": 1 - 0.9 ** 3, "second_bias": 1 - 0.999 ** 3, **known}
+            "highest_value": 0.25, "first_bias": 1 - 0.9 ** 3, "second_bias": 1 - 0.999 ** 3,
+            **known}
 
 
 def results(**known):
@@ -53,14 +54,21 @@ def test_ticks_with_an_agent_are_counted(cuda, N, T):
     assert same(got.ticks, live.sum(1).astype(np.int32))
 
 
-@pytest.mark.parametrize("count", [1, 77, 5000])
+@pytest.mark.parametrize("count, T", [(1, 1), (77, 7), (5000, 100)])
 @pytest.mark.parametrize("clip", [0.0, 0.5, 1.0])
-def test_an_epoch_begins(cuda, count, clip):
+def test_an_epoch_begins(cuda, count, T, clip):
     rewards, values = 2 * normal(1, count), normal(2, count)
     rewards[:5] = [1.0, -1.0, 0.5, -0.5, np.nan][:count]    # at the limits: not beyond
-    got = cuda.epoch_begin(count=count, reward_clip=clip, values=values, rewards=rewards,
-                           values_now=blank(count), ratio_now=blank(count),
-                           clipped=np.uint64([2 ** 40]))
+    random = np.random.default_rng(count)
+    ended = (random.random(count) < 0.1).astype(np.float32)
+    cut = ended * (random.random(count) < 0.5).astype(np.float32)
+    got = cuda.epoch_begin(count=count, T=T, gamma=0.97, reward_clip=clip, values=values,
+                           rewards=rewards, ended=ended, truncated=cut, values_now=blank(count),
+                           ratio_now=blank(count), clipped=np.uint64([2 ** 40]),
+                           highest=NOWHERE.copy())
+    bounded = np.clip(rewards, -clip, clip) if clip else rewards
+    want = ppo.earned_return(*(each.reshape(-1, T) for each in (bounded, ended, cut)), 0.97)
+    assert (~got.highest).astype(np.uint32).view(np.float32) == pytest.approx(want, rel=1e-5)
     beyond = int((np.abs(rewards) > clip).sum()) if clip else 0
     assert same(got.clipped, np.uint64([2 ** 40 + beyond])) and (beyond or not clip or count == 1)
     assert same(got.values_now, values) and same(got.ratio_now, np.ones(count, np.float32))
@@ -89,7 +97,7 @@ def compute_advantages(cuda, N, T, *, which=None, repeated=None, clip=0.0, alpha
         which=which, repeated=repeated, live=None, prio_alpha=alpha, results=results,
         advantages=blank(N, T), returns=blank(N, T), sums=blank(N, 5, dtype=np.float64),
         weights=blank(N, dtype=np.float64))
-    return known, {**settings, "reward_scale": 0.5}, got
+    return known, {**settings, "reward_scale": 0.5, "highest_value": 0.25}, got
 
 
 def expected(generic, known, settings, segment):
@@ -127,7 +135,7 @@ def test_advantages_and_their_sums_are_the_cpus(cuda, generic, N, T, clip, final
         want = ppo.advantages(0.5 * known["rewards"].astype(float), *(
             known[name].astype(float) for name in (
                 "values", "bootstrap", "ended", "truncated", "ratio")), 0.97, 0.9, 1.1, 0.9,
-            known["final_values"])
+            known["final_values"], 0.25)
         assert np.allclose(got.advantages, want, rtol=1e-5, atol=4e-6)
 
 

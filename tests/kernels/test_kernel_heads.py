@@ -333,10 +333,13 @@ def test_advantages(table, T, rho_clip, c_clip):
                           *batched(ended, cut, ratio), 0.97, 0.9, rho_clip, c_clip)[0]
     assert np.allclose(got, want, rtol=1e-5, atol=2e-6)
     cut, finals = final_segment(T)
-    got = table.advantage(rewards, values, ratio, ended, cut, finals, bootstrap=0.6, **settings)
-    want = ppo.advantages(*batched(rewards, values), np.array([0.6]), *batched(ended, cut, ratio),
-                          0.97, 0.9, rho_clip, c_clip, finals[None])[0]
-    assert np.allclose(got, want, rtol=1e-5, atol=2e-6)
+    for highest in np.inf, 0.5, 0.0:
+        got = table.advantage(rewards, values, ratio, ended, cut, finals, highest, bootstrap=0.6,
+                              **settings)
+        want = ppo.advantages(*batched(rewards, values), np.array([0.6]),
+                              *batched(ended, cut, ratio), 0.97, 0.9, rho_clip, c_clip,
+                              finals[None], highest)[0]
+        assert np.allclose(got, want, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("T", [1, 7, 16, 65])

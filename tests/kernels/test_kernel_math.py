@@ -140,7 +140,7 @@ def test_the_candidate_tells_its_sides_apart(math):
 INPUTS = {"exp2": 1, "exp": 1, "log": 1, "cos_turns": 1, "sigmoid": 1, "reciprocal": 1,
           "round": 1,
           "candidate": 1, "candidate_slope": 1, "mingru": 4, "highway": 3, "mingru_backward": 8,
-          "delta": 8, "policy_loss": 3, "value_loss": 4}
+          "delta": 9, "policy_loss": 3, "value_loss": 4}
 RESULTS = {"mingru_backward": 5, "policy_loss": 2, "value_loss": 2}
 
 

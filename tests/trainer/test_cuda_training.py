@@ -127,7 +127,8 @@ def test_a_large_network_learns_what_the_cpus_does():
 
 def test_learning_during_a_rollout_has_one_update_of_staleness(mode):
     """A CPU trainer that is handed the weights of one update ago before each rollout."""
-    case = dict(sizes=(3, 1), vec=dict(num_agents=12), num_layers=2, learning_rate=0.01)
+    case = dict(sizes=(3, 1), vec=dict(num_agents=12), num_layers=2, learning_rate=0.01,
+                norm_returns=True)
     cpu, gpu = make_native(**case, path="generic"), make_native(**case, path="cuda", async_=True)
     acting = learned = cpu.state_tensors()
     before = None
@@ -151,7 +152,22 @@ def test_learning_during_a_rollout_has_one_update_of_staleness(mode):
         before = want
     for name, value in gpu.state_tensors().items():
         assert distance(value, learned[name]) < 1e-4, name
-    assert gpu.counters == cpu.counters
+    assert gpu.counters == pytest.approx(cpu.counters, rel=1e-4)
+
+
+def test_weights_that_are_read_leave_the_losses_of_an_update_to_the_next():
+    """A checkpoint holds the counters after the update that its weights had."""
+    read, twin = (make_native(path="cuda", async_=True, norm_returns=True) for _ in range(2))
+    for _ in range(3):
+        for gpu in (read, twin):
+            gpu.rollout()
+        want, got = twin.update(), read.update()
+        assert got == want
+        before = read.counters["return_rms"]
+        read.state_tensors()
+        assert read.counters["return_rms"] != before == twin.counters["return_rms"]
+        np.testing.assert_array_equal(read.rollout_tensors["rewards"],
+                                      twin.rollout_tensors["rewards"])
 
 
 def test_overlap_starts_anew_with_fresh_envs_and_with_loaded_weights():
@@ -304,7 +320,8 @@ def test_final_observations_of_compiled_envs(games, how, mode):
         want, got = cpu.rollout_tensors, gpu.rollout_tensors
         assert (want["truncated"] == 2).sum() >= 64
         if "precision" in how:
-            alike = (got["actions"] == want["actions"]).all((1, 2))     # and so the same episodes
+            alike = np.logical_and.reduce([             # the same episodes
+                (got[name] == want[name]).all((1, 2)) for name in ("actions", "obs")])
             kept = alike[:, None] & (want["truncated"] == 2)
             np.testing.assert_array_equal(got["truncated"][alike], want["truncated"][alike])
             np.testing.assert_allclose(got["final_values"][kept], want["final_values"][kept],

@@ -102,7 +102,7 @@ def check_update(want, got, about) -> None:
         assert distance(got.tensors[name], value) < limit, (about, name)
     for name in ("epoch", "minibatch_carry", "optimizer_steps"):
         assert got.counters[name] == want.counters[name], (about, name)
-    for name in ("return_rms", "rate_factor"):
+    for name in ("return_rms", "rate_factor", "highest_return"):
         assert got.counters[name] == pytest.approx(want.counters[name], rel=1e-4), (about, name)
 
 
@@ -300,7 +300,7 @@ def test_schedules_carry_and_counters_are_the_references(replay_ratio, steps):
 
 def test_counters_can_be_loaded():
     counters = {"epoch": 7, "global_step": 2**40, "minibatch_carry": 0.7, "optimizer_steps": 11,
-                "return_rms": 3.25, "rate_factor": 0.3}
+                "return_rms": 3.25, "rate_factor": 0.3, "highest_return": 8.5}
     native = make_native(total_timesteps=63 * 20)
     native.load_counters(counters)
     assert native.counters == counters

@@ -13,6 +13,7 @@ from puffer_sdk.base.philox import Purpose
 from puffer_sdk.training.reference.formulas import (
     advantages,
     draw_segments,
+    earned_return,
     explained_variance,
     importance_weights,
     ppo_loss,
@@ -105,6 +106,30 @@ def test_a_final_observation_takes_the_place_of_the_one_before(final, want):
         got = advantages(one, 3 * one, 7 * one[0], one.bool(), torch.tensor([[cut]]), one, 0.9, 0.9,
                          1, 1, torch.tensor([[final]]))
         torch.testing.assert_close(got, torch.full((1, 1), expected))
+
+
+@pytest.mark.parametrize("final, highest, want", [
+    (5.0, 2.0, 2), (math.nan, 2.0, 2), (-5.0, 2.0, -5), (5.0, 6.0, 5), (5.0, 0.0, 0)])
+def test_a_value_at_a_time_limit_has_a_limit(final, highest, want):
+    """No network's word is taken for more than rewards have ever brought."""
+    one = torch.ones(1, 1)
+    end = one.bool()
+    got = advantages(one, 3 * one, 7 * one[0], end, end, one, 0.9, 0.9, 1, 1,
+                     torch.tensor([[final]]), highest=highest)
+    torch.testing.assert_close(got, torch.full((1, 1), 1 + 0.9 * want - 3))
+
+
+@pytest.mark.parametrize("horizon, gamma", [(1, 0.9), (8, 0.9), (33, 0.99), (5, 1.0)])
+def test_the_highest_return_of_rewards_alone(horizon, gamma):
+    for seed in range(5):
+        known = random_rollout(horizon, seed=seed)
+        if gamma == 1:          # a sum that goes on has no limit then
+            known["ended"][:, -1], known["truncated"][:] = True, False
+        rows = [torch.tensor(known[name]) for name in ("rewards", "ended", "truncated")]
+        want = reference.earned_return(*map(np.asarray, rows), gamma)
+        assert earned_return(*rows, gamma) == pytest.approx(want, rel=1e-6)
+        assert earned_return(-rows[0].abs(), *rows[1:], gamma) == 0
+    assert earned_return(torch.ones(1, 3), *torch.zeros(2, 1, 3, dtype=torch.bool), 1.0) > 1e38
 
 
 def test_a_final_value_has_the_state_from_before_it_is_zeroed():
@@ -274,7 +299,7 @@ def test_updates_equal_the_reference(case):
     t = trainer.settings
     weights = {name: tensor.astype(np.float64) for name, tensor in trainer.state_tensors().items()
                if name in dict(trainer.policy.named_parameters())}
-    moments, steps = {}, 0
+    moments, steps, highest = {}, 0, 0.0
     for epoch in range(2):
         trainer.rollout()
         rollout = {name: doubles(getattr(trainer, name)) for name in
@@ -295,7 +320,7 @@ def test_updates_equal_the_reference(case):
         for rows, q in trainer.picks:
             advantage = reference.advantages(
                 rewards, values, rollout["bootstrap"], ended, truncated, ratio, t.gamma,
-                t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip)
+                t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip, highest=highest)
             batch = {key: rollout[key][rows] for key in ("obs", "state0", "actions")}
             batch |= dict(advantage=advantage[rows], returns=(advantage + values)[rows],
                           q=q.astype(np.float64), ended=ended[rows],
@@ -310,6 +335,7 @@ def test_updates_equal_the_reference(case):
             norms += reference.muon(weights, grads, moments, 0.01 * shape, t, steps)
             values[rows], ratio[rows] = new_values, new_ratio
             total = {key: total[key] + parts[key] for key in total}
+        highest = max(highest, reference.earned_return(rewards, ended, truncated, t.gamma))
         for key in LOSSES:
             assert metrics[f"loss/{key}"] == pytest.approx(total[key] / 4, rel=1e-4, abs=2e-6), key
         assert metrics["loss/grad_norm"] == pytest.approx(norms / 4, rel=1e-4)

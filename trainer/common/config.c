@@ -144,6 +144,10 @@ float reward_scale(const PufferTrainerCounters* counters) {
     return (float)(1.0 / unit_of_values(counters));
 }
 
+float highest_value(const PufferTrainerCounters* counters) {
+    return (float)(counters->highest_return / unit_of_values(counters));
+}
+
 static double rate_factor(const PufferTrainerConfig* config,
                           const PufferTrainerCounters* counters) {
     if (config->target_kl <= 0.0) return 1.0;
@@ -160,6 +164,7 @@ static double next_factor(double factor, double target, double kl) {
 void counters_follow(const PufferTrainerConfig* config, PufferTrainerCounters* counters,
                      const PufferTrainerLosses* losses, int64_t epoch) {
     if (!losses->minibatches) return;
+    counters->highest_return = fmax(counters->highest_return, losses->highest_return);
     if (config->target_kl > 0.0)
         counters->rate_factor = next_factor(rate_factor(config, counters), config->target_kl,
                                             losses->approx_kl);

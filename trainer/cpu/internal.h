@@ -159,6 +159,7 @@ typedef struct Workspace {            // scratch memory of one worker
     uint8_t* mask;               // (rows, A)
     float* sampled;              // (2, BLOCK_ROWS) logprobs and values of a tick
     float* fade;                 // [T + 1]
+    float highest_return;        // of the segments that it looked at
     int32_t* some;               // [BLOCK_ROWS] rows that pass through the network alone, and
     uint8_t* some_obs;           // (BLOCK_ROWS, D) what they see
     float* some_state;           // (BLOCK_ROWS, L, H_padded)
@@ -213,6 +214,7 @@ struct PufferTrainer {
     int32_t segments, chunk_count, segments_per_block;
     double* partial;    // sums of squares, in fixed ranges
     float* state;       // (N, L, H_padded) carried
+    double* known;      // [4 + ranks] what all ranks know before an update begins
     int32_t* moves;     // (N) rows of an agent that the rollout has filled; NULL: all ticks are
     int64_t tick;       // of the random numbers
     Block* blocks;
@@ -336,7 +338,9 @@ void exchange_spread(const PufferTrainer* trainer, const double* numbers, int co
 void exchange_collect(const PufferTrainer* trainer, const float* room, int count, double* sums);
 
 // ---- picking.c
-void list_alive(PufferTrainer* trainer);       // picker->alive, and all_ticks of this rank
+void list_alive(PufferTrainer* trainer);    // picker->alive, and all_ticks of this rank
+double most_earned(
+    PufferTrainer* trainer);    // the highest return that this rank's rewards brought
 void picking_begin(PufferTrainer* trainer);    // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
 void sum_segments(const PufferTrainer* trainer, double sums[KERNEL_SUMS]);    // of this rank

@@ -121,6 +121,7 @@ static void plan_rollout(PufferTrainer* trainer) {
     for (size_t i = 0; i < sizeof by_row / sizeof *by_row; i++)
         arena_add(buffers, (void**)by_row[i], (size_t)rows * sizeof(float));
     ARENA_ADD(buffers, out->bootstrap, N);
+    ARENA_ADD(buffers, trainer->known, 4 + config->ranks);
     ARENA_ADD(buffers, out->state0, N * policy->L * policy->H_padded);
     if (config->has_masks) ARENA_ADD(buffers, out->masks, rows * policy->A);
     if (config->has_final_obs) ARENA_ADD(buffers, out->final_values, rows);

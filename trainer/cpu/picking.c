@@ -44,6 +44,34 @@ void list_alive(PufferTrainer* trainer) {
     }
 }
 
+static void group_returns(void* about, int32_t item, int32_t worker) {
+    PufferTrainer* trainer = about;
+    const PufferTrainerConfig* config = &trainer->config;
+    const Rollout* rollout = &trainer->rollout;
+    float* highest = &trainer->work[worker].highest_return;
+    float limit = config->reward_clip > 0.0 ? (float)config->reward_clip : 3.4e38f;
+    int64_t first = (int64_t)item * GROUP, last = first + GROUP, T = config->horizon;
+    if (last > config->agents) last = config->agents;
+    trainer->work[worker].since = clock_now();
+    for (int64_t segment = first; segment < last; segment++) {
+        if (!learns(trainer, segment)) continue;
+        int64_t at = segment * T;
+        float here = earned_return(rollout->rewards + at, rollout->ended + at,
+                                   rollout->truncated + at, (int)T, (float)config->gamma, limit);
+        *highest = fmaxf(*highest, here);
+    }
+    mark(&trainer->work[worker], PHASE_ADVANTAGE);
+}
+
+double most_earned(PufferTrainer* trainer) {
+    float highest = 0.0f;
+    for (int w = 0; w < trainer->config.threads; w++) trainer->work[w].highest_return = 0.0f;
+    pool_run(trainer->pool, group_returns, trainer, groups(trainer));
+    for (int w = 0; w < trainer->config.threads; w++)
+        highest = fmaxf(highest, trainer->work[w].highest_return);
+    return (double)highest;
+}
+
 // Of a row that others play: nothing, and sums of nothing
 static void no_advantages(PufferTrainer* trainer, int64_t segment) {
     int64_t T = trainer->config.horizon;
@@ -70,7 +98,8 @@ static void segment_advantages(PufferTrainer* trainer, float* fade, int64_t segm
                           .rho_clip = (float)config->vtrace_rho_clip,
                           .c_clip = (float)config->vtrace_c_clip,
                           .reward_clip = (float)config->reward_clip,
-                          .reward_scale = reward_scale(&trainer->counters)};
+                          .reward_scale = reward_scale(&trainer->counters),
+                          .highest_value = highest_value(&trainer->counters)};
     float *advantages = rollout->advantages + at, *returns = rollout->returns + at;
     trainer->policy.kernels->advantage(&args, fade, advantages);
     memset(advantages + moves, 0, sizeof(float) * (size_t)(T - moves));

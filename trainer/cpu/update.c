@@ -69,16 +69,26 @@ static int32_t learn(PufferTrainer* trainer, int32_t number, PufferTrainerLosses
     return 0;
 }
 
-// What all ranks count before they begin. The number of minibatches follows from it
+// What all ranks know before they begin: four sums, then the highest return that rewards brought, for
+// which each rank has a place of its own. The number of minibatches follows from it
 static int32_t begin(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
+    enum { SUMS = 4 };
+    int32_t ranks = trainer->config.ranks;
+    double* known = trainer->known;
     list_alive(trainer);
-    double counts[] = {trainer->picker.alive_count, (double)trainer->picker.all_ticks,
-                       (double)count_clipped(trainer), (double)trainer->picker.lived};
-    if (exchange_doubles(trainer, counts, 4, error)) return -1;
-    trainer->picker.all_ticks = (int64_t)counts[1];
-    losses_begin(losses, &trainer->config, &trainer->counters, (int64_t)counts[0],
-                 (int64_t)counts[3]);
-    losses->reward_clipped = (int64_t)counts[2];
+    memset(known, 0, sizeof *known * (size_t)(SUMS + ranks));
+    known[0] = trainer->picker.alive_count;
+    known[1] = (double)trainer->picker.all_ticks;
+    known[2] = (double)count_clipped(trainer);
+    known[3] = (double)trainer->picker.lived;
+    known[SUMS + trainer->config.rank] = most_earned(trainer);
+    if (exchange_doubles(trainer, known, SUMS + ranks, error)) return -1;
+    trainer->picker.all_ticks = (int64_t)known[1];
+    losses_begin(losses, &trainer->config, &trainer->counters, (int64_t)known[0],
+                 (int64_t)known[3]);
+    losses->reward_clipped = (int64_t)known[2];
+    for (int32_t rank = 0; rank < ranks; rank++)
+        losses->highest_return = fmax(losses->highest_return, known[SUMS + rank]);
     return 0;
 }
 

@@ -2,6 +2,7 @@
  *
  * Whatever reads or writes weights calls this first. */
 #include "internal.h"
+#include <math.h>
 #include <string.h>
 
 static double explained_variance(const double* sums, double count) {
@@ -10,11 +11,20 @@ static double explained_variance(const double* sums, double count) {
     return spread > 0.0 ? 1.0 - left / spread : 0.0;
 }
 
+// epoch_begin keeps the least of the bits turned round
+static double noted(uint64_t turned) {
+    uint32_t bits = (uint32_t)~turned;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return (double)number;
+}
+
 static void fill_losses(PufferTrainer* trainer, PufferTrainerLosses* losses) {
     const double* sums = trainer->ranks->report_here->results.loss_sums;    // of all ranks
     double count = losses->minibatches, seen[KERNEL_SUMS] = {0};
     EACH_RANK(trainer, rank) {
         losses->reward_clipped += (int64_t)rank->report_here->clipped;
+        losses->highest_return = fmax(losses->highest_return, noted(rank->report_here->highest));
         for (int i = 0; i < KERNEL_SUMS; i++) seen[i] += rank->report_here->sums[i];
     }
     if (!losses->minibatches) return;
@@ -56,7 +66,7 @@ static int32_t name_bad_number(PufferTrainer* trainer, int turn, Error* error) {
 }
 
 int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error* error) {
-    memset(losses, 0, sizeof *losses);
+    *losses = trainer->done;
     if (!trainer->learning) return 0;
     double began = seconds_now();
     trainer->workers[0].since = clock_now();
@@ -73,6 +83,7 @@ int32_t update_finish(PufferTrainer* trainer, PufferTrainerLosses* losses, Error
         return name_bad_number(trainer, turn, error);
     *losses = trainer->pending;
     fill_losses(trainer, losses);
+    trainer->done = *losses;
     counters_follow(&trainer->config, &trainer->counters, losses, trainer->pending_epoch);
     trainer->update_seconds += seconds_now() - began;
     return 0;
@@ -89,4 +100,16 @@ int32_t weights_upload(PufferTrainer* trainer, Error* error) {
     if (!trainer->touched && !trainer->rollout_touched) return 0;
     if (update_finish(trainer, &losses, error)) return -1;
     return touched_upload(trainer, error);
+}
+
+// The rollout that was made last: an update that overlaps has given the next one the other buffer
+int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, Error* error) {
+    PufferTrainerLosses losses;
+    if (kind == PUFFER_ROLLOUT) {
+        if (trainer->rollout_touched) return 0;    // what is here is newer
+        return rollout_fetch(trainer, trainer->passed_on ? 1 - trainer->turn : trainer->turn,
+                             error);
+    }
+    if (trainer->touched) return 0;
+    return update_finish(trainer, &losses, error) || weights_fetch(trainer, error) ? -1 : 0;
 }

@@ -164,6 +164,7 @@ typedef struct Report {    // what an update found out, from the GPU
     CudaResults results;
     double sums[KERNEL_SUMS];    // over all segments, before the first minibatch
     uint64_t clipped, bad_weight;
+    uint64_t highest;    // return: as epoch_begin has it
 } Report;
 
 typedef struct Exchange {    // what each rank has and all get
@@ -243,8 +244,10 @@ struct PufferTrainer {
     Worker* workers;    // [threads]
     Arena host;
 
-    int32_t turn;                   // the rollout buffer of the next rollout
-    int32_t learning;               // 1: an update is under way
+    int32_t turn;                // the rollout buffer of the next rollout
+    int32_t learning;            // 1: an update is under way
+    int32_t passed_on;           // 1: with `async`, the next rollout has the other buffer already
+    PufferTrainerLosses done;    // of the update before, which nobody was told yet; or 0
     PufferTrainerLosses pending;    // of that update: what the host knows already
     int64_t pending_epoch;
     int32_t acts_anew;      // 1: `acting` has to become what `weights` are
@@ -361,6 +364,7 @@ void exchange_gradients(PufferTrainer* trainer);    // and losses
 void keep_acting(Rank* rank);    // copies the weights to those that act
 int32_t touched_upload(PufferTrainer* trainer, Error* error);    // while no update runs
 int32_t weights_fetch(PufferTrainer* trainer, Error* error);
+int32_t rollout_fetch(PufferTrainer* trainer, int turn, Error* error);
 int32_t everything_fetch(PufferTrainer* trainer, int turn, Error* error);
 
 // ---- finish.c
@@ -388,6 +392,7 @@ typedef struct Living {
     int64_t segments, ticks;
 } Living;
 int32_t list_living(PufferTrainer* trainer, int turn, Living* out, Error* error);
+void begin_epoch(Rank* rank, const Rollout* rollout);    // the report begins anew
 void pick_minibatch(Rank* rank, int turn, int32_t number);
 
 // ---- learning.c

@@ -106,7 +106,7 @@ int32_t weights_fetch(PufferTrainer* trainer, Error* error) {
     return 0;
 }
 
-static int32_t rollout_fetch(PufferTrainer* trainer, int turn, Error* error) {
+int32_t rollout_fetch(PufferTrainer* trainer, int turn, Error* error) {
     Pair pairs[ROLLOUT_PAIRS];
     if (mirror_rollout(trainer, error)) return -1;
     EACH_RANK(trainer, rank) {
@@ -127,15 +127,6 @@ int32_t everything_fetch(PufferTrainer* trainer, int turn, Error* error) {
 }
 
 // ---- the C ABI: tensors ------------------------------------------------------------------------
-
-// The rollout that was made last: an update that overlaps has given the next one the other buffer
-int32_t puffer_trainer_fetch(PufferTrainer* trainer, int32_t kind, Error* error) {
-    int turn = trainer->learning ? 1 - trainer->turn : trainer->turn;
-    if (kind == PUFFER_ROLLOUT ? trainer->rollout_touched : trainer->touched)
-        return 0;    // what is here is newer
-    return kind == PUFFER_ROLLOUT ? rollout_fetch(trainer, turn, error)
-                                  : weights_fetch(trainer, error);
-}
 
 void puffer_trainer_touch(PufferTrainer* trainer) {
     trainer->rollout_touched = trainer->rollout_fetched;

@@ -139,6 +139,20 @@ void pick_minibatch(Rank* rank, int turn, int32_t number) {
     else run_recorded(rank, rank->stream, &rank->pick_later[turn], later_calls, rollout);
 }
 
+void begin_epoch(Rank* rank, const Rollout* rollout) {
+    const PufferTrainer* trainer = rank->trainer;
+    Stream* stream = rank->stream;
+    int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
+    stream_fill(stream, rank->report, 0, sizeof *rank->report);
+    stream_fill(stream, &rank->report->bad_weight, 0xff, 2 * sizeof rank->report->bad_weight);
+    EACH(stream, epoch_begin, rows, EpochBeginArgs, .count = (int32_t)rows,
+         .T = trainer->config.horizon, .reward_clip = (float)trainer->config.reward_clip,
+         .gamma = (float)trainer->config.gamma, .values = rollout->values,
+         .rewards = rollout->rewards, .ended = rollout->ended, .truncated = rollout->truncated,
+         .values_now = rollout->values_now, .ratio_now = rollout->ratio_now,
+         .clipped = &rank->report->clipped, .highest = &rank->report->highest);
+}
+
 // ---- for parity tests -------------------------------------------------------------------------
 
 int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* error) {
@@ -147,13 +161,10 @@ int32_t puffer_trainer_advantages(PufferTrainer* trainer, float* out, Error* err
     int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
     EACH_RANK(trainer, rank) {
         const Rollout* rollout = &rank->rollouts[trainer->turn];
-        *rank->schedules_here = (CudaSchedule){.reward_scale = reward_scale(&trainer->counters)};
+        *rank->schedules_here = (CudaSchedule){.reward_scale = reward_scale(&trainer->counters),
+                                               .highest_value = highest_value(&trainer->counters)};
         stream_upload(rank->stream, rank->schedule, rank->schedules_here, sizeof(CudaSchedule));
-        stream_fill(rank->stream, rank->report, 0, sizeof *rank->report);
-        EACH(rank->stream, epoch_begin, rows, EpochBeginArgs, .count = (int32_t)rows,
-             .values = rollout->values, .rewards = rollout->rewards,
-             .values_now = rollout->values_now, .ratio_now = rollout->ratio_now,
-             .clipped = &rank->report->clipped);
+        begin_epoch(rank, rollout);
         compute_advantages(rank, rank->stream, rollout, NULL);
         stream_download(rank->stream, out + rank->number * rows, rollout->advantages,
                         sizeof(float) * (size_t)rows);

@@ -459,7 +459,7 @@ int32_t puffer_trainer_rollout(PufferTrainer* trainer, Error* error) {
     char when[64];
     if (!trainer->envs.vec) return fail(error, "no envs are attached");
     if (weights_upload(trainer, error)) return -1;
-    trainer->rollout_fetched = 0;
+    trainer->rollout_fetched = trainer->passed_on = 0;
     if (trainer->acts_anew && trainer->config.async)
         EACH_RANK(trainer, rank) keep_acting(rank);
     trainer->acts_anew = 0;

@@ -20,22 +20,11 @@ static void write_schedules(Rank* rank, const PufferTrainerLosses* losses) {
             .ent_coef = (float)losses->ent_coef,
             .learning_rate = losses->learning_rate,
             .reward_scale = reward_scale(&trainer->counters),
+            .highest_value = highest_value(&trainer->counters),
             .prio_beta = config->prio_beta0 + (1.0 - config->prio_beta0) * progress,
             .first_bias = 1.0 - pow(0.9, steps),
             .second_bias = 1.0 - pow(config->beta2, steps)};
     }
-}
-
-static void begin_epoch(Rank* rank, const Rollout* rollout) {
-    const PufferTrainer* trainer = rank->trainer;
-    Stream* stream = rank->stream;
-    int64_t rows = (int64_t)trainer->N * trainer->config.horizon;
-    stream_fill(stream, rank->report, 0, sizeof *rank->report);
-    stream_fill(stream, &rank->report->bad_weight, 0xff, sizeof rank->report->bad_weight);
-    EACH(stream, epoch_begin, rows, EpochBeginArgs, .count = (int32_t)rows,
-         .reward_clip = (float)trainer->config.reward_clip, .values = rollout->values,
-         .rewards = rollout->rewards, .values_now = rollout->values_now,
-         .ratio_now = rollout->ratio_now, .clipped = &rank->report->clipped);
 }
 
 static void end_epoch(Rank* rank) {
@@ -79,6 +68,7 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
     give_epoch(trainer, &now, turn);
     trainer->fetched = trainer->rollout_fetched = 0;
     trainer->learning = 1;
+    memset(&trainer->done, 0, sizeof trainer->done);
     trainer->pending = now;
     trainer->pending_epoch = trainer->counters.epoch;
     trainer->counters.optimizer_steps += now.minibatches;
@@ -90,8 +80,10 @@ int32_t puffer_trainer_update(PufferTrainer* trainer, PufferTrainerLosses* losse
         losses->learning_rate = now.learning_rate;
         losses->ent_coef = now.ent_coef;
         trainer->turn = 1 - turn;
+        trainer->passed_on = 1;
     } else {
         failed = update_finish(trainer, losses, error);
+        memset(&trainer->done, 0, sizeof trainer->done);
     }
     trainer->replay.count = 0;
     if (failed) return -1;

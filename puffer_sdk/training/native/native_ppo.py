@@ -46,7 +46,7 @@ FROM_TRAIN = (      # settings that PufferTrainerConfig holds under their own na
 
 COUNTERS: dict[str, type[int] | type[float]] = {      # of PufferTrainerCounters
     "epoch": int, "global_step": int, "minibatch_carry": float, "optimizer_steps": int,
-    "return_rms": float, "rate_factor": float}
+    "return_rms": float, "rate_factor": float, "highest_return": float}
 SWITCHES = "norm_adv", "norm_returns", "anneal_lr", "anneal_ent_coef", "minibatch_carry"
 
 
@@ -160,7 +160,7 @@ class NativePPO(Schedules):
         return {name: kind(getattr(now, name)) for name, kind in COUNTERS.items()}
 
     def load_counters(self, counters: Mapping[str, int | float]) -> None:
-        for name, kind in COUNTERS.items():     # those of earlier versions lack the last two
+        for name, kind in COUNTERS.items():     # those of earlier versions lack the last
             setattr(self._open.counters, name, kind(counters.get(name, 0)))
 
     # -- the loop

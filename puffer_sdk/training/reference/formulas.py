@@ -18,19 +18,22 @@ from .means import Means
 
 def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor, truncated: Tensor,
                ratio: Tensor, gamma: float, gae_lambda: float, rho_clip: float, c_clip: float,
-               finals: Tensor | None = None, live: Tensor | None = None) -> Tensor:
+               finals: Tensor | None = None, live: Tensor | None = None,
+               highest: float = math.inf) -> Tensor:
     """GAE with V-trace clipping, for every horizon. bootstrap is (N,), all other tensors (N, T).
 
     The value after a tick is that of the next tick, or `bootstrap` after the last one. Where the
     episode ended, it is 0. Where a time limit truncated it, it is that of the final observation, in
-    `finals`; where there is none (NaN, or no `finals`) the value before the tick stands in. Rows
-    that are not `live` have the advantage 0; after the last one that is comes `bootstrap`.
+    `finals`; where there is none (NaN, or no `finals`) the value before the tick stands in. It is
+    at most `highest`: nothing is ever learned about what follows a time limit, so a network may
+    make up any value there. Rows that are not `live` have the advantage 0; after the last one that
+    is comes `bootstrap`.
     """
     following = torch.cat([values[:, 1:], bootstrap.unsqueeze(1)], 1)
     if live is not None:
         following[:, :-1] = torch.where(live[:, 1:], following[:, :-1], bootstrap.unsqueeze(1))
     last = values if finals is None else torch.where(finals.isnan(), values, finals)
-    following = torch.where(ended, torch.where(truncated, last, 0), following)
+    following = torch.where(ended, torch.where(truncated, last.clamp(max=highest), 0), following)
     delta = ratio.clamp(max=rho_clip) * (rewards + gamma * following - values)
     decay = gamma * gae_lambda * ratio.clamp(max=c_clip) * ~ended
     if live is not None:
@@ -39,6 +42,24 @@ def advantages(rewards: Tensor, values: Tensor, bootstrap: Tensor, ended: Tensor
     for t in range(len(delta) - 2, -1, -1):
         delta[t].addcmul_(decay[t], delta[t + 1])
     return delta.T
+
+
+def earned_return(rewards: Tensor, ended: Tensor, truncated: Tensor, gamma: float) -> float:
+    """The highest return of all ticks that rewards alone bring, at least 0. Arguments are (N, T).
+
+    Of an episode that its horizon does not end, the rewards that are there count as if T ticks like
+    these came again for ever.
+    """
+    most = float(np.float32(3.4e38))
+    left = 1 - float(np.prod(np.full(rewards.shape[1], gamma, np.float32)))
+    for_ever = 1 / left if left > 1 / most else most
+    sums, times = torch.zeros_like(rewards[:, 0]), torch.full_like(rewards[:, 0], for_ever)
+    highest = torch.zeros(())
+    for t in range(rewards.shape[1] - 1, -1, -1):
+        times = torch.where(ended[:, t], torch.where(truncated[:, t], for_ever, 1.0), times)
+        sums = rewards[:, t] + gamma * sums * ~ended[:, t]
+        highest = torch.maximum(highest, (sums * times).max())
+    return min(most, float(highest))
 
 
 def segment_probabilities(advantage: Tensor, alpha: float) -> np.ndarray:

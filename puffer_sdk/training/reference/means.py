@@ -53,6 +53,15 @@ class Means:
         self.group.sum(all_ranks)
         return float(all_ranks)
 
+    def highest(self, number: float) -> float:
+        """The highest of all ranks', each of which adds its own to zeros."""
+        if self.group.size == 1:
+            return number
+        found = torch.zeros(self.group.size, dtype=torch.float64)
+        found[self.group.rank] = number
+        self.group.sum(found)
+        return float(found.max())
+
     def add_up(self, tensors: list[Tensor]) -> None:
         """Each becomes the sum over all ranks, in place."""
         if self.group.size == 1 or not tensors:

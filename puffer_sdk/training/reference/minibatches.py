@@ -50,9 +50,16 @@ class Minibatches:
     own_loss: OwnLoss | None
     return_rms: float
     rate_factor: float
+    highest_return: float
     _alive: np.ndarray          # segments with an agent, to pick from
 
-    def _follow(self, square: float, kl: float) -> None:
+    @property
+    def highest_value(self) -> float:
+        """The limit of a value at a time limit, in the unit of values."""
+        return float(np.float32(self.highest_return / (self.return_rms or 1.0)))
+
+    def _follow(self, square: float, kl: float, earned: float) -> None:
+        self.highest_return = max(self.highest_return, earned)
         if self.settings.target_kl:
             self.rate_factor = next_rate_factor(self.rate_factor or FIRST_FACTOR,
                                                 self.settings.target_kl, kl)

@@ -35,6 +35,7 @@ from .action_heads import Actor
 from .finite import raise_if_bad, weights_of
 from .formulas import (
     advantages,
+    earned_return,
     explained_variance,
 )
 from .means import Means
@@ -87,6 +88,7 @@ class TorchPPO(Schedules, Buffers, Minibatches):
         self.minibatch_carry = 0.0
         self.return_rms = 0.0           # the unit of values; 0: 1, as nothing was measured yet
         self.rate_factor = 0.0          # of the learning rate; 0: before the first update
+        self.highest_return = 0.0       # that rewards brought so far
         self.timers = {"env": 0.0, "forward": 0.0, "train": 0.0}
         self.picks: list[tuple[np.ndarray, np.ndarray]] = []    # (rows, q) of the last update
         self._alive = np.arange(self.agents)        # segments with an agent, to pick from
@@ -218,6 +220,8 @@ class TorchPPO(Schedules, Buffers, Minibatches):
         learning_rate, ent_coef = self.learning_rate, self.ent_coef
         beta = t.prio_beta0 + (1 - t.prio_beta0) * self.progress
         rewards, clipped = self._scaled_rewards()
+        earned = self.means.highest(earned_return(self._clipped_rewards()[0], self.ended,
+                                                  self.truncated, t.gamma))
         ended, truncated = self.ended.to(self.device), self.truncated.to(self.device)
         values, ratio = self.values.clone(), torch.ones_like(self.values)   # the current ones
         if self.live is not None:
@@ -236,7 +240,7 @@ class TorchPPO(Schedules, Buffers, Minibatches):
             else:
                 advantage = advantages(rewards, values, self.bootstrap, ended, truncated, ratio,
                                        t.gamma, t.gae_lambda, t.vtrace_rho_clip, t.vtrace_c_clip,
-                                       self.final_values, self.live)
+                                       self.final_values, self.live, self.highest_value)
                 target = advantage + values
             if number == 0:
                 explained = explained_variance(self._of_live(self.values),
@@ -262,7 +266,7 @@ class TorchPPO(Schedules, Buffers, Minibatches):
             values[pick], ratio[pick] = value[once], new_ratio[once]
         raise_if_bad(weights_of(self.policy), where=f"epoch {self.epoch}, after its last minibatch")
         if count:
-            self._follow(square, float(sums[LOSSES.index("approx_kl")]) / count)
+            self._follow(square, float(sums[LOSSES.index("approx_kl")]) / count, earned)
         self.epoch += 1
         self.timers["train"] += time.perf_counter() - started
         metrics = {"train/learning_rate": learning_rate, "train/ent_coef": ent_coef,
@@ -343,11 +347,13 @@ class TorchPPO(Schedules, Buffers, Minibatches):
         """The numbers that a resume needs in addition to the tensors; JSON keeps them exactly."""
         return {"epoch": self.epoch, "global_step": self.global_step,
                 "minibatch_carry": self.minibatch_carry, "optimizer_steps": self.muon.steps,
-                "return_rms": self.return_rms, "rate_factor": self.rate_factor}
+                "return_rms": self.return_rms, "rate_factor": self.rate_factor,
+                "highest_return": self.highest_return}
 
     def load_counters(self, counters: Mapping[str, int | float]) -> None:
         self.epoch, self.global_step = int(counters["epoch"]), int(counters["global_step"])
         self.minibatch_carry = float(counters["minibatch_carry"])
         self.return_rms = float(counters.get("return_rms", 0))
         self.rate_factor = float(counters.get("rate_factor", 0))
+        self.highest_return = float(counters.get("highest_return", 0))
         self.muon.steps = int(counters["optimizer_steps"])

@@ -123,8 +123,12 @@ class Buffers:
 
     def _scaled_rewards(self) -> tuple[Tensor, int]:
         """Clipped, then in the unit of values; and how many were clipped."""
+        rewards, clipped = self._clipped_rewards()
+        return rewards.to(self.device) * reward_scale(self.return_rms), clipped
+
+    def _clipped_rewards(self) -> tuple[Tensor, int]:
         rewards, limit, clipped = self.rewards, self.settings.reward_clip, 0
         if limit:
             clipped = int(self.means.total(int((rewards.abs() > limit).sum())))
             rewards = rewards.clamp(-limit, limit)
-        return rewards.to(self.device) * reward_scale(self.return_rms), clipped
+        return rewards, clipped
