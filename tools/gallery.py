@@ -28,6 +28,7 @@ NOTES = ROOT / "docs/data/ocean-notes.json"
 DROPPED = ("folder", "rate", "picture", "not_tested")
 SHOWN = {"training": ("settings", "learnt", "measure", "steps", "trained", "random", "skipped",
                       "problem"), "agreement": ("name", "agrees")}
+AS_IT_IS = "as it is"
 STEPS = 5_000_000           # of a training, unless the page says another number
 CHECKED = ("check", "findings")
 TRIED_WITH_IT = ("build", "stepping", "check", "recording", "drawing")      # parts of problems
@@ -97,6 +98,38 @@ def sentence(data: dict) -> str:
     return (f"It follows the conventions of {library} {newest}. "
             f"Of its Ocean\nenvironments, {len(rows)} were tried, and {run} of them build and run: "
             "[each](docs/why/ocean-gallery.md).")
+
+
+def tree_sentence(data: dict) -> str:
+    """The README's sentence on a whole tree (docs/data/ocean-tree.json)."""
+    folders = data["folders"].values()
+    built = [row for row in folders if row["builds"] == AS_IT_IS]
+    return (f"Of a whole tree of {data['tree']}, {len(built)} of {len(folders)} folders build as "
+            f"they are, and {sum(row['trains'] for row in built)} of them train ({data['date']}).")
+
+
+def tree_table(data: dict) -> str:
+    """What became of each folder of the tree, and of the weights that it has."""
+    folders = data["folders"]
+    least, most = data["steps"]
+    lines = [f"On {data['date']} every folder of a tree of {data['tree']} was built, and trained "
+             f"for {least:,} to {most:,} steps on two cores.", "",
+             "| folders | build | train | which |", "|---|---|---|---|"]
+    for builds in (AS_IT_IS, "after bind --upgrade", "no"):
+        own = {name: row for name, row in folders.items() if row["builds"] == builds}
+        trained = [name for name, row in own.items() if row["trains"]]
+        if trained:
+            lines.append(f"| {len(trained)} | {builds} | yes | {', '.join(trained)} |")
+        lines += [f"| {name} | {builds} | no | {row['why']} |" for name, row in own.items()
+                  if not row["trains"]]
+    played = {name: row["weights"] for name, row in folders.items() if "weights" in row}
+    fit = [f"{name} {own['perf']:g} ({own['random']:g})" for name, own in played.items()
+           if "perf" in own]
+    lines += ["", f"`perf` of PufferLib's own weights in {data['episodes']} envs (of random play): "
+              f"{', '.join(fit)}. These were refused in a sentence: " +
+              ", ".join(f"{name} ({own['why']})" for name, own in played.items()
+                        if "why" in own) + "."]
+    return "\n".join(lines) + "\n"
 
 
 def render(data: dict, notes: dict) -> str:

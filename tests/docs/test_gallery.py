@@ -42,6 +42,20 @@ def test_the_readme_counts_the_newest_version(gallery):
     assert "2 were tried, and 1 of them build and run: " in gallery.sentence({"rows": rows})
 
 
+def test_a_whole_tree_is_counted_from_its_rows(gallery):
+    tree = json.loads((ROOT / "docs/data/ocean-tree.json").read_text())
+    assert all(row["trains"] or row["why"] for row in tree["folders"].values())
+    few = {"pong": {"builds": "as it is", "trains": True, "weights": {"perf": 0.9, "random": 0.0}},
+           "drive": {"builds": "as it is", "trains": False, "why": "no maps",
+                     "weights": {"why": "no maps"}},
+           "boids": {"builds": "no", "trains": False, "why": "no ini"}}
+    assert "2 of 3 folders build as they are, and 1 of them train" in gallery.tree_sentence(
+        {**tree, "folders": few})
+    table = gallery.tree_table({**tree, "folders": few})
+    assert "| 1 | as it is | yes | pong |" in table and "| boids | no | no | no ini |" in table
+    assert "pong 0.9 (0)" in table and "drive (no maps)" in table
+
+
 def test_a_row_replaces_that_of_the_same_name_and_version(gallery):
     data = {"rows": {}}
     for version, verdict in (("3.0", "old"), ("4.0", "x"), ("3.0", "new")):

@@ -26,6 +26,8 @@ TABLES = {
     "gallery": ("gallery.page", "ocean"),
     "gallery-counts": ("gallery.count", "ocean"),
     "gallery-readme": ("gallery.sentence", "ocean"),
+    "gallery-tree": ("gallery.tree_table", "ocean-tree"),
+    "gallery-tree-readme": ("gallery.tree_sentence", "ocean-tree"),
     "gpu": ("bench_gpu.table", "benchmarks-gpu"),
     "encoders": ("bench_encoders.table", "encoders"),
     "gpu-day": ("gpu_day.table", "gpu"),
