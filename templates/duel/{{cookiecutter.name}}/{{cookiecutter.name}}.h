@@ -11,13 +11,8 @@
  */
 #pragma once
 
-#include <stdbool.h>            // bool
-#include <stdint.h>             // uint64_t
-#include <stdlib.h>             // abs
 #include <string.h>             // memset
-#ifndef PUFFER_DEVICE           // an env that lives on the GPU is not drawn there
-#include "raylib.h"
-#endif
+#include "raylib.h"             // drawing, and bool
 
 //-- Interface: what a player sees and does ---------------------------------------
 // Who plays against whom: `match`, `eval` and self-play read this line
@@ -35,21 +30,18 @@ enum {
 };
 #define OBS_SIZE OBS_COUNT
 #define ACT_SIZES {COLS}        // the column of the next stone
-#define ACT_COUNT COLS
 
 //-- Rules ------------------------------------------------------------------------
-// Measured over games that begin with 4 stones at random: of 100, two who play at random
-// draw 3 or 4, and c_bot at level 1 wins 96 against one of them
-// (measured again by tests/test_{{ cookiecutter.name }}.py, which fails if they are wrong)
+// Of 100 games that begin with 4 stones at random, two who play at random draw 3 or 4, and c_bot at
+// level 1 wins 96 against one of them (tests/test_{{ cookiecutter.name }}.py measures it again)
 #define LINE 4
 
 //-- State: one game --------------------------------------------------------------
-// An entry a player. What one wins the other loses, so means over both say nothing: `eval`
-// and `match` play games against others and count who wins
+// An entry a player. What one wins the other loses, so means over both say nothing: `eval` and
+// `match` play games against others and count who wins
 typedef struct Log {            // sums over players of finished games, divided by n
     float perf;                 // 1 for a win, 0.5 for a draw, 0 for a loss
-    float score;                // 1, 0, -1
-    float episode_return;       // the same: every reward but the last one is 0
+    float episode_return;       // 1, 0, -1: every reward but the last one is 0
     float episode_length;       // ticks: moves of both
     float n;                    // players summed here; must stay the last field
 } Log;
@@ -64,121 +56,97 @@ typedef struct {{ cookiecutter.__struct }} {
     unsigned char* action_mask;     // out (2, COLS)  1 for a column with room
     int num_agents;                 // 2
     unsigned int rng;               // this copy's seed, then its generator state
-
-    // Settings, from [env] in {{ cookiecutter.name }}.ini: matched by name, set before init
-    int opening;                    // stones that lie at random when a game begins
-
-    // Private to this file. Settings aside, c_reset sets all of it
+    int opening;                    // from [env]: stones that lie at random when a game begins
+    int turn;                       // who moves. From here on private: c_reset sets all of it
     signed char cells[CELLS];       // whose stone lies there, -1: free
-    int turn;                       // who moves now
     int stones;                     // of both
     int last;                       // where the latest stone lies, -1: nowhere yet
 } {{ cookiecutter.__struct }};
 
 // Uniform in [0, count). The state lives in the env, not in rand(), so that a game depends
 // only on its seed and copies can step on any thread
-static inline int random_below(unsigned int* rng, int count) {
-    unsigned int bits = (*rng += 0x9E3779B9u);
+static inline int random_below({{ cookiecutter.__struct }}* env, int count) {
+    unsigned int bits = (env->rng += 0x9E3779B9u);
     bits = (bits ^ (bits >> 16)) * 0x21F0AAADu;
     bits = (bits ^ (bits >> 15)) * 0x735A2D97u;
-    bits ^= bits >> 15;
-    return (int)(((uint64_t)bits * (uint64_t)count) >> 32);
+    return (int)((bits >> 8) % (unsigned int)count);
 }
 
 // Where a stone in this column comes to lie, -1: the column is full
 static inline int landing(const {{ cookiecutter.__struct }}* env, int col) {
-    for (int cell = col; cell < CELLS; cell += COLS) {
-        if (env->cells[cell] < 0) return cell;
-    }
-    return -1;
+    int cell = col;
+    while (cell < CELLS && env->cells[cell] >= 0) cell += COLS;
+    return cell < CELLS ? cell : -1;
 }
 
 // Whether a stone of this player in this cell completes a line
 static inline bool wins(const {{ cookiecutter.__struct }}* env, int cell, int player) {
     const int ways[4][2] = { {1, 0}, {0, 1}, {1, 1}, {1, -1} };    // across, up, aslant
     for (int way = 0; way < 4; way++) {
-        int count = 1;
-        for (int side = -1; side <= 1; side += 2) {
-            int dx = side * ways[way][0], dy = side * ways[way][1];
-            int col = cell % COLS + dx, row = cell / COLS + dy;
-            while (col >= 0 && col < COLS && row >= 0 && row < ROWS
-                   && env->cells[row * COLS + col] == player) {
-                count++, col += dx, row += dy;
-            }
+        for (int i = 1 - LINE, count = 0; i < LINE; i++) {          // through this cell
+            int col = cell % COLS + i * ways[way][0], row = cell / COLS + i * ways[way][1];
+            bool inside = col >= 0 && col < COLS && row >= 0 && row < ROWS;
+            bool own = i == 0 || (inside && env->cells[row * COLS + col] == player);
+            count = own ? count + 1 : 0;
+            if (count == LINE) return true;
         }
-        if (count >= LINE) return true;
     }
     return false;
 }
 
-// The stone of whoever's turn it is. Policies keep to the mask; from anybody else, a stone for
-// a full column goes into the next one
+// The stone of whoever's turn it is. One for a full column, against the mask, goes into the next
 static inline bool drop({{ cookiecutter.__struct }}* env, int col) {
     while (landing(env, col) < 0) col = (col + 1) % COLS;
     env->last = landing(env, col);
-    bool won = wins(env, env->last, env->turn);
     env->cells[env->last] = (signed char)env->turn;
     env->stones += 1;
     env->turn = 1 - env->turn;
-    return won;
+    return wins(env, env->last, 1 - env->turn);
 }
 
 static inline void observe({{ cookiecutter.__struct }}* env) {
     for (int player = 0; player < 2; player++) {
         unsigned char* obs = env->observations + player * OBS_SIZE;
+        unsigned char* mask = env->action_mask + player * COLS;
         for (int cell = 0; cell < CELLS; cell++) {
             obs[OBS_MINE + cell] = env->cells[cell] == player;
             obs[OBS_THEIRS + cell] = env->cells[cell] == 1 - player;
         }
-        for (int col = 0; col < COLS; col++) {
-            env->action_mask[player * COLS + col] = player == env->turn && landing(env, col) >= 0;
-        }
+        bool moves = player == env->turn;
+        for (int col = 0; col < COLS; col++) mask[col] = moves && landing(env, col) >= 0;
     }
 }
 
 //-- Functions: init, c_close, then the two that matter ---------------------------
-void init({{ cookiecutter.__struct }}* env) {
-    env->num_agents = 2;
-}
-
-// Runs last. Free what this file allocated: nothing. The trainer's arrays are not ours to free
-void c_close({{ cookiecutter.__struct }}* env) {
-    (void)env;
-}
+void init({{ cookiecutter.__struct }}* env) { env->num_agents = 2; }
+void c_close({{ cookiecutter.__struct }}* env) { (void)env; }
 
 // A few stones at random, or the same two policies would play the same game for ever
 void c_reset({{ cookiecutter.__struct }}* env) {
     memset(env->cells, -1, sizeof(env->cells));
-    env->turn = random_below(&env->rng, 2);
+    env->turn = random_below(env, 2);
     env->stones = 0;
     env->last = -1;
-    while (env->stones < env->opening) drop(env, random_below(&env->rng, COLS));
+    while (env->stones < env->opening) drop(env, random_below(env, COLS));
     observe(env);
 }
 
 // One stone
 void c_step({{ cookiecutter.__struct }}* env) {
     int player = env->turn;
-    bool won = drop(env, (int)env->actions[player]);
-    bool done = won || env->stones == CELLS;
-
+    bool won = drop(env, (int)env->actions[player]), done = won || env->stones == CELLS;
     // Write both on every step, for both: the arrays may hold anything
     for (int each = 0; each < 2; each++) {
         env->rewards[each] = !won ? 0.0f : each == player ? 1.0f : -1.0f;
         env->terminals[each] = done ? 1.0f : 0.0f;
-        if (done) {
-            env->log.perf += 0.5f + 0.5f * env->rewards[each];
-            env->log.score += env->rewards[each];
-            env->log.episode_return += env->rewards[each];
-            env->log.episode_length += (float)(env->stones - env->opening);
-            env->log.n += 1.0f;
-        }
+        if (!done) continue;
+        env->log.perf += 0.5f + 0.5f * env->rewards[each];
+        env->log.episode_return += env->rewards[each];
+        env->log.episode_length += (float)(env->stones - env->opening);
+        env->log.n += 1.0f;
     }
-    if (done) {
-        c_reset(env);           // the next observation opens the next game
-    } else {
-        observe(env);
-    }
+    if (done) c_reset(env);     // the next observation opens the next game
+    else observe(env);
 }
 
 // A player to measure policies against: `match`, and eval --opponent bot:1. At level 1 it wins
@@ -186,37 +154,27 @@ void c_step({{ cookiecutter.__struct }}* env) {
 void c_bot({{ cookiecutter.__struct }}* env, int agent, int level) {
     int best = 0, best_worth = -1;
     for (int col = 0; col < COLS; col++) {
-        int cell = landing(env, col), worth = COLS - abs(2 * col - COLS + 1);
+        int cell = landing(env, col), worth = col < COLS / 2 ? col : COLS - 1 - col;
         if (cell < 0) continue;
-        if (level > 0 && wins(env, cell, 1 - agent)) worth += 10;
-        if (level > 0 && wins(env, cell, agent)) worth += 20;
+        if (level > 0) worth += 20 * wins(env, cell, agent) + 10 * wins(env, cell, 1 - agent);
         if (worth > best_worth) best = col, best_worth = worth;
     }
     env->actions[agent] = (float)best;
 }
 
 //-- Drawing: reads the state and never changes it, so a recording is true --------
-#ifndef PUFFER_DEVICE
 void c_render({{ cookiecutter.__struct }}* env) {
     const Color night = {16, 24, 32, 255}, frame = {38, 62, 104, 255};
     const Color stones[2] = { {255, 190, 60, 255}, {0, 205, 190, 255} };
-    const int tile = 96, hud = 44, width = COLS * tile;
-    if (!IsWindowReady()) {
-        InitWindow(width, ROWS * tile + hud, "{{ cookiecutter.name }}");
-        SetTargetFPS(2);        // slow enough to play by hand
-    }
-
+    const int tile = 96;            // pixels
+    if (!IsWindowReady()) InitWindow(COLS * tile, ROWS * tile, "{{ cookiecutter.name }}");
+    SetTargetFPS(2);            // slow enough to play by hand
     BeginDrawing();
-    ClearBackground(night);
-    DrawRectangle(0, hud, width, ROWS * tile, frame);
+    ClearBackground(frame);
     for (int cell = 0; cell < CELLS; cell++) {
-        int owner = env->cells[cell], x = cell % COLS * tile + tile / 2;
-        int y = hud + (ROWS - 1 - cell / COLS) * tile + tile / 2;
+        int x = cell % COLS * tile + tile / 2, y = (ROWS - 1 - cell / COLS) * tile + tile / 2;
         if (cell == env->last) DrawCircle(x, y, 44.0f, RAYWHITE);   // the latest
-        DrawCircle(x, y, 38.0f, owner < 0 ? night : stones[owner]);
+        DrawCircle(x, y, 38.0f, env->cells[cell] < 0 ? night : stones[env->cells[cell]]);
     }
-    DrawCircle(26, hud / 2, 12.0f, stones[env->turn]);
-    DrawText(TextFormat("to move, stone %d", env->stones + 1), 48, 12, 20, RAYWHITE);
     EndDrawing();
 }
-#endif
