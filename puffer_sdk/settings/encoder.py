@@ -31,8 +31,8 @@ from ..base.errors import UsageError
 
 FLAT = "flat"
 PRESETS = ("nature", "impala", "small")
-WORDS = ("flat, nature, impala, small, or parts as in "
-         "`image 0 48x48x1: 32x8/4 64x4/2 64x3`")
+PARTS = "parts as in `image 0 48x48x1: 32x8/4 64x4/2 64x3`"
+WORDS = f"flat, {', '.join(PRESETS)}, or {PARTS}"
 MAX_PARTS, MAX_CONVOLUTIONS, MAX_CHANNELS = 16, 8, 64       # as in puffer_trainer.h
 MAX_FILTERS, MAX_IDS = 1024, 4096
 
@@ -203,9 +203,14 @@ def _check(part: Part) -> None:
 def parts_of(text: str, obs_size: int) -> tuple[Part, ...]:
     """The parts of a row of so many numbers; () where `auto` was not resolved: flat.
 
-    Raises UsageError where they do not fit the row."""
-    if text == "auto" or text in PRESETS:
+    Raises UsageError where they do not fit the row, and for a preset of no part."""
+    if text == "auto":
         return ()
+    if text in PRESETS:
+        raise UsageError(f"policy.encoder = {text} names no part of the observation",
+                         expected=PARTS, actual=text,
+                         hint="puffer_sdk.Trainer and train find the image; a trainer made by hand "
+                              "is told where it is")
     try:
         parts = parse(text)
     except ValueError as error:

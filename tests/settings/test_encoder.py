@@ -58,7 +58,7 @@ def test_what_cannot_be_is_refused(text: str, reason: str) -> None:
 
 
 def test_parts_fit_their_row() -> None:
-    assert encoder.parts_of("auto", 3) == encoder.parts_of("nature", 3) == ()
+    assert encoder.parts_of("auto", 3) == ()
     assert len(encoder.parts_of("image 0 48x48x1: 32x8/4", 2304)) == 1
     with pytest.raises(UsageError) as caught:
         encoder.parts_of("image 1 48x48x1: 32x8/4", 2304)
@@ -80,3 +80,8 @@ def test_the_headers_have_the_same_bounds() -> None:
             (encoder.MAX_CHANNELS, ("PUFFER_MAX_CHANNELS",)),
             (encoder.MAX_FILTERS, ("PUFFERNET_FILTERS",)), (encoder.MAX_IDS, ("PUFFERNET_IDS",))):
         assert {int((trainer | player)[name]) for name in names} == {bound}, names
+
+
+def test_a_preset_that_nobody_resolved_is_no_flat_row() -> None:
+    with pytest.raises(UsageError, match="names no part of the observation"):
+        encoder.parts_of("nature", 64 * 64)
