@@ -13,6 +13,7 @@ from ...core.vocabulary import (
     Shows,
     as_one,
     gathered,
+    limits,
     need,
     present,
     ranges,
@@ -58,7 +59,9 @@ def obs_never_written(facts: Facts) -> Findings:
                       expected=f"{facts.shape.obs_size} elements written (OBS_SIZE)",
                       actual=f"{part.partition(' of the observation')[0]} never",
                       seed=facts.seed, seen_in="poison",
-                      hint="lower OBS_SIZE, or write what was forgotten")
+                      hint="lower OBS_SIZE, or write what was forgotten"
+                      if limits(group.element)[1] == facts.shape.obs_size - 1
+                      else "write what was forgotten")
 
 
 def _sightings(facts: Facts, kind: type[SeenAtFact], without: Collection[int] = ()
