@@ -156,14 +156,16 @@ def table(figures: dict) -> str:
     """All that was measured, as Markdown: the halves, then each task."""
     tasks = figures["tasks"]
     played = [name for name in tasks if figures["runs"].get(name, {}).get(OURS)]
-    lines = ["| half | who | tasks | best | last | ours less theirs, last |", "|---" * 6 + "|"]
+    lines = ["| half | who | tasks | seeds | best | last | ours less theirs, last |",
+             "|---" * 7 + "|"]
     for half, held in (("held out", True), ("search", False)):
         names = [name for name in played if tasks[name]["held_out"] == held]
         for who, label in NAMES.items():
-            count = len(normalised(figures, who, "last", names))
-            if count:
+            seeds = [len(each) for each in normalised(figures, who, "last", names)]
+            if seeds:
                 lines.append(" | ".join([
-                    f"| {half}", label, str(count), _interval(iqm(figures, who, "best", names)),
+                    f"| {half}", label, str(len(seeds)), _span(seeds),
+                    _interval(iqm(figures, who, "best", names)),
                     _interval(iqm(figures, who, "last", names)),
                     _interval(None if who == OURS else difference(figures, who, "last", names))])
                     + " |")
@@ -176,6 +178,11 @@ def table(figures: dict) -> str:
                  *(_cell(rows.get(who, {})) for who in NAMES)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _interval(found: tuple | None) -> str:

@@ -43,7 +43,8 @@ def test_intervals_hold_what_they_should():
     point, low, high = bench_learn.difference(spread, "sb3", "last", ["walk"])
     assert low < point == 0 < high and low == pytest.approx(-high, abs=0.1)
     assert bench_learn.difference(spread, "zoo", "last", ["walk"]) is None
-    assert "| held out | ours, defaults | 1 | 0.50 (0.00 to 1.00) |" in bench_learn.table(spread)
+    shown = bench_learn.table(spread)
+    assert "| held out | ours, defaults | 1 | 5 | 0.50 (0.00 to 1.00) |" in shown
 
 
 def test_a_try_keeps_its_own_runs_and_shows_them(monkeypatch, capsys, tmp_path):
