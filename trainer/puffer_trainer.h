@@ -34,7 +34,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define PUFFER_TRAINER_VERSION  11    // of this header: create refuses another
+#define PUFFER_TRAINER_VERSION  12    // of this header: create refuses another
 #define PUFFER_TRAINER_DIMS     3
 #define PUFFER_TRAINER_PHASES   24
 #define PUFFER_MAX_GPUS         16

@@ -338,9 +338,8 @@ void exchange_spread(const PufferTrainer* trainer, const double* numbers, int co
 void exchange_collect(const PufferTrainer* trainer, const float* room, int count, double* sums);
 
 // ---- picking.c
-void list_alive(PufferTrainer* trainer);    // picker->alive, and all_ticks of this rank
-double most_earned(
-    PufferTrainer* trainer);    // the highest return that this rank's rewards brought
+void list_alive(PufferTrainer* trainer);       // picker->alive, and all_ticks of this rank
+double most_earned(PufferTrainer* trainer);    // highest return by rewards of this rank
 void picking_begin(PufferTrainer* trainer);    // V and w of a new epoch
 int32_t pick_minibatch(PufferTrainer* trainer, int32_t number, Error* error);
 void sum_segments(const PufferTrainer* trainer, double sums[KERNEL_SUMS]);    // of this rank
