@@ -169,13 +169,15 @@ def table(figures: dict) -> str:
                     _interval(iqm(figures, who, "last", names)),
                     _interval(None if who == OURS else difference(figures, who, "last", names))])
                     + " |")
-    lines += ["", "| task | steps | random | best known | " + " | ".join(NAMES.values()) + " |",
-              "|---" * (4 + len(NAMES)) + "|"]
+    shown = {who: label for who, label in NAMES.items()
+             if any(figures["runs"][name].get(who) for name in played)}
+    lines += ["", "| task | steps | random | best known | " + " | ".join(shown.values()) + " |",
+              "|---" * (4 + len(shown)) + "|"]
     for name in played:
         rows, task = figures["runs"][name], tasks[name]
         cells = [name + (", held out" if task["held_out"] else ""), f"{task['steps']:,}",
-                 f"{rows[RANDOM]:.3g}", f"{task['best']:,.4g}",
-                 *(_cell(rows.get(who, {})) for who in NAMES)]
+                 _number(rows[RANDOM]), _number(task["best"]),
+                 *(_cell(rows.get(who, {})) for who in shown)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -195,9 +197,14 @@ def _cell(runs: dict) -> str:
         return "-"
     rows = list(runs.values())
     best = [row["best"] for row in rows if "best" in row]
-    return (f"{statistics.mean(best):,.4g}, " if best else "") + \
-        f"{statistics.mean(row['last'] for row in rows):,.4g}; " \
-        f"{statistics.mean(row['cpu'] for row in rows):.0f} s"
+    return (f"{_number(statistics.mean(best))}, " if best else "") + \
+        f"{_number(statistics.mean(row['last'] for row in rows))}; " \
+        f"{statistics.mean(row['cpu'] for row in rows):.0f}\N{NO-BREAK SPACE}s"
+
+
+def _number(value: float) -> str:
+    """Four digits, and no more than three behind the point."""
+    return f"{round(value, 3):,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 if __name__ == "__main__":
