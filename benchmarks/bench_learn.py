@@ -204,7 +204,7 @@ def _cell(runs: dict) -> str:
 
 def _number(value: float) -> str:
     """Four digits, and no more than three behind the point."""
-    return f"{round(value, 3):,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{round(value, 3) + 0.0:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 if __name__ == "__main__":

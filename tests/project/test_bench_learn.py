@@ -65,7 +65,7 @@ def test_a_try_keeps_its_own_runs_and_shows_them(monkeypatch, capsys, tmp_path):
     assert asked == [("learn_ours.py", "Reacher-v5", 1, "--random"),
                      *(("learn_ours.py", "Reacher-v5", seed, "--train.learning-rate=0.001")
                        for seed in (1, 2))]
-    assert "0.75, 0.5; 1 s" in capsys.readouterr().out
+    assert "0.75, 0.5; 1\N{NO-BREAK SPACE}s" in capsys.readouterr().out
     assert (tmp_path / "build" / "learning" / "slow.json").is_file()
 
 
