@@ -106,7 +106,7 @@ typedef struct AdvantageArgs {    // one segment
     float bootstrap;                                           // value after the last tick
     float gamma, gae_lambda, rho_clip, c_clip, reward_clip;    // reward_clip 0 = off
     float reward_scale;                                        // of clipped rewards
-    float highest_value;                                       // that a time limit may have
+    float highest_value;                                       // of V at a time limit
 } AdvantageArgs;
 
 typedef struct Kernels {

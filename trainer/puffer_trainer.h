@@ -220,8 +220,8 @@ typedef struct PufferTrainerCounters {    // what a resumed run needs besides th
                                // measured yet, and the unit is 1
     double rate_factor;        // of the learning rate, to keep config.target_kl; 0: before the
                                // first update
-    double highest_return;     // that rewards brought so far, at least 0: the limit of V at a time
-                               // limit
+    double highest_return;     // that rewards brought so far, at least 0: V at a time limit counts
+                               // for no more
 } PufferTrainerCounters;
 
 typedef struct PufferTrainerLosses {    // of one update, means over its minibatches

@@ -96,7 +96,7 @@ typedef struct CudaSchedule {    // comes before a minibatch; all of it is made 
     double learning_rate;
     double prio_beta;
     float reward_scale;                // of clipped rewards
-    float highest_value;               // that a time limit may have
+    float highest_value;               // of V at a time limit
     double first_bias, second_bias;    // Adam's 1 - beta^steps
 } CudaSchedule;
 
@@ -254,7 +254,7 @@ typedef struct EpochBeginArgs {
     float* values_now;    // as values
     float* ratio_now;     // 1
     uint64_t* clipped;    // [1] is added to
-    uint64_t* highest;    // [1] ~ the bits of it, where that is less
+    uint64_t* highest;    // [1] the least of the inverted bits of returns
 } EpochBeginArgs;
 
 // Advantages and returns of segments, and sums over each; its weight to be drawn if asked for

@@ -13,24 +13,36 @@ from ..base.documents import says
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]      # in files: of steps, bytes, processes
 
 
+# Fields that a Score and what is kept of it share
+Unit = Annotated[str, says('"per episode" or "episodes do not end"')]
+Counted = Annotated[int, says("episodes that were counted; log entries, where none end")]
+Ticks = Annotated[int, says("how long each env was played, at most, in ticks")]
+Unfinished = Annotated[int, says("agents that ended fewer episodes than were to count")]
+Means = Annotated[dict[str, float | None], says(
+    "of each field of the log, in its own unit; and what comes in 1000 ticks")]
+Intervals = Annotated[dict[str, float | None], says(
+    "half width of each 95 % interval; null with one env")]
+ZeroSum = Annotated[bool, says("whether the rewards of each env's agents added up to 0")]
+Span = Annotated[int, says("ticks of each env that its rates are of; 0: of unlike ones")]
+Opponent = Annotated[str, says('whom it met, in an env of teams; "": it played all agents')]
+
+
 class _KeptScore(TypedDict):
     policy: Annotated[str, says('"trained" or "random"')]
-    unit: Annotated[str, says('"per episode" or "episodes do not end"')]
-    count: Annotated[int, says("episodes that were counted; log entries, where none end")]
-    ticks: Annotated[int, says("how long each env was played, at most, in ticks")]
-    unfinished: Annotated[int, says("agents that ended fewer episodes than were to count")]
-    mean: Annotated[dict[str, float | None], says(
-        "of each field of the log, in its own unit; and what comes in 1000 ticks")]
-    interval: Annotated[dict[str, float | None], says(
-        "half width of each 95 % interval; null with one env")]
+    unit: Unit
+    count: Counted
+    ticks: Ticks
+    unfinished: Unfinished
+    mean: Means
+    interval: Intervals
 
 
 class KeptScore(_KeptScore, total=False):
     """A Score, as runs and checkpoints keep it: without its episodes."""
 
-    zero_sum: Annotated[bool, says("whether the rewards of each env's agents added up to 0")]
-    span: Annotated[int, says("ticks of each env that its rates are of; 0: of unlike ones")]
-    opponent: Annotated[str, says('whom it met, in an env of teams; "": it played all agents')]
+    zero_sum: ZeroSum
+    span: Span
+    opponent: Opponent
 
 
 class FarNumbers(TypedDict):

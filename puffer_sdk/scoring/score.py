@@ -17,6 +17,17 @@ from ..base.documents import says
 from .entries import Entries, Entry
 from .games import WIN
 from .intervals import clustered_mean, share_interval
+from .kept_scores import (
+    Counted,
+    Intervals,
+    Means,
+    Opponent,
+    Span,
+    Ticks,
+    Unfinished,
+    Unit,
+    ZeroSum,
+)
 
 PER_EPISODE = "per episode"
 ENDLESS = "episodes do not end"
@@ -32,24 +43,20 @@ class Score:
     """The score of one player."""
 
     policy: Annotated[str, says('"trained", "random" or "idle"')]
-    unit: Annotated[str, says(f'"{PER_EPISODE}" or "{ENDLESS}"')]
-    count: Annotated[int, says("episodes that were counted; log entries, where none end")]
-    ticks: Annotated[int, says("how long each env was played, at most, in ticks")]
-    unfinished: Annotated[int, says("agents that ended fewer episodes than were to count")]
-    mean: Annotated[dict[str, float | None], says(
-        "of each field of the log, in its own unit; and what comes in 1000 ticks")]
-    interval: Annotated[dict[str, float | None], says(
-        "half width of each 95 % interval; null with one env")]
-    zero_sum: Annotated[bool, says("whether the rewards of each env's agents added up to 0")] \
-        = False
-    span: Annotated[int, says("ticks of each env that its rates are of; 0: of unlike ones")] = 0
+    unit: Unit
+    count: Counted
+    ticks: Ticks
+    unfinished: Unfinished
+    mean: Means
+    interval: Intervals
+    zero_sum: ZeroSum = False
+    span: Span = 0
     episodes: Annotated[list[Entry], says(
         "each counted entry: env, seed, tick, n and its log fields; agent, if one agent's episode "
         "ended; against an opponent, seat and the measures",
         items={"type": "object", "additionalProperties": {"type": ["number", "null"]}})] \
         = field(default_factory=list, repr=False)
-    opponent: Annotated[str, says("whom it met, in an env of teams; \"\": it played all agents")] \
-        = ""
+    opponent: Opponent = ""
 
     @property
     def whole(self) -> bool:

@@ -90,7 +90,7 @@ void losses_begin(PufferTrainerLosses* losses, const PufferTrainerConfig* config
 
 // What rewards are multiplied by: values are in units of return_rms
 float reward_scale(const PufferTrainerCounters* counters);
-// In that unit: the limit of V at a time limit
+// In that unit: the most that V at a time limit counts for
 float highest_value(const PufferTrainerCounters* counters);
 // After the update of this epoch: return_rms moves towards the returns that it learned from, and
 // rate_factor to where its KL divergence would have been target_kl; highest_return may grow

@@ -11,9 +11,9 @@ static double explained_variance(const double* sums, double count) {
     return spread > 0.0 ? 1.0 - left / spread : 0.0;
 }
 
-// epoch_begin keeps the least of the bits turned round
-static double noted(uint64_t turned) {
-    uint32_t bits = (uint32_t)~turned;
+// epoch_begin keeps the least of the inverted bits: those of the highest number
+static double noted(uint64_t inverted) {
+    uint32_t bits = (uint32_t)~inverted;
     float number;
     memcpy(&number, &bits, sizeof number);
     return (double)number;

@@ -55,7 +55,7 @@ class Minibatches:
 
     @property
     def highest_value(self) -> float:
-        """The limit of a value at a time limit, in the unit of values."""
+        """The most that a value at a time limit counts for, in the unit of values."""
         return float(np.float32(self.highest_return / (self.return_rms or 1.0)))
 
     def _follow(self, square: float, kl: float, earned: float) -> None:

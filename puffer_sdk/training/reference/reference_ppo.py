@@ -220,7 +220,7 @@ class TorchPPO(Schedules, Buffers, Minibatches):
         learning_rate, ent_coef = self.learning_rate, self.ent_coef
         beta = t.prio_beta0 + (1 - t.prio_beta0) * self.progress
         rewards, clipped = self._scaled_rewards()
-        earned = self.means.highest(earned_return(self._clipped_rewards()[0], self.ended,
+        earned = self.means.highest(earned_return(self._clipped_rewards(), self.ended,
                                                   self.truncated, t.gamma))
         ended, truncated = self.ended.to(self.device), self.truncated.to(self.device)
         values, ratio = self.values.clone(), torch.ones_like(self.values)   # the current ones

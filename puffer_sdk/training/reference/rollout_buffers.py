@@ -123,12 +123,12 @@ class Buffers:
 
     def _scaled_rewards(self) -> tuple[Tensor, int]:
         """Clipped, then in the unit of values; and how many were clipped."""
-        rewards, clipped = self._clipped_rewards()
-        return rewards.to(self.device) * reward_scale(self.return_rms), clipped
-
-    def _clipped_rewards(self) -> tuple[Tensor, int]:
-        rewards, limit, clipped = self.rewards, self.settings.reward_clip, 0
+        limit, clipped = self.settings.reward_clip, 0
         if limit:
-            clipped = int(self.means.total(int((rewards.abs() > limit).sum())))
-            rewards = rewards.clamp(-limit, limit)
-        return rewards, clipped
+            clipped = int(self.means.total(int((self.rewards.abs() > limit).sum())))
+        rewards = self._clipped_rewards().to(self.device)
+        return rewards * reward_scale(self.return_rms), clipped
+
+    def _clipped_rewards(self) -> Tensor:
+        limit = self.settings.reward_clip
+        return self.rewards.clamp(-limit, limit) if limit else self.rewards
