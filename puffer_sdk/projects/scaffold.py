@@ -141,7 +141,8 @@ def _refuse_dialect(dialect: str, source: str) -> None:
     ours = paths.data_dir("templates")
     known = [name for name in TEMPLATES if _has_dialect(ours / name, dialect)]
     raise UsageError("this template has one dialect, its own", where=source,
-                     expected=f"--dialect {dialect} with --template {' or '.join(known)}",
+                     expected=f"--dialect {dialect} with --template "
+                              f"{', '.join(known[:-1])} or {known[-1]}",
                      hint="leave --dialect out")
 
 

@@ -24,7 +24,7 @@ from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.cli import main
 from puffer_sdk.env import header
 from puffer_sdk.policy import export
-from puffer_sdk.projects import ocean
+from puffer_sdk.projects import ocean, scaffold
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config, inifile, upstream
 from puffer_sdk.toolchain import compilers
@@ -98,14 +98,23 @@ def test_its_demo_is_a_program(exports, name, tmp_path):
     run_demo(exports[name].folder, name, tmp_path)
 
 
-def run_demo(tree: Path, name: str, tmp_path: Path) -> None:
+@long_only
+def test_its_demo_waits_for_a_key(tmp_path):
+    """While SHIFT is held alone: an id of -1 is no move."""
+    duel = scaffold.new("duel", template="duel", output_dir=tmp_path).folder
+    run_demo(ocean.export_ocean(duel, tmp_path / "out").folder, "duel", tmp_path,
+             "-DIsKeyDown=held")
+
+
+def run_demo(tree: Path, name: str, tmp_path: Path, *options: str) -> None:
     stop = tmp_path / "stop.c"
     stop.write_text("#include <stdbool.h>\n#include <stdio.h>\nbool stop(void) { static int n; "
-                    'if (++n > 100) puts("100 frames"); return n > 100; }\n')
+                    'if (++n > 100) puts("100 frames"); return n > 100; }\n'
+                    "bool held(int key) { return key == 340; }      // KEY_LEFT_SHIFT\n")
     compiler = [*compilers.find_compiler().command, "-std=gnu11", "-g", "-O1",
                 f"-I{headers.headers()}", f"-I{paths.include_dir()}"]
     source = tree / "ocean" / name / f"{name}.c"
-    for command in (["-c", *STRICT, "-DWindowShouldClose=stop", source, "-o", tmp_path / "demo.o"],
+    for command in (["-c", *STRICT, "-DWindowShouldClose=stop", *options, source, "-o", tmp_path / "demo.o"],
                     ["-fsanitize=address,undefined", tmp_path / "demo.o", stop,
                      headers.null_source(), "-lm", "-o", tmp_path / "demo"]):
         done = subprocess.run([*compiler, *command], capture_output=True, text=True)

@@ -559,5 +559,5 @@ def test_a_projects_workflow_installs_from_where_we_were_installed(origin, found
 
 def test_a_template_of_one_dialect_names_those_of_both(here):
     with pytest.raises(UsageError, match="one dialect") as caught:
-        scaffold.new("walker", template="duel", dialect="5")
-    assert caught.value.expected == "--dialect 5 with --template squared or target"
+        scaffold.new("walker", template="world", dialect="5")
+    assert caught.value.expected == "--dialect 5 with --template squared, target, duel or picture"

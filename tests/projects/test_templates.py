@@ -17,25 +17,24 @@ from helpers.short_or_long import LONG, long_only, short_or_long
 import puffer_sdk
 from puffer_sdk.base import paths
 from puffer_sdk.cli.commands import COMMANDS
-from puffer_sdk.env import build, open_env
+from puffer_sdk.env import binding, build, header, open_env
 from puffer_sdk.projects import env_names, scaffold
 from puffer_sdk.raylib import headers
 from puffer_sdk.settings import config
 from puffer_sdk.toolchain import compilers
 
 NAMES = ("squared", "target")
-FORMS = (*NAMES, "duel", "world", "picture", "squared5", "target5")     # 5: in PufferLib 5.0's form
+FORMS5 = ("squared5", "target5", "duel5", "picture5")      # in PufferLib 5.0's form
+FORMS = (*NAMES, "duel", "world", "picture", *FORMS5)
 TEMPLATES = ROOT / "templates"
 CHILD = {**os.environ, "PYTHONPATH": str(ROOT)}         # finds this puffer_sdk from any folder
 STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Werror"]
-PILOTS = {"squared": ("act_randomly", "stay", "walk_to_target"),
-          "target": ("act_randomly", "do_nothing", "leave_to_whoever_is_closer")}
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 @pytest.fixture(scope="module")
 def projects(tmp_path_factory):
-    """Both templates in both forms, scaffolded: {"squared": folder, "squared5": folder, ...}."""
+    """All templates in both forms, scaffolded: {"squared": folder, "squared5": folder, ...}."""
     root = tmp_path_factory.mktemp("projects")
     return {name: scaffold.new(name, template=name.strip("5"), output_dir=root,
                                dialect="5" if name.endswith("5") else "4").folder
@@ -74,14 +73,27 @@ def run_c(program):
 
 
 @pytest.mark.long
-def test_both_forms_play_the_same_bytes(projects):
-    """The same seeds and actions: observations, rewards, terminals and logs."""
-    for name in NAMES:
-        one, two = (load_tests(projects[form]) for form in (name, f"{name}5"))
-        for pilot in (vars(one)[each] for each in PILOTS[name]):
-            for seed in (0, 7) if LONG else (7,):
-                played = one.play(pilot, 300, num_envs=16, seed=seed)
-                assert played[0] and played == two.play(pilot, 300, num_envs=16, seed=seed)
+@pytest.mark.parametrize("form", FORMS5)
+def test_both_forms_play_the_same_bytes(form, projects):
+    """The same seeds and actions: observations, rewards, terminals, masks and logs."""
+    for seed in short_or_long([7], [0, 7]):
+        four, five = (_played(projects[name], seed) for name in (form.strip("5"), form))
+        assert four[0] and four == five
+
+
+def _played(folder, seed, steps=300):
+    """All that happened in legal random play, as bytes, and the log."""
+    rng, trace = np.random.default_rng(seed), []
+    with open_env.make(folder, num_envs=16, seed=seed) as vec:
+        trace.append(vec.reset().tobytes())
+        widths = np.cumsum(vec.act_sizes)[:-1]
+        for _ in range(steps):
+            legal = np.ones((vec.num_agents, sum(vec.act_sizes)), np.uint8) \
+                if vec.action_mask is None else vec.action_mask.copy()
+            wishes = np.split(rng.random(legal.shape) * legal, widths, axis=1)
+            vec.actions[:] = np.stack([each.argmax(1) for each in wishes], 1)
+            trace += [each.tobytes() for each in vec.step()[:3]] + [legal.tobytes()]
+        return b"".join(trace), vec.log()
 
 
 # -- the C ---------------------------------------------------------------------------
@@ -89,7 +101,7 @@ def test_both_forms_play_the_same_bytes(projects):
 @pytest.mark.parametrize("language", ["c11", "c++17"])
 @pytest.mark.parametrize("name, macro", [
     *((name, None) for name in FORMS), *((name, "PUFFER_DEVICE") for name in NAMES),
-    ("squared5", "PUFFERCPU_EVAL_MAIN"), ("target5", "PUFFERCPU_EVAL_MAIN")])
+    *((name, "PUFFERCPU_EVAL_MAIN") for name in FORMS5)])
 def test_header_compiles_without_a_warning(name, macro, language, projects, tmp_path):
     project = projects[name]
     source = tmp_path / ("main.c" if language == "c11" else "main.cc")
@@ -235,6 +247,26 @@ def test_standalone_program_plays(name, projects, tmp_path):
     source = (project / f"{project.name}.c").read_text()
     for value in settings.values():
         assert not re.search(rf"\b{value:g}\b", source), "the .ini alone says this"
+
+
+def test_the_program_of_5_0_waits_for_a_key(projects, tmp_path):
+    """While SHIFT is held alone: an id of -1 is no move."""
+    project = projects["duel5"]
+    spec = header.read(project)
+    build.build(project)
+    binding.write_config_header(spec, config.resolve(project).env, project / "build")
+    program = binding.write_program(spec, project / "build")
+    stop = tmp_path / "stop.c"
+    stop.write_text("#include <stdbool.h>\n#include <stdio.h>\n"
+                    "bool stop(void) { static int n; if (++n > 99) puts(\"99 frames\");"
+                    " return n > 99; }\n"
+                    "bool held(int key) { return key == 340; }      // KEY_LEFT_SHIFT\n"
+                    "double now(void) { static int n; return ++n; }\n")
+    compile_c(project, "-c", *SANITIZE, f"-I{paths.include_dir()}", "-DWindowShouldClose=stop",
+              "-DIsKeyDown=held", "-DGetTime=now", program, "-o", tmp_path / "main.o")
+    compile_c(project, *SANITIZE, tmp_path / "main.o", stop, headers.null_source(),
+              "-o", tmp_path / "program")
+    assert run_c(tmp_path / "program") == "99 frames\n"
 
 
 # -- the rules of Squared, by a model that shares no line with the C -------------------
@@ -509,7 +541,7 @@ def test_readme_names_files_and_commands_that_exist(project):
     header_text = (project / f"{project.name}.h").read_text()
     assert all(f"{name}(" in header_text for name in re.findall(r"`((?:c|puf)_\w+)`", text))
     commands = re.findall(r"^    puffer-sdk (\w+)", text, re.MULTILINE)
-    judged = ["eval", "eval", "match"] if project.name == "duel" else ["eval"]
+    judged = ["eval", "eval", "match"] if project.name.startswith("duel") else ["eval"]
     assert commands == ["check", "build", "train", *judged, "build", "build", "build"]
     assert set(commands) <= set(COMMANDS)
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
