@@ -114,7 +114,8 @@ def run_demo(tree: Path, name: str, tmp_path: Path, *options: str) -> None:
     compiler = [*compilers.find_compiler().command, "-std=gnu11", "-g", "-O1",
                 f"-I{headers.headers()}", f"-I{paths.include_dir()}"]
     source = tree / "ocean" / name / f"{name}.c"
-    for command in (["-c", *STRICT, "-DWindowShouldClose=stop", *options, source, "-o", tmp_path / "demo.o"],
+    for command in (["-c", *STRICT, "-DWindowShouldClose=stop", *options, source,
+                     "-o", tmp_path / "demo.o"],
                     ["-fsanitize=address,undefined", tmp_path / "demo.o", stop,
                      headers.null_source(), "-lm", "-o", tmp_path / "demo"]):
         done = subprocess.run([*compiler, *command], capture_output=True, text=True)
