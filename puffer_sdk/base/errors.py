@@ -47,7 +47,7 @@ class PufferError(Exception):
     exit_status = BUG
     quiet = False       # True: another process of this command says it
     told = False        # True: the target of a child raised it, in place of dying
-    printed = False     # True: the env has printed why
+    printed = False     # True: the env may have printed why, and detail holds its last lines
     of_gpu = ""         # the kind of a failure that is a GPU's, or its driver's; a CPU may go on
 
     def __init__(self, message: str, *, where: object = None, expected: object = None,
@@ -64,6 +64,13 @@ class PufferError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def sentence(self) -> str:
+        """In one line, for a table: what and where, and why in the env's words, else the hint."""
+        lines = dict.fromkeys(self.detail.split("\n")) if self.printed and self.detail else {}
+        why = "; ".join(line.strip() for line in lines if line.strip()) or self.hint
+        return (self.message + (f" ({self.where})" if self.where else "")
+                + (f": {why}" if lines else f"; {why}" if why else ""))
 
     def to_dict(self) -> Problem:
         """For programs: its parts, and where it is as a file and a line, if it is one."""

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 verbose = False             # whether this command was asked to say more
 printed = False             # whether this command has written a result to stdout
+_muted = False
 _warned: set[str] = set()
 
 
@@ -173,8 +174,21 @@ def _print(item: RenderableType, *, stderr: bool = False, style: str | None = No
                            detail=error.strerror or str(error)) from None
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Inside, nothing is warned of: what matters of it is part of a result."""
+    global _muted
+    before, _muted = _muted, True
+    try:
+        yield
+    finally:
+        _muted = before
+
+
 def warn(text: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
     """A warning to stderr; the work goes on. details: a line each."""
+    if _muted:
+        return
     lines = [f"warning: {brief(text)}", *(f"  {brief(line)}" for line in details)]
     lines += [f"  hint: {brief(hint)}"] * bool(hint)
     say("\n".join(visible(line, line=True) for line in lines), style="yellow")
@@ -182,7 +196,7 @@ def warn(text: str, hint: str | None = None, details: Sequence[str] = ()) -> Non
 
 def warn_once(text: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
     """The same warning is shown once a process."""
-    if text not in _warned:
+    if text not in _warned and not _muted:
         _warned.add(text)
         warn(text, hint, details)
 

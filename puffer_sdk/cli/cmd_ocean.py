@@ -45,9 +45,9 @@ def command(source: Path, only: tuple[str, ...], output: Path, budget: float, pr
             train: int | None, format_: str) -> None:
     """Test every environment of a PufferLib 4.0 checkout.
 
-    Builds each environment in FOLDER/ocean, or in FOLDER itself, takes a million random steps,
-    checks it and records it. An environment passes if all stages succeed and check finds no error;
-    with --train, its policy must also beat random play, and eval must agree with training.
+    Builds each environment in FOLDER/ocean, or in FOLDER itself, takes up to a million random
+    steps, checks it and records it. An environment passes if all stages succeed and check finds no
+    error; with --train, its policy must also beat random play, and eval must agree with training.
     """
     from ..reporting import survey
 
@@ -75,13 +75,18 @@ def command(source: Path, only: tuple[str, ...], output: Path, budget: float, pr
 
 def _line(row: Row) -> str:
     if "build" in row.problems:
-        line = f"{row.name:<20} not built: {row.problems['build']}"
-        return textwrap.fill(line, ui.width() or len(line), subsequent_indent=" " * 21,
-                             break_on_hyphens=False, break_long_words=False)
+        return _wrapped(f"{row.name:<20} not built: {row.problems['build']}")
     rate = f"{row.rate:,.0f}" if row.rate else "-"
     actions = row.actions or "-"
     actions = actions if len(actions) <= 14 else f"{actions.count('x') + 1} heads"
     codes = sorted({finding["code"] for finding in row.findings})
-    why = f": {next(iter(row.problems.values())).partition(' (')[0]}" if row.problems else ""
-    return (f"{row.name:<20} {row.obs or '-':>12} {actions:>14} {rate:>10}  {row.verdict}{why}"
-            + (f" ({' '.join(codes)})" if codes else ""))
+    why = f": {next(iter(row.problems.values()))}" if row.problems else ""
+    return _wrapped(
+        f"{row.name:<20} {row.obs or '-':>12} {actions:>14} {rate:>10}  {row.verdict}{why}"
+        + (f" ({' '.join(codes)})" if codes else ""))
+
+
+def _wrapped(line: str) -> str:
+    """A row of the table, as wide as the terminal."""
+    return textwrap.fill(line, ui.width() or len(line), subsequent_indent=" " * 21,
+                         break_on_hyphens=False, break_long_words=False)

@@ -46,6 +46,9 @@ HINTS = {"SIGSEGV": "an array index or a pointer is wrong: puffer-sdk check",
          "SIGKILL": "something outside ended it, perhaps for want of memory: "
                     "lower vec.total_agents"}
 
+# Ends that code chooses, and mostly prints why
+TELLING = {"SIGABRT", *(f"exit({status})" for status in range(256))}
+
 
 class Child:
     """A child process at work. Iterate `events()` to the end, or call `kill()`.
@@ -165,6 +168,8 @@ class Child:
             error.fits = payload["fits"]
         if error.printed and not error.detail:
             error.detail = self._tail()
+        if isinstance(error, errors.NoEnvs) and not error.detail:
+            error.hint = f"{error.hint}; or vec.total_agents is too small for one environment"
         return error
 
     def stop(self) -> None:
@@ -231,7 +236,7 @@ class Child:
                 if cause == "SIGKILL" else None)
         error = RunError(f"the worker process died outside env code: {cause}",
                          detail=self._tail(), hint=hint)
-        error.ended = cause
+        error.ended, error.printed = cause, cause in TELLING
         return error
 
     def _env_error(self, watches: list[Watch], cause: str, hint: str) -> RunError:
@@ -252,8 +257,10 @@ class Child:
             hint += "; with --vec.num-threads 1 it is known which env it was"
         python, number = divmod(int(watches[0]["phase"]), PYTHON)
         phase = PHASES[number].removeprefix("c_") if python else PHASES[number]
-        return RunError(f"the environment failed in {phase}: {cause} ({' or '.join(places)})",
-                        detail=self._tail(bool(python)), hint=hint)
+        error = RunError(f"the environment failed in {phase}: {cause} ({' or '.join(places)})",
+                         detail=self._tail(bool(python)), hint=hint)
+        error.printed = cause in TELLING
+        return error
 
     def _tail(self, python: bool = False) -> str | None:
         """The last lines the env printed: an assertion's text is among them.

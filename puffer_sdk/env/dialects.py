@@ -22,6 +22,7 @@ class Dialect:
     """sign     (pattern) in the header or the binding
     unless      (pattern) which is not there
     changes     (pattern of what stands there, what to write in its place)
+    left        the hint where `bind --upgrade` has rewritten what it can
     """
 
     message: str
@@ -29,6 +30,7 @@ class Dialect:
     hint: str
     changes: Changes
     unless: str = r"(?!)"
+    left: str = ""
 
 
 ARRAYS = ("actions", "rewards", "terminals")            # once of other types than float
@@ -36,6 +38,7 @@ _OUT = "leave it out"
 _FLOATS: Changes = (
     (rf"\b(?:unsigned\s+char|char|int|double)\s*\*\s*({'|'.join(ARRAYS)})\s*;", r"float* \1;"),)
 _INCLUDE: Changes = ((r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "vecenv.h"'),)
+CALLS_LEFT = "rewrite what still calls Python: use dict_get for settings, and read files in C"
 DIALECTS = (
     Dialect("this is an environment for PufferLib 5.0 (puf_step), without its pufferenv.h",
             r"\bpuf_(?:step|reset|init)\s*\(",
@@ -49,13 +52,14 @@ DIALECTS = (
              (r"\bint\s+my_init\s*\(", "void my_init(Env* env, Dict* kwargs)"),
              (r"\bint\s+my_log\s*\(", "void my_log(Log* log, Dict* out)"),
              (r"\bunpack\s*\(", 'dict_get(kwargs, "KEY")->value'),
-             (r"\bassign_to_dict\s*\(", 'dict_set(out, "KEY", VALUE)'), *_FLOATS)),
+             (r"\bassign_to_dict\s*\(", 'dict_set(out, "KEY", VALUE)'), *_FLOATS), left=CALLS_LEFT),
     Dialect("this binding is for an early PufferLib 4.0 (OBS_TYPE, ACT_TYPE, env_binding.h)",
             r'#\s*define\s+(?:OBS|ACT)_TYPE\b|#\s*include\s*"(?:\.\./)*env_binding\.h"',
             "{upgrade} writes these lines",
             ((r"#\s*define\s+OBS_TYPE\b", "#define OBS_TENSOR_T FloatTensor (or ByteTensor)"),
              (r"#\s*define\s+ACT_TYPE\b", _OUT), *_INCLUDE, *_FLOATS),
-            unless=r"#\s*define\s+OBS_TENSOR_T\b"),
+            unless=r"#\s*define\s+OBS_TENSOR_T\b",
+            left="make observations float*, unsigned char* or int*, and define OBS_TENSOR_T"),
 )
 # Rules whose findings an environment for another interface cannot but have
 _FOLLOWING = {"PUF101", "PUF102", "PUF103", "PUF112"}
@@ -71,8 +75,12 @@ def upgrade(name: str) -> str:
     return f"puffer-sdk bind {name} --upgrade"
 
 
-def recognise(name: str, texts: dict[str, str]) -> DialectError | None:
-    """What an environment is written for, if that is not 4.0. texts: of its files, by name."""
+def recognise(name: str, texts: dict[str, str], *, upgraded: bool = False
+              ) -> DialectError | None:
+    """What an environment is written for, if that is not 4.0. texts: of its files, by name.
+
+    upgraded    `bind --upgrade` has done what it can; the rest is left to the author
+    """
     texts = {file: hide(text, strings=False) for file, text in texts.items()}
     whole = "\n".join(texts.values())
     for dialect in DIALECTS:
@@ -84,8 +92,9 @@ def recognise(name: str, texts: dict[str, str]) -> DialectError | None:
                 line = text.count("\n", 0, found.start()) + 1
                 error = DialectError(dialect.message, where=f"{file}:{line}",
                                      detail=_to_change(texts, dialect.changes),
-                                     hint=dialect.hint.format(upgrade=upgrade(name)))
-                error.upgrade = upgrade(name) if dialect.changes else None
+                                     hint=dialect.left if upgraded else
+                                     dialect.hint.format(upgrade=upgrade(name)))
+                error.upgrade = upgrade(name) if dialect.changes and not upgraded else None
                 return error
     return None
 

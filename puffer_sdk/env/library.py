@@ -217,8 +217,7 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
                           hint="report a sum or a mean of several")
     if kind == "NO_ENVS":
         return NoEnvs(f"{key} created no environment",
-                      hint="files that it reads may be missing, or vec.total_agents is too "
-                           "small for one environment")
+                      hint="files that it reads may be missing" + _where_it_reads(folder))
     if kind == "NOT_WHOLE":
         error = NotWhole("total_agents is not a multiple of the agents per environment",
                          detail=seen.text)
@@ -238,6 +237,12 @@ def explain_error(seen: Refusal, keys: Sequence[str], folder: Path | None = None
              "NO_MEMORY": "lower vec.total_agents"}
     return UsageError(seen.text or "the environment could not be created", hint=hints.get(kind),
                       code="PUF112" if kind in ("BAD_SIZES", "NO_AGENTS") else None)
+
+
+def _where_it_reads(folder: Path | None) -> str:
+    """Where the paths of an environment's code begin, if that does not depend on the caller."""
+    place = paths.working_dir(folder) if folder else None
+    return f"; their paths begin in {place}" if place and (place / "resources").is_dir() else ""
 
 
 def _reads(folder: Path | None, key: str) -> bool:

@@ -52,7 +52,8 @@ class Reader(Bound):
             # A struct that does not compile has whatever fields clang could make out
             self.problems = [p for p in self.problems if p.code not in OF_FIELDS]
         self.problems[:0] = errors
-        if self.problems and (other := dialects.recognise(self.name, self.texts())):
+        if self.problems and (other := dialects.recognise(
+                self.name, self.texts(), upgraded=(self.folder / "binding.c.orig").is_file())):
             self.problems = [other, *(p for p in self.problems if not dialects.follows(p))]
         self.problems.sort(key=lambda p: not isinstance(p, DialectError))
         return (None if any(p.code is None for p in self.problems) else spec), self.problems

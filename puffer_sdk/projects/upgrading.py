@@ -20,7 +20,7 @@ from pathlib import Path
 from ..base import files, paths, ui
 from ..base.errors import BuildError, PufferError, UsageError
 from ..base.spec import OBS_TENSORS
-from ..env import header
+from ..env import dialects, header
 from ..env.source import hide
 from ..settings import upstream
 from ..settings.config import find_ini
@@ -201,7 +201,7 @@ def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> s
         done.problems.append(BuildError(
             f"calls of Python remain in {ui.plural(len(left), 'line')}",
             where=f"binding.c:{left[0]}",
-            hint="rewrite them: use dict_get for settings, and read files in C"))
+            hint=dialects.CALLS_LEFT))
     return text
 
 

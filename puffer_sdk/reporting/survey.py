@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..base import files, paths
+from ..base import files, paths, ui
 from ..base.errors import BuildError, Interrupted, NotAnEnv, PufferError, UsageError
 from ..checking import check
-from ..env import build, child_process
+from ..env import build, child_process, lacking
 from ..env.child_pipe import Link
 from ..env.job import EnvJob
 from ..pictures import record
@@ -28,7 +28,8 @@ from . import report_page, try_env
 from .keeping import Facts
 from .try_env import caught
 
-STEPS = 1_000_000       # agent steps that the rate is measured over
+STEPS = 1_000_000       # agent steps that the rate is measured over ...
+SECONDS = 10.0          # ... or as many as this long gives
 AGENTS = 256
 TICKS = 150             # of a picture
 WIDTH = 360             # pixels
@@ -117,11 +118,12 @@ def survey(source: str | os.PathLike[str], output: str | os.PathLike[str] = "oce
     done = Survey([], output / "index.html", output / "survey.json")
     for folder in found:
         if not only or folder.name in only:
-            row = try_one(folder, source, output, budget)
-            if programs and "build" not in row.problems:
-                try_programs(folder, row)
-            if train and not {"build", "stepping"} & set(row.problems):
-                try_training(folder, row, train, output / "runs")
+            with ui.without_warnings():         # hundreds, of settings that change no row
+                row = try_one(folder, source, output, budget)
+                if programs and "build" not in row.problems:
+                    try_programs(folder, row)
+                if train and not {"build", "stepping"} & set(row.problems):
+                    try_training(folder, row, train, output / "runs")
             number_as_before(folder, row)
             done.rows.append(row)
             _write(done, source)        # after each one: Ctrl-C loses none
@@ -191,7 +193,10 @@ def why_not_built(error: PufferError, folder: Path) -> str:
             f"in {home}; [build] include = {home} of the ini finds it there" if home else
             "not in the checkout; [build] include of the ini names the folder that has it")
     if isinstance(error, BuildError) and error.upgrade:
-        return f"{error.message}; {error.upgrade} rewrites it"
+        absent = " and ".join(f"{header} ({where})"
+                              for header, where in lacking.headers(folder).items())
+        return (f"{error.message}; {error.upgrade} rewrites it"
+                + f"; it also includes {absent}, not in the checkout" * bool(absent))
     if isinstance(error, NotAnEnv):
         return f"it needs {error.expected}, and has {error.actual}"
     return error.message + (f" ({error.where})" if error.where else "")
@@ -248,24 +253,24 @@ def _not_learnt(attempt: Facts) -> str:
 
 
 def step_work(job: EnvJob, link: Link) -> Facts:
-    """In the child: step at random, STEPS agent steps in all."""
+    """In the child: step at random, for STEPS agent steps or SECONDS."""
     import numpy as np
 
     from ..env.agent_slots import random_actions
     from ..env.copies import make_copies
 
     library, settings = job.open(), job.config.env
-    agents = library.agents_per_env(settings)
+    agents = library.agents_per_env(settings, link.watches())
     rng = np.random.default_rng(0)
     with make_copies(library, max(1, AGENTS // agents), link.watches(),
                      env_settings=settings) as vec:
         vec.reset()
-        began, steps = time.perf_counter(), 0
-        while steps < STEPS:
+        began, steps, seconds = time.perf_counter(), 0, 0.0
+        while steps < STEPS and seconds < SECONDS:
             vec.actions[:] = random_actions(vec, rng)
             vec.step()
             steps += vec.num_agents
-        seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - began
         about = vec.description
         kind = {"uint8": "u8", "int32": "i32"}.get(about.obs_dtype.name, "f32")
         return {"obs": f"{about.obs_size} {kind}", "rate": steps / seconds, "agents": agents,

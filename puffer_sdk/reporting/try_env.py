@@ -38,14 +38,13 @@ MOST_FILES = 100                # resources that one name with a %d stands for
 
 @contextmanager
 def caught(problems: dict[str, str], name: str) -> Iterator[None]:
-    """An error here becomes problems[name], in one line; Ctrl-C ends all."""
+    """An error here becomes problems[name], a sentence; Ctrl-C ends all."""
     try:
         yield
     except Interrupted:
         raise
     except PufferError as error:
-        problems[name] = (error.message + (f" ({error.where})" if error.where else "")
-                          + (f"; {error.hint}" if error.hint else ""))
+        problems[name] = error.sentence()
 
 
 def files_of(folder: Path) -> dict[str, str]:

@@ -242,6 +242,7 @@ def test_my_vec_init_that_makes_nothing_has_said_why(ocean, tmp_path, capsys):
         said = capsys.readouterr().err
         assert "my_vec_init created no environment" in said and "  | no map in data/\n" in said
         assert "multiple" not in said and said.count("no map") == 1
+        assert "total_agents" not in said
 
 
 def test_my_vec_init_with_wrong_slices(ocean, tmp_path):

@@ -106,6 +106,34 @@ def test_a_sentence_names_the_upgrade_and_the_folder_of_a_header(tmp_path):
         "of the ini finds it there")
 
 
+def test_a_sentence_of_an_older_binding_names_the_headers_that_are_nowhere(tmp_path):
+    folder = tmp_path / "ocean/nim"
+    for each in (folder, tmp_path / "src"):
+        each.mkdir(parents=True)
+    (folder / "nim.h").write_text('#include <math.h>\n#include "lemon/solver.h"\n')
+    (folder / "binding.c").write_text('#include "nim.h"\n#include "../env_binding.h"\n')
+    row = survey.try_one(folder, tmp_path, tmp_path)
+    assert row.problems["build"].endswith(
+        "puffer-sdk bind nim --upgrade rewrites it; it also includes lemon/solver.h (nim.h:2), "
+        "not in the checkout")
+    (folder / "binding.c.orig").touch()
+    assert "--upgrade" not in survey.try_one(folder, tmp_path, tmp_path).problems["build"]
+
+
+def test_a_sentence_has_the_words_of_an_environment_that_ended_itself(tmp_path):
+    """As one whose maps are not there: what it prints says more than that it ended."""
+    folder = tmp_path / "ocean/lost"
+    shutil.copytree(SPECIMENS / "ocean/drum", folder, ignore=shutil.ignore_patterns("build"))
+    header = folder / "drum.h"
+    header.write_text(header.read_text().replace(
+        "    env->beat = 0;\n", '    puts("no map in maps/");\n    fflush(stdout);\n    abort();\n'
+    ).replace("#include <stdint.h>", "#include <stdint.h>\n#include <stdio.h>"))
+    row = survey.try_one(folder, tmp_path, tmp_path, budget=0.01)
+    assert row.verdict == "stepping failed"
+    assert row.problems["stepping"].startswith("the environment failed in init: SIGABRT (env 0, ")
+    assert row.problems["stepping"].endswith("): no map in maps/")
+
+
 def test_the_page_shows_each_row_with_its_picture(done):
     _, output, _ = done
     html = (output / "index.html").read_text()
