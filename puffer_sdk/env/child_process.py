@@ -156,8 +156,9 @@ class Child:
                 self.missing[path.decode(errors="replace")] = None
                 ui.warn_once(line.decode(errors="replace"),
                              "a checked pattern is drawn in its place")
-            if re.search(rb"^missing shader: ", new[:whole], re.M):
-                ui.warn_once("recordings have no shaders: what they draw is drawn plain",
+            for name, place in re.findall(rb"^missing shader: (.*), (.*)$", new[:whole], re.M):
+                ui.warn_once(f"recordings have no shaders: what {name.decode(errors='replace')} "
+                             f"draws is drawn plain ({place.decode(errors='replace')})",
                              "a window shows it: puffer-sdk play")
 
     def _raised(self, payload: Payload) -> PufferError:

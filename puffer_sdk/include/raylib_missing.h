@@ -27,14 +27,18 @@ static inline Texture2D puffer_load_texture(const char* path) {
 #define LoadTexture puffer_load_texture
 
 // Recordings are drawn without a GPU: what loads a shader there has none
-static inline void puffer_begin_shader(Shader shader) {
-    static int told;
-    if (shader.id == 0 && !told && IsWindowReady()) {
-        fprintf(stderr, "missing shader: what it draws is drawn without it\n");
-        told = 1;
+static inline void puffer_begin_shader(Shader shader, const char* name, const char* file,
+                                       int line) {
+    static const char* told[16];
+    int i = 0;
+    while (i < 16 && told[i] && told[i] != name) i++;
+    if (shader.id == 0 && IsWindowReady() && i < 16 && !told[i]) {
+        const char* slash = strrchr(file, '/');
+        fprintf(stderr, "missing shader: %s, %s:%d\n", name, slash ? slash + 1 : file, line);
+        told[i] = name;
     }
     BeginShaderMode(shader);
 }
-#define BeginShaderMode puffer_begin_shader
+#define BeginShaderMode(...) puffer_begin_shader(__VA_ARGS__, #__VA_ARGS__, __FILE__, __LINE__)
 
 #endif    // PUFFER_NO_COMPAT

@@ -359,7 +359,8 @@ def compare(folder: Path, spec: Spec, settings: Config, exported: Path, scratch:
 
     what    it is, for the BuildError that is raised where it does not
     """
-    twin = shutil.copytree(exported.parents[1], scratch / "twin") / "ocean" / exported.name
+    twin = shutil.copytree(exported.parents[1], scratch / "twin",
+                           symlinks=True) / "ocean" / exported.name
     played = []
     for place in (folder, twin):
         played.append(child_process.run("puffer_sdk.projects.ocean:play_work",

@@ -14,7 +14,7 @@ import re
 import shutil
 from pathlib import Path
 
-from ..base import files, paths
+from ..base import files, paths, ui
 from ..base.errors import BuildError, UsageError
 from ..base.spec import Spec
 from ..env import job
@@ -59,8 +59,10 @@ def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
         shutil.copytree(folder, home, ignore=shutil.ignore_patterns(
             "build", "runs", ".git", "binding.c", program.name))
         files.write(home / name, new.encode())
+        _bring_checkout(folder, home.parents[1])
         try:
-            ocean.compare(folder, spec, settings, home, Path(scratch), "the rewritten header")
+            with ui.without_warnings():         # of the same ini, which has been read
+                ocean.compare(folder, spec, settings, home, Path(scratch), "the rewritten header")
         except BuildError as error:
             raise BuildError(f"no rule rewrites this environment: {error.message}",
                              where=spec.header, expected=error.expected, actual=error.actual,
@@ -71,15 +73,23 @@ def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
                            if path.is_file()}
     upgrading.write(folder, olds, {name: new}, gone=[file for file in olds if file != name])
     done.changed = [name]
-    if binding.is_file():
+    if binding.name in olds:
         done.notes.append(f"binding.c: what it said is in {name} now")
-    if program.is_file():
+    if program.name in olds:
         done.notes.append(f"{program.name}: build generates a program in its place"
                           + "; c_keys is in the header now" * bool(keys))
     if spec.obs_size and spec.obs_count is None:
         done.notes.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that would change "
                           "it are refused")
     return done
+
+
+def _bring_checkout(folder: Path, tree: Path) -> None:
+    """What an environment TREE/ocean/NAME finds beside ocean/: its ini, headers and resources."""
+    if folder.parent.name == "ocean":
+        for name in ("config", "src", "vendor", "resources"):
+            if (folder.parents[1] / name).is_dir():
+                (tree / name).symlink_to(folder.parents[1] / name)
 
 
 def _refuse(spec: Spec, binding: str, agents: int) -> None:

@@ -513,6 +513,7 @@ def test_what_is_missing_is_said_once(squared, cli, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("missing texture: resources/face.png, looked for in ") == 1
     assert str(folder) in done.stderr and done.stderr.count("recordings have no shaders") == 1
+    assert "draws is drawn plain (squared.h:" in done.stderr
     colors = {tuple(pixel) for pixel in read(tmp_path / "frames")[1].reshape(-1, 3)}
     assert (255, 0, 255) in colors
 

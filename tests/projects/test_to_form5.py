@@ -45,14 +45,20 @@ def contents(folder: Path) -> dict[str, bytes]:
     ["correct/ladder", "ocean/nim", "ocean/lights", "correct/quarry", "ocean/kiln",
      "correct/organ", "ocean/mole"], 1))
 def test_it_plays_the_same_bytes(place, tmp_path, capsys):
-    """A struct declared first or with its typedef, a binding or none, sizes of settings."""
+    """A struct declared first or with its typedef, a binding or none, sizes of settings; with its
+    ini in the config/ of a checkout."""
     source = SPECIMENS / place
-    folder = shutil.copytree(source, tmp_path / source.name,
+    folder = shutil.copytree(source, tmp_path / "ocean" / source.name,
                              ignore=shutil.ignore_patterns("build"))
+    if (ini := folder / f"{folder.name}.ini").is_file():
+        (tmp_path / "config").mkdir()
+        ini.rename(tmp_path / "config" / ini.name)
     before = contents(folder)
     assert cli.main(["bind", str(folder), "--upgrade", "--dialect", "5"]) == 0
     name = f"{folder.name}.h"
-    assert f"(original: {name}.orig)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"(original: {name}.orig)" in said
+    assert ("note   binding.c: what it said" in said) == ("binding.c" in before)
     spec = header.read(folder)
     assert spec.by_agent and spec.has_mask == header.read(source).has_mask
     after = contents(folder)
