@@ -32,6 +32,8 @@ DICE = {"puffer_rand", "puffer_srand", "puffer_random_value"}     # rand(): its 
 STATEFUL = re.compile(r"(exit|abort|longjmp|[delmnj]rand48|[cm]alloc|realloc|f?put\w*|[a-z]*printf|"
                       r"Draw\w*|Init\w*|Close\w*|Load\w*)$")
 
+_VECENV = re.compile(r'[ \t]*#[ \t]*include[ \t]*"(?:[^"]*/)?vecenv\.h"')
+
 
 def wrong_field(types: Mapping[str, str]) -> str | None:
     """What is wrong with the field: a sentence, or None."""
@@ -96,6 +98,8 @@ def _line_of_definition(cursor: Cursor) -> int | str:
     text = lines[place.line - 1] if place.line <= len(lines) else ""
     if not re.search(r"\b(c|puf)_reset\s*\([^()]*\)", text):
         return "c_reset's definition is not written on one line"
+    if any(_VECENV.match(each) for each in lines[:place.line]):
+        return "c_reset is defined below vecenv.h"      # which calls it by its name
     for path in paths.c_files(Path(place.file.name).parent):
         if path.name == Path(place.file.name).name:
             continue

@@ -94,7 +94,8 @@ class Source:
         self.structs: dict[str, Cursor] = {}                    # by canonical name
         self.funcs: dict[str, Cursor] = {}
         self.probes: dict[str, Cursor] = {}
-        self.logs: list[str] = []                               # what Log is a typedef of
+        self.log_names = {"Log"}                                # and what a macro makes of it
+        self.logs: list[str] = []                               # what these are typedefs of
         self.obs_type = ""                                      # what obs_t is a typedef of
         self.enumerators: dict[str, str] = {}                   # OBS_SIZE -> "game.h:11"
         kinds = cindex.CursorKind
@@ -111,7 +112,7 @@ class Source:
                 self.enumerators |= {child.spelling: self.place(child)
                                      for child in cursor.get_children()
                                      if child.spelling in contract.MACROS}
-            elif kind == kinds.TYPEDEF_DECL and cursor.spelling == "Log":
+            elif kind == kinds.TYPEDEF_DECL and cursor.spelling in self.log_names:
                 self.logs.append(cursor.underlying_typedef_type.get_canonical().spelling)
             elif kind == kinds.TYPEDEF_DECL and cursor.spelling == "obs_t":
                 self.obs_type = cursor.underlying_typedef_type.get_canonical().spelling
@@ -166,6 +167,8 @@ class Source:
 
     def take_macro(self, cursor: Cursor) -> None:
         name = cursor.spelling
+        if name == "Log":
+            self.log_names.add(" ".join(token.spelling for token in cursor.get_tokens())[4:])
         if name not in contract.MACROS and not name.startswith("MY_"):
             return                      # of the thousands, without asking where they are
         file = cursor.location.file

@@ -25,7 +25,7 @@ from ..env.source import hide
 from ..settings import upstream
 from ..settings.config import find_ini
 from ..settings.table import AUTO
-from . import c_sizes, floats, python_env
+from . import c_sizes, early_vec_init, floats, python_env
 
 # What an early 4.0 called the type of an observation
 EARLY_TYPES = {"float": "FloatTensor", "unsigned char": "ByteTensor", "char": "ByteTensor",
@@ -186,6 +186,7 @@ def _binding(text: str, known: python_env.PythonEnv | None, done: Upgraded) -> s
                               "4.0; change the field, and define OBS_TENSOR_T")
     text = re.sub(r"(?m)^[ \t]*#\s*define\s+ACT_TYPE\b.*\n", "", text)
     text = re.sub(r'#\s*include\s*"(?:\.\./)*env_binding\.h"', '#include "vecenv.h"', text)
+    text = early_vec_init.rewritten(text)
     if known is None:
         return text
     for pattern, new in PYTHON_LINES:

@@ -220,6 +220,20 @@ def test_an_environment_of_an_early_4_plays_as_it_did(early):
     plays(early)
 
 
+def test_a_my_vec_init_of_three_arguments_deals_envs_out(early):
+    """As an early 4.0 has it: who makes all environments leaves the buffers to vecenv.h."""
+    binding = early / "binding.c"
+    binding.write_text("#define MY_VEC_INIT\n" + binding.read_text())
+    with binding.open("a") as file:
+        file.write("Env* my_vec_init(int* num_envs_out, Dict* vec_kwargs, Dict* env_kwargs) {\n"
+                   '    *num_envs_out = (int)dict_get(vec_kwargs, "total_agents")->value / 3;\n'
+                   "    Env* envs = (Env*)calloc(*num_envs_out, sizeof(Env));\n"
+                   "    for (int i = 0; i < *num_envs_out; i++) my_init(&envs[i], env_kwargs);\n"
+                   "    return envs;\n}\n")
+    assert upgrade(early).problems == []
+    plays(early)
+
+
 def test_an_ini_that_is_there_gets_what_it_lacks(old):
     (old / "beads.ini").write_text("[base]\nenv_name = beads\n\n[env]\nnum_envs = 8\nlength = 5\n"
                                    "half = 4\n\n[train]\ngamma = 0.9\n")
