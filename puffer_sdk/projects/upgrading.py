@@ -83,8 +83,11 @@ def upgrade(env: str | os.PathLike[str] | None = None) -> Upgraded:
         done.notes += [f"{its_header}: {name}.py passes {known.actions} to C as actions: compute "
                        "that in c_step"] * bool(known.actions)
     new["binding.c"] = _binding(texts["binding.c"], known, done)
-    _header(new, its_header, f"{name}.c", struct_name(new["binding.c"]), done)
-    new["binding.c"] = _with_tensor(new["binding.c"], new[its_header])
+    struct = struct_name(new["binding.c"])
+    holder = its_header if _struct_place(new[its_header], struct) or not _struct_place(
+        new["binding.c"], struct) else "binding.c"
+    _header(new, holder, f"{name}.c", struct, done)
+    new["binding.c"] = _with_tensor(new["binding.c"], new[holder])
     if known:
         _note_late_reset(new[its_header], its_header, done)
         new[f"{name}.ini"] = _ini(_old_ini(folder), new["binding.c"], known, done)
@@ -283,7 +286,7 @@ def _sizes(text: str, known: python_env.PythonEnv, done: Upgraded) -> str:
 
 def _header(texts: dict[str, str], name: str, program: str, struct: str | None,
             done: Upgraded) -> None:
-    """Floats for actions, rewards and terminals, in the header and in NAME.c."""
+    """Floats for actions, rewards and terminals, in the file that has the struct and in NAME.c."""
     old = {array: found[1] for array in ARRAYS
            if (found := re.search(rf"(?m)^[ \t]*((?:unsigned )?\w+)\s*\*\s*{array}\s*;",
                                   texts[name]))}
@@ -294,12 +297,7 @@ def _header(texts: dict[str, str], name: str, program: str, struct: str | None,
                     texts[file] = floats.rewrite(texts[file], array, kind)
                     done.notes += floats.left(texts[file], file, array, kind)
     text = texts[name]
-    place = re.search(rf"(?m)^(?:typedef\s+)?struct\s+{struct}\s*\{{", text) if struct else None
-    if place is None and struct:
-        closing = re.search(rf"\}}\s*{struct}\s*;", text)
-        starts = [m for m in re.finditer(r"typedef\s+struct\s*\w*\s*\{", text)
-                  if closing and m.end() < closing.start()]
-        place = starts[-1] if starts else None
+    place = _struct_place(text, struct)
     if place is None:
         done.notes.append(f"{name}: the struct of the environment was not found; give it "
                           "int num_agents; and unsigned int rng;")
@@ -312,6 +310,17 @@ def _header(texts: dict[str, str], name: str, program: str, struct: str | None,
     text = text[:place.end()] + new + text[place.end():]
     texts[name] = re.sub(r"(?m)^([ \t]*)unsigned (?:char|int)\s*\*\s*(truncations\s*;)",
                          r"\1float* \2", text)
+
+
+def _struct_place(text: str, struct: str | None) -> re.Match[str] | None:
+    """Where the env struct's fields begin."""
+    place = re.search(rf"(?m)^(?:typedef\s+)?struct\s+{struct}\s*\{{", text) if struct else None
+    if place or not struct:
+        return place
+    closing = re.search(rf"\}}\s*{struct}\s*;", text)
+    starts = [m for m in re.finditer(r"typedef\s+struct\s*\w*\s*\{", text)
+              if closing and m.end() < closing.start()]
+    return starts[-1] if starts else None
 
 
 def _note_late_reset(text: str, name: str, done: Upgraded) -> None:

@@ -360,6 +360,13 @@ def test_a_header_that_binding_names_is_upgraded(old):
     plays(old)
 
 
+def test_a_struct_in_the_binding_is_upgraded_there(old):
+    (old / "binding.c").write_text((old / "beads.h").read_text() + BINDING)
+    (old / "beads.h").write_text("#include <math.h>\n")
+    assert upgrade(old).changed == ["beads.ini", "binding.c"]
+    plays(old)
+
+
 @pytest.mark.parametrize("line, said", [
     ("if (env->terminals[0]) { c_reset(env); return; }", True),
     ("if ((int)env->terminals[0] == 1) c_reset(env); // when it is over", True),
