@@ -28,7 +28,7 @@ def headers(folder: Path) -> dict[str, str]:
             source=source, what=source.name, reads=True)
     except BuildError:
         return {}
-    found = {}
+    found: dict[str, str] = {}
     for name in sorted(set(re.split(r"[\s\\]+", rule.partition(":")[2])) - {""}):
         if not OLDER.fullmatch(name) and not Path(name).exists():
             where = _place(folder, name)
