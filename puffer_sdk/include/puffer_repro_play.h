@@ -172,8 +172,10 @@ REPRO_FN char* repro_allocate(int array, size_t bytes) {
 REPRO_FN ReproBatch repro_open(void) {
     ReproBatch b = {0};
     PufferError error = {0};
-    int agents = repro_it.total_agents;
-    if (agents == 0) agents = repro_api->agents_per_env(&repro_env_settings, &repro_watch, &error);
+    static int asked;    // once: what a hand-written my_init allocates for the answer stays
+    int agents = repro_it.total_agents ? repro_it.total_agents : asked;
+    if (agents == 0)
+        agents = asked = repro_api->agents_per_env(&repro_env_settings, &repro_watch, &error);
     // The seed of env e is a hash of seed + (e + 1) x this number: so env 0 becomes env `seat`
     uint64_t seed = repro_it.seed + (uint64_t)repro_it.seat * 0x9E3779B97F4A7C15ull;
     b.vec = agents < 1 ? NULL

@@ -17,7 +17,7 @@ import pytest
 from helpers.check_fixtures import short_check
 from helpers.places import SPECIMENS, broken
 from helpers.playground import alive, wait_until
-from helpers.short_or_long import long_only, short_or_long
+from helpers.short_or_long import long_only, short_or_long, some_or_all
 
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.checking.check import check
@@ -139,6 +139,41 @@ def test_a_program_ends_with_the_command_that_started_it(probe, tmp_path):
     parent.kill()
     parent.wait()
     wait_until(lambda: not alive(child))
+
+
+FREED = f"""// {repro.MARK}
+#include "../../binding.c"
+#include "puffer_repro.h"
+REPRO_SCRIPT(1) = {{ }};
+REPRO(.code = "PUF206", .expect = "freed", .agent = -1, .seed = 42)
+"""
+BINDING = """\
+#include "probe.h"
+#define OBS_TENSOR_T FloatTensor
+#define Env Probe
+#include "vecenv.h"
+void my_init(Env* env, Dict* kwargs) {
+    env->num_agents = 1;
+    (void)kwargs;
+    env->limit = 4;
+    env->spare = calloc(1, 32);
+}
+void my_log(Log* log, Dict* out) { dict_set(out, "score", log->score); }
+"""
+
+
+@pytest.mark.parametrize("close, status", some_or_all([("free(env->spare);", 0), ("", 1)], 0))
+def test_what_asks_a_binding_for_its_agents_is_no_leak(probe, close, status):
+    """my_init runs once more than c_close: an env is made to learn how many agents it has."""
+    env = probe(("void c_close(Probe* env) { (void)env; }",
+                 f"void c_close(Probe* env) {{ (void)env; {close} }}"),
+                ("int num_agents;", "int num_agents; void* spare;"),
+                ("#define OBS_SIZE 2", "#include <stdlib.h>\n#define OBS_SIZE 2"),
+                binding_c=BINDING)
+    program = env / "build/check/repro_PUF206.c"
+    program.parent.mkdir(parents=True)
+    program.write_text(FREED)
+    assert replaying.replay(program).exit_status == status
 
 
 @long_only

@@ -799,6 +799,18 @@ def test_a_clock_drives_the_simulation_where_plays_differ_by_it(game, moved, rea
     assert [finding.severity for finding in found(facts, "PUF109")] == severities
 
 
+@pytest.mark.parametrize("later, told", [
+    ("memset(env->lit, 0, sizeof(env->lit)); env->lit[0] = 0;", []),
+    ("env->tick = env->lit[0] > 0;", ["warning"]), ("env->lit[0] += 1;", ["warning"])])
+def test_a_clock_that_no_play_reached_and_no_step_reads(game, later, told):
+    """As in a celebration that only a window shows."""
+    facts = game(fields="float lit[4];", render="env->tick = env->lit[1] > 0;",
+                 step=f"if (env->wide) env->lit[env->tick] = (float)GetTime(); {later}")
+    facts.traces |= {"trace-base": np.zeros(3), "trace-moved": np.zeros(3)}
+    facts.lines["game.h"] = {line_of(facts, "GetTime()"): 0}
+    assert [finding.severity for finding in found(facts, "PUF109")] == told
+
+
 @pytest.mark.parametrize("then, words", [
     ("if (env->tick > 4) best = 2;", "'best' is given its own value"), ("", "variable 'best'")])
 def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, then, words):

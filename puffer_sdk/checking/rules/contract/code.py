@@ -175,7 +175,8 @@ def shared_rng(facts: Facts) -> Findings:
         env->x += env->speed * TICK;
 
     Not reported: a clock that changes nothing: a play is the same whether it runs or stands still.
-    Where no play reached the call, the finding is a warning.
+    Where no play reached the call, the finding is a warning, unless what it says is stored to a
+    field that no step reads.
 
     Fix: draw every number from env->rng, count time in steps. In an Ocean binding rand() by itself
     is a warning: library builds give it the running env's generator, PufferLib's do not.
@@ -183,11 +184,14 @@ def shared_rng(facts: Facts) -> Findings:
     is_ocean = facts.source.binding in facts.source.files
     places: dict[str, list[tuple[str, int]]] = {}
     names: dict[str, list[str]] = {}
+    playing = facts.source.reach(*_starts(facts), without=_NOT_STEPS)
     for call in facts.source.calls(*_starts(facts), without=_NOT_STEPS):
         name = _SPELLINGS.get(call.name, call.name)
         if name in _DICE:
             group = "dice"
-        elif name in _CLOCKS and facts.moved is False and facts.reached(call.function, call.node):
+        elif name in _CLOCKS and facts.moved is False and (
+                facts.reached(call.function, call.node)
+                or facts.source.is_kept_unread(call.node, playing)):
             continue
         elif name in _SOURCES or (name in ("fopen", "open") and _is_entropy(call.node)):
             group = name

@@ -101,19 +101,16 @@ def memory_leak(facts: Facts) -> Findings:
     leaks = [fact for fact in leaks if not fact.replaced]
     lost, together = _overwritten(facts, leaks)
     yield from lost
-    seen = set()
-    for fact in leaks:
-        if fact in together:
-            continue
+    for each in _by_function(leaks, together):
+        fact = each[0]
         place = place_of(facts, fact)
-        key = (place.get("file"), place.get("line"), fact.how)
-        if key in seen:
-            continue
-        seen.add(key)
         if fact.how == "close":
             message = f"memory that {call_of(fact)} allocates is not freed by c_close"
-            amount = _amount(fact.blocks / fact.envs, fact.bytes / fact.envs)
-            actual = f"{amount} of one env left behind"
+            amount = _amount(sum(one.blocks / one.envs for one in each),
+                             sum(one.bytes / one.envs for one in each))
+            lines = sorted({one.frame.line for one in each if one.frame})
+            also = f", of lines {', '.join(map(str, lines))}" if lines[1:] else ""
+            actual = f"{amount} of one env left behind{also}"
         else:
             message = f"memory that {call_of(fact)} allocates grows with every reset"
             actual = f"{fact.bytes} bytes more after {fact.resets} resets"
@@ -125,6 +122,18 @@ def memory_leak(facts: Facts) -> Findings:
     counted = facts.fact("memory", CountedFact)
     if counted and counted.overfull:
         raise NotTested("more than 65536 blocks of memory were in use")
+
+
+def _by_function(leaks: list[LeakFact], without: list[LeakFact]) -> list[list[LeakFact]]:
+    """What c_close forgets of one function is one cause; what grows is one for each line."""
+    found: dict[tuple[object, ...], dict[int, LeakFact]] = {}
+    for fact in leaks:
+        if fact not in without:
+            frame = fact.frame
+            line = frame.line if frame else 0
+            place = (frame.file, frame.function if fact.how == "close" else line) if frame else ()
+            found.setdefault((fact.how, *place), {}).setdefault(line, fact)
+    return [list(each.values()) for each in found.values()]
 
 
 def _own_arrays(facts: Facts, leaks: list[LeakFact]) -> Findings:

@@ -39,6 +39,9 @@ _FRAME = re.compile(r"^\s+#\d+ 0x[0-9a-f]+ in (?P<name>\S+) (?P<file>[^:\n()]+):
                     re.MULTILINE)
 _ENTRIES = ("c_step", "c_reset", "c_close", "init", "my_init")      # where our code calls theirs
 _KIND = re.compile(r"ERROR: AddressSanitizer: (?P<kind>[\w-]+)(?P<rest>[^\n]*)")
+_REGION = re.compile(r"is located (?P<past>\d+) bytes (?P<side>after|before|inside|to the "
+                     r"(?P<right>right|left))(?: of)? (?P<size>\d+)-byte region")
+NEAR = 64           # bytes by which an access beside a small block misses it
 _WORDS = {
     "heap-buffer-overflow": "reads or writes beyond a block of the heap",
     "stack-buffer-overflow": "reads or writes beyond a local array",
@@ -152,15 +155,14 @@ def _asan(facts: Facts) -> Findings:
         frames = _own_frames(facts, report)
         place = _place(frames) or facts.at("c_step")
         access = re.search(r"(READ|WRITE) of size (\d+)", report)
-        region = re.search(r"is located (\d+) bytes (?:after|before|to the right of|to the left "
-                           r"of|inside of) ([^\n\[]*)", report)
+        region = _REGION.search(report)
         at = (place.get("file"), place.get("line"))
         if at in seen:
             continue
         seen.add(at)
         detail = ", ".join(filter(None, [
             f"{access[1].lower()} of {access[2]} bytes" if access else None,
-            f"{region[1]} bytes from {region[2].strip()}" if region else None]))
+            _beside(region) if region else None]))
         words = _WORDS.get(found["kind"], found["kind"])
         if access:
             words = words.replace("reads or writes", f"{access[1].lower()}s")
@@ -170,6 +172,16 @@ def _asan(facts: Facts) -> Findings:
                       seen_in=outcome.name, expected="only memory of its own",
                       actual=detail or words,
                       stack=_stack(frames))
+
+
+def _beside(region: re.Match[str]) -> str:
+    """Where a bad access lay; "" where ASan names a block that it has nothing to do with."""
+    past, size = int(region["past"]), int(region["size"])
+    if past > max(size, NEAR):
+        return ""
+    side = {"right": "after", "left": "before", "inside": "within"}.get(
+        region["right"] or region["side"], region["side"])
+    return f"{past} bytes {side} a block of {size}"
 
 
 def _of_heap(fact: CrashFact) -> tuple[str, str]:

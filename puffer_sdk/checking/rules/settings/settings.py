@@ -48,6 +48,8 @@ def size_depends_on_setting(facts: Facts) -> Findings:
     """
     others, own = played(facts), _own_faults(facts)
     told: set[str] = set()
+    # by what is done, whether it is a warning, and where
+    alike: dict[tuple[str, bool, str | None, int | None], list[tuple[str, Variant, Seen]]] = {}
     for variant in others:
         key, found = variant.key, _past_the_end(facts, variant)
         if key is None or key in told or found is None:
@@ -56,15 +58,22 @@ def size_depends_on_setting(facts: Facts) -> Findings:
         if (where.get("file"), where.get("line")) not in own:
             told.add(key)
             where["seen_in"] = "setting"
-            was = float(present(facts.config).env[key])
             lent = (facts.handwritten or key == "num_agents") and not _is_swept(facts, variant)
-            maker = "my_init" if facts.handwritten else "init"
-            yield Finding("PUF114", f"with {key} = {variant.value:g} {what}", **where,
-                          severity="warning" if lent else "",
-                          shows=Shows(settings={key: variant.value}),
-                          expected=f"a game for {key} = {variant.value:g}, or a refusal",
-                          actual=f"sizes that are right for {key} = {was:g}",
-                          hint=f"derive the size from env->{key}, or bound it in {maker}")
+            alike.setdefault((what, lent, where.get("file"), where.get("line")), []).append(
+                (key, variant, where))
+    maker = "my_init" if facts.handwritten else "init"
+    for (what, lent, *_), each in alike.items():
+        key, variant, where = each[0]
+        values = [f"{key} = {variant.value:g}" for key, variant, _ in each]
+        owned = [f"{key} = {float(present(facts.config).env[key]):g}" for key, *_ in each]
+        yield Finding("PUF114", f"with {' or '.join(values)} {what}", **where,
+                      severity="warning" if lent else "",
+                      shows=Shows(settings={key: variant.value}),
+                      expected=f"a game for {' and for '.join(values)}, or a refusal",
+                      actual=f"sizes that are right for {' and '.join(owned)}",
+                      hint="derive the size from "
+                      + " and ".join(f"env->{key}" for key, *_ in each)
+                      + f", or bound {'it' if len(each) == 1 else 'them'} in {maker}")
 
 
 def _own_faults(facts: Facts) -> set[tuple[str, int]]:

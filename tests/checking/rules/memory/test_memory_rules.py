@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.check_fixtures import changed, line_of, short_check
@@ -13,6 +14,7 @@ from helpers.short_or_long import LONG, long_only, some_or_all
 import puffer_sdk
 from puffer_sdk.checking.collect.c.sizes import Sizes
 from puffer_sdk.checking.report.terminal import lines
+from puffer_sdk.checking.rules.memory import allocations, memory
 
 ALL_BUILDS = pytest.mark.usefixtures("all_builds")    # for what the others show
 
@@ -67,6 +69,24 @@ def test_a_leak_says_who_allocates_and_how_much(copy):
     (finding,) = found(cave, "PUF206")
     assert finding.line == line_of(cave, "malloc(") and "c_reset" in finding.message
     assert finding.actual == "4 blocks (168 bytes) of one env left behind"
+
+
+@pytest.mark.parametrize("how, groups", [("close", [[7, 8], [9]]), ("resets", [[7], [8], [9]])])
+def test_what_c_close_forgets_of_one_function_is_one_finding(how, groups):
+    leaks = [SimpleNamespace(how=how, frame=SimpleNamespace(file="g.h", function=name, line=line))
+             for name, line in (("init", 7), ("init", 7), ("init", 8), ("make", 9))]
+    assert [[one.frame.line for one in each]
+            for each in allocations._by_function(leaks, [])] == groups
+
+
+@pytest.mark.parametrize("text, told", [
+    ("16 bytes before 512-byte region", "16 bytes before a block of 512"),
+    ("0 bytes to the right of 8-byte region", "0 bytes after a block of 8"),
+    ("4 bytes inside of 8-byte region", "4 bytes within a block of 8"),
+    ("509 bytes after 3-byte region", "")])     # of something else
+def test_where_a_bad_access_lay(text, told):
+    found = memory._REGION.search(f"0x60 is located {text} [0x50,0x58)")
+    assert memory._beside(found) == told
 
 
 @long_only

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FILLS = {"memset", "__builtin_memset", "__memset_chk", "__builtin___memset_chk", "bzero"}
 COPIES = {"memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__builtin___memcpy_chk",
           "__builtin___memmove_chk"}
+SIZEOF = "cxx_unary_expr"                       # libclang's word, of C too
 # fields of the contract: what is stored to them is more than drawn
 BOUND = ("observations", "actions", "rewards", "terminals", "action_mask")
 AGENT = ("struct Agent", "Agent")       # PufferLib 5.0's: it has those, and not the env struct
@@ -120,6 +121,19 @@ class Fields:
                     return False
                 made.add(target.key)
         return any(node.key in seen for function in drawn for node in function.nodes)
+
+    def is_kept_unread(self, value: Node, functions: list[Function]) -> bool:
+        """Whether a value is stored to a field, or an element of one, that none of these functions
+        reads: they only store to it, or clear it."""
+        store = value.around
+        while store is not None and store.kind == "cast":
+            store = store.around
+        if store is None or store.op != "=":
+            return False
+        target = _array(store.children[0])
+        return target.kind == "member" and all(
+            _is_filled(node) for function in functions for node in function.nodes
+            if node.kind == "member" and node.key == target.key)
 
     def computed_logs(self) -> set[str]:
         """Fields of Log that steps compute from others, which are sums: sums, unless of n."""
@@ -259,6 +273,28 @@ def field_of(node: Node) -> int | None:
     target = up.children[0]
     stored = target.kind == "designator" or (up.op == "=" and target.kind == "member")
     return target.key if stored else None
+
+
+def _array(target: Node) -> Node:
+    """What an element is of: env->lit of env->lit[i]."""
+    while target.kind == "index" and target.children:
+        target = target.children[0].bare()
+    return target
+
+
+def _is_filled(member: Node) -> bool:
+    """Whether a field is mentioned only to store to it, or to its elements."""
+    up = member.around
+    while up is not None and (up.kind == "cast" or (
+            up.kind == "index" and member.is_within(up.children[0]))):
+        up = up.around
+    if up is None or not up.children:
+        return False
+    if up.kind == SIZEOF:
+        return True
+    if up.kind == "call":
+        return up.name in FILLS and member.is_within(up.children[1])
+    return up.op == "=" and member.is_within(up.children[0])
 
 
 def _bounds(store: Node, fields: set[int | None]) -> bool:
