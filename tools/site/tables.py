@@ -47,6 +47,8 @@ TABLES = {
     "sweeps": ("sweep_page.page", "sweep"),
     "training": ("bench_train.tables", "training"),
     "upstream": ("bench_upstream_speed.table", "upstream"),
+    "upstream-faults": ("upstream_faults.table", "upstream-faults"),
+    "upstream-findings": ("upstream_faults.counts", "upstream-faults"),
     "upstream-gpu": ("bench_upstream_gpu.table", "upstream-gpu"),
     "widths": ("bench_widths.table", "widths"),
 }
