@@ -121,6 +121,7 @@ def test_a_sanitizers_report_leads_to_the_authors_line(text, place):
     ([3, 4, 8], ["elements 3-4 of the observation reach", "element 8 of the observation reaches"]),
     (range(0, 800, 8), ["elements 0 of each 8 of the observation reach"]),
     (range(6, 38, 8), ["elements 6 of each 8, up to 30, of the observation reach"]),
+    (range(10, 60, 5), ["elements 0 of each 5, from 10 up to 55, of the observation reach"]),
     ([n * n for n in range(2, 28)], ["elements 4, 9, 16 and 23 more of the observation reach"])])
 def test_large_numbers_of_one_pattern_are_one_finding(elements, told):
     facts = facts_of(run=[fact("obs_scale", element=e, value=6, largest=9) for e in elements])

@@ -821,6 +821,24 @@ def test_a_local_that_is_given_its_own_value_explains_plays_that_differ(game, th
         f"game.h:{finding.line} may explain it: {finding.message} (PUF117)"
 
 
+# -- PUF302 ----------------------------------------------------------------------------------
+
+
+PUT = "static void put(Game* env, int at) { env->board[at] = 1; env->observations[at + 2] = 1; }"
+
+
+@pytest.mark.parametrize("helpers, step, stays", [
+    (PUT, "put(env, env->tick);", True),                                    # a stone
+    (PUT, "put(env, env->tick); env->board[env->tick - 1] = 0;", False),    # that moves on
+    (PUT, "put(env, env->tick); env->observations[0] = 1;", False),         # and something else
+    (PUT, "put(env, env->tick); memset(env->board, 0, sizeof(env->board));", False),
+    (PUT.replace("env->board[at] = 1;", ""), "put(env, env->tick);", False)])   # a one-hot
+def test_stones_that_stay_on_a_board_are_told_from_a_one_hot(game, helpers, step, stays):
+    facts = game(fields="int board[4];", helpers=helpers, step=step,
+                 reset="memset(env->board, 0, sizeof(env->board));")
+    assert facts.source.shows_what_stays() is stays
+
+
 # -- PUF110, PUF111 --------------------------------------------------------------------------
 
 

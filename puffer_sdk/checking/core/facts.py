@@ -263,8 +263,9 @@ class Facts:
         first, last = limits(element)
         if element != span(first, last):
             until, stride = getattr(element, "pattern", None) or (0, self.shape.obs_size)
-            return f"elements {element}" + (
-                f", up to {until}," if until + stride < self.shape.obs_size else "")
+            bounds = [f"from {first}"] * (first >= stride) + \
+                [f"up to {until}"] * (until + stride < self.shape.obs_size)
+            return f"elements {element}" + (f", {' '.join(bounds)}," if bounds else "")
         part = next((part for part in self.row.parts
                      if part.name and part.first <= first and last <= part.last), None)
         if part is None:

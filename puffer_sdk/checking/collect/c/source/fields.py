@@ -282,19 +282,33 @@ def _array(target: Node) -> Node:
     return target
 
 
-def _is_filled(member: Node) -> bool:
-    """Whether a field is mentioned only to store to it, or to its elements."""
-    up = member.around
+def _whole(member: Node) -> tuple[Node, Node | None]:
+    """The field, or the element of it that is meant, and what is around that."""
+    inner, up = member, member.around
     while up is not None and (up.kind == "cast" or (
             up.kind == "index" and member.is_within(up.children[0]))):
-        up = up.around
-    if up is None or not up.children:
+        inner, up = up, up.around
+    return inner, up
+
+
+def _is_filled(member: Node) -> bool:
+    """Whether a field is mentioned only to store to it, or to its elements."""
+    inner, up = _whole(member)
+    if up is None:
         return False
-    if up.kind == SIZEOF:
-        return True
     if up.kind == "call":
-        return up.name in FILLS and member.is_within(up.children[1])
-    return up.op == "=" and member.is_within(up.children[0])
+        return up.name in FILLS and up.arguments[0] is inner
+    return up.kind == SIZEOF or (up.op == "=" and up.children[0] is inner)
+
+
+def is_written(member: Node) -> bool:
+    """Whether a field, or an element of it, is stored to here, or handed to what may store."""
+    inner, up = _whole(member)
+    if up is None:
+        return False
+    if up.kind == "call":
+        return any(one is inner and index in up.through for index, one in enumerate(up.arguments))
+    return up.op == "&" or (up.writes and up.children[0] is inner)
 
 
 def _bounds(store: Node, fields: set[int | None]) -> bool:

@@ -4,6 +4,7 @@ read.py fills a Source; the other modules of this package ask it. Nothing needs 
 libclang could not read is missing here.
 """
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from .....env import syntax
 from .....env.syntax import Node
-from .fields import FILLS, Fields, field_of, is_zero
+from .fields import BOUND, FILLS, Fields, field_of, is_written, is_zero
 from .functions import Call, Function, Variable
 from .layout import Layout
 
@@ -114,6 +115,32 @@ class Source(Fields):
                    for call in function.library_calls):
                 return True
         return False
+
+    def shows_what_stays(self) -> bool:
+        """Whether each store of a step to the observations goes with one to an array of the struct,
+        by the same variable, that no other line of a step writes: stones that stay on a board."""
+        stores = [(function, target) for function in self.stepping()
+                  for target, _ in self.stores(function)]
+        return bool(stores) and all(self._has_a_board(*one) for one in stores)
+
+    def _has_a_board(self, function: Function, target: Node) -> bool:
+        if target.kind != "index":
+            return False
+        places = {node.key for node in target.children[1].walk() if node.kind == "name"}
+        for node in function.nodes:
+            cell = node.children[0] if node.op == "=" and node.children else None
+            if cell is not None and cell.kind == "index" and \
+                    cell.children[1].bare().key in places and \
+                    cell.children[0].kind == "member" and cell.children[0].name not in BOUND and \
+                    self._writers[cell.children[0].key] == 1:
+                return True
+        return False
+
+    @cached_property
+    def _writers(self) -> Counter[int | None]:
+        """Field -> how many lines of a step store to it, to its elements, or hand it on."""
+        return Counter(node.key for function in self.stepping() for node in function.nodes
+                       if node.kind == "member" and is_written(node))
 
     def literal_stores(self) -> dict[int, int | float]:
         """Elements of the observation to which nothing but one number is stored, as in

@@ -13,7 +13,8 @@ def never_cleared(facts: Facts) -> Findings:
     one_way = [c for c in cells.one_way if not _is_only_cleared(c)]
     changed = [c for c in cells.some if c.changed and not _is_only_cleared(c)]
     if len(one_way) <= 1 or len(one_way) < len(changed) or \
-            any(c.reverted for c in cells.some) or follow_from_state(one_way):
+            any(c.reverted for c in cells.some) or follow_from_state(one_way) or \
+            facts.source.shows_what_stays():
         return
     if is_not_reset(facts) or is_reset_late(facts):
         raise NotTested("episodes do not begin anew where they end", "PUF401")

@@ -38,5 +38,6 @@ def obs_stale() -> None:
     the same values.
 
     Not reported: what each step writes from the state, however long it stays the same. A step that
-    begins with the row of c_reset then shows the same.
+    begins with the row of c_reset then shows the same. Nor is a board whose cells a step sets
+    together with those of an array that it never clears: stones that stay.
     """
