@@ -288,7 +288,7 @@ def _header(texts: dict[str, str], name: str, program: str, struct: str | None,
             done: Upgraded) -> None:
     """Floats for actions, rewards and terminals, in the file that has the struct and in NAME.c."""
     old = {array: found[1] for array in ARRAYS
-           if (found := re.search(rf"(?m)^[ \t]*((?:unsigned )?\w+)\s*\*\s*{array}\s*;",
+           if (found := re.search(rf"(?m)(?:^|[;{{])[ \t]*((?:unsigned )?\w+)\s*\*\s*{array}\s*;",
                                   texts[name]))}
     for file in (name, program):
         if file in texts:

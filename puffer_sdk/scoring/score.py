@@ -80,7 +80,8 @@ def score_of(entries: Entries, policy: str, opponent: str = "") -> Score:
             [each[name] for each in counted], envs, weights)
     if WIN in mean:         # chance has a share of it, even where all envs happen to agree
         share, low, high = share_interval([each[WIN] for each in counted], envs)
-        interval[WIN] = max(interval[WIN] or 0.0, share - low, high - share)
+        half = max(interval[WIN] or 0.0, share - low, high - share)
+        interval[WIN] = min(half, max(share, 1 - share))    # of two envs, Student's t goes beyond
     span = span_of(entries)
     rows, endings = entries.rows, bool(entries.ended[:entries.kept].any())
     short = entries.seen & (entries.finished < entries.quota) & ~entries.done[entries.env_of]

@@ -353,6 +353,13 @@ def test_heads_follow_from_the_demo_or_not_at_all(actions, text, heads):
     assert c_sizes.read(texts, {}).act_sizes == heads
 
 
+def test_fields_may_share_a_line(old):
+    header = old / "beads.h"
+    header.write_text(header.read_text().replace("    int* actions", "    int spare; int* actions"))
+    assert "; int* actions" in header.read_text() and upgrade(old).problems == []
+    plays(old)
+
+
 def test_a_header_that_binding_names_is_upgraded(old):
     (old / "beads.h").rename(old / "rules.h")
     (old / "binding.c").write_text(BINDING.replace("beads.h", "rules.h"))
