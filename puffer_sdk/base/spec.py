@@ -124,9 +124,9 @@ class Spec:
 
     @property
     def by_agent(self) -> bool:
-        """Whether it has PufferLib 5.0's form: each agent has pointers of its own."""
-        return any(field.name == AGENTS and field.type.startswith(("Agent[", "struct Agent["))
-                   for field in self.fields)
+        """Whether it has PufferLib 5.0's form: each agent has pointers of its own, the header is
+        the binding."""
+        return self.binding == self.header
 
     @property
     def in_teams(self) -> bool:

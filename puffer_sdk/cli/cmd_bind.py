@@ -19,7 +19,7 @@ from .pages import Page
 @env_argument
 @click.option("--force", is_flag=True, help="Replace an existing binding.c.")
 @click.option("--upgrade", is_flag=True,
-              help="Convert an older environment (PufferLib 3, early 4.0) to 4.0.")
+              help="Convert an environment of PufferLib 3, of early 4.0 or of 5.0 to 4.0.")
 @click.option("--dialect", type=click.Choice(("4", "5")), default="4", show_default=True,
               help="With --upgrade: the PufferLib to convert to, 4.0 or 5.0.")
 @format_option
@@ -32,8 +32,8 @@ def command(env: str | None, force: bool, upgrade: bool, dialect: str, format_: 
 
     --upgrade converts the binding and the header of an older Ocean environment to 4.0. It keeps the
     originals as binding.c.orig and so on, and lists what it cannot convert. With --dialect 5, it
-    makes one header in PufferLib 5.0's form of a 4.0 environment with one agent, and plays both: if
-    they differ by a byte, nothing is written.
+    makes one header in PufferLib 5.0's form of a 4.0 environment; a header of 5.0 becomes a header
+    and a binding.c of 4.0. Both are played: if they differ by a byte, nothing is written.
     """
     if upgrade and force:
         raise click.UsageError("--upgrade and --force cannot be combined: --upgrade keeps the "
@@ -58,10 +58,12 @@ def _bind(env: str | None, force: bool, format_: str) -> None:
 
 
 def _upgrade(env: str | None, dialect: str, format_: str) -> None:
+    from ..projects.to_form4 import to_form4
     from ..projects.to_form5 import to_form5
     from ..projects.upgrading import upgrade
 
-    done = (to_form5 if dialect == "5" else upgrade)(env)
+    is_5 = paths.is_form5(paths.header_of(paths.find_env(env)))
+    done = (to_form5 if dialect == "5" else to_form4 if is_5 else upgrade)(env)
     if format_ == "json":
         ui.out(json.dumps({"folder": str(done.folder), "changed": done.changed,
                            "notes": done.notes, "problems": [str(p) for p in done.problems]}))

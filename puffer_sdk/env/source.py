@@ -27,6 +27,15 @@ def hide(text: str, *, strings: bool = True) -> str:
                        if strings or m[0][0] == "/" else m[0], text)
 
 
+def closing(hidden: str, at: int) -> int:
+    """Where the brace closes that was opened just before `at`."""
+    depth = 1
+    while depth and at < len(hidden):
+        depth += {"{": 1, "}": -1}.get(hidden[at], 0)
+        at += 1
+    return at - 1
+
+
 @dataclass
 class Source:
     """One environment's files: what they define, and where."""

@@ -66,7 +66,7 @@ class OceanExport:
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class Sizes:
     obs_size: int
     act_sizes: tuple[int, ...]
 
@@ -108,17 +108,17 @@ def bind(env: str | os.PathLike[str] | None = None, *, force: bool = False) -> B
     return Bound(target, spec, tuple(notes(spec, settings.env, sizes)))
 
 
-def examine(folder: Path) -> tuple[Spec, Config, _Sizes]:
+def examine(folder: Path) -> tuple[Spec, Config, Sizes]:
     """Its Spec, its settings, and the sizes that follow from both."""
     built = build.build(folder)
     settings = config.resolve(folder, spec=built.spec)
     job = EnvJob.of(built, settings)
     seen = child_process.run("puffer_sdk.env.job:describe_work", job, lambda kind, payload: None,
                          cwd=paths.working_dir(folder))
-    return built.spec, settings, _Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
+    return built.spec, settings, Sizes(seen["obs_size"], tuple(seen["act_sizes"]))
 
 
-def render(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> str:
+def render(spec: Spec, env_settings: Mapping[str, float], sizes: Sizes) -> str:
     """The text of the binding.c."""
     types = {f.name: f.type for f in spec.settable}
     settings = [(name, types[name]) for name in env_settings if name in types]
@@ -130,7 +130,7 @@ def render(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> str:
         frees_truncations=spec.has_truncations, logs=spec.log_values)
 
 
-def notes(spec: Spec, env_settings: Mapping[str, float], sizes: _Sizes) -> list[str]:
+def notes(spec: Spec, env_settings: Mapping[str, float], sizes: Sizes) -> list[str]:
     """What PufferLib does differently."""
     said = []
     if spec.obs_size and spec.obs_count is None:
@@ -156,7 +156,7 @@ def _tidy(expression: str) -> str:
     return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
 
 
-def _braces(sizes: _Sizes) -> str:
+def _braces(sizes: Sizes) -> str:
     return "{" + ", ".join(map(str, sizes.act_sizes)) + "}"
 
 
@@ -221,7 +221,7 @@ def _find_policy(folder: Path, model: str | Path | None,
     return policy
 
 
-def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
+def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: Sizes,
                 policy: TrainedPolicy | None, draft: OceanExport) -> None:
     """All files of the pull request, and what remains to do by hand."""
     home = tree / "ocean" / spec.name
@@ -252,7 +252,7 @@ def _write_tree(tree: Path, folder: Path, spec: Spec, settings: Config, sizes: _
     files.write(tree / "CHECKLIST.md", text)
 
 
-def _usable(policy: TrainedPolicy | None, sizes: _Sizes,
+def _usable(policy: TrainedPolicy | None, sizes: Sizes,
             draft: OceanExport) -> TrainedPolicy | None:
     """The policy if PufferLib's puffernet can play it; else None, and the reason in todo."""
     if policy is None:
@@ -269,7 +269,7 @@ def _usable(policy: TrainedPolicy | None, sizes: _Sizes,
     return None
 
 
-def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: _Sizes,
+def _write_demo(home: Path, folder: Path, spec: Spec, settings: Config, sizes: Sizes,
                 policy: TrainedPolicy | None) -> None:
     """NAME.c: the author's if it needs nothing of ours, else one that PufferLib can compile."""
     program = folder / f"{spec.name}.c"

@@ -4,22 +4,25 @@
                                             what binding.c said: puf_init, puf_log, the sizes
                         snake/*.orig        what snake.h, binding.c and snake.c were
 
-It is a rewriting of text, so it is played against the original before anything is written: other
-bytes, or a header that does not compile, and the environment stays as it was.
+Rows of several agents stay in one block of the env, whatever the code does with it: puf_step
+copies actions into it, and what was written out of it. It is a rewriting of text, so it is played
+against the original before anything is written: other bytes, or a header that does not compile, and
+the environment stays as it was.
 """
 from __future__ import annotations
 
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..base import files, paths, ui
 from ..base.errors import BuildError, UsageError
-from ..base.spec import Spec
-from ..env import job
+from ..base.spec import AGENTS, Spec
+from ..env import binding, job
 from ..env.pufferlib5 import NAMES, ROWS
-from ..env.source import hide
+from ..env.source import closing, hide
 from . import ocean, upgrading
 
 OBS_T = {"f32": "float", "u8": "unsigned char"}
@@ -33,7 +36,7 @@ _STATED = (r'(?m)^[ \t]*#[ \t]*(?:include[ \t]*"(?:[^"]*/)?(?:vecenv\.h|HEADER)"
 
 
 def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
-    """Rewrite an environment of PufferLib 4.0, of one agent, in the form of 5.0.
+    """Rewrite an environment of PufferLib 4.0 in the form of 5.0.
 
     Raises UsageError for one that 5.0 cannot express or that needs a hand, and where the files of
     an earlier upgrade (*.orig) are still there; BuildError where the rewritten one does not compile
@@ -44,22 +47,31 @@ def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
         raise UsageError(f"{folder.name} has PufferLib 5.0's form already",
                          where=paths.header_of(folder))
     spec, settings, sizes = ocean.examine(folder)
-    binding = folder / "binding.c"
-    bound = paths.text(binding) if binding.is_file() else ocean.render(spec, settings.env, sizes)
-    _refuse(spec, bound, job.count_agents(folder))
+    hand = folder / "binding.c"
+    bound = paths.text(hand) if hand.is_file() else ocean.render(spec, settings.env, sizes)
+    agents = job.count_agents(folder)
+    _refuse(spec, bound)
     done = upgrading.Upgraded(folder)
     name, text, program = spec.header.name, paths.text(spec.header), folder / f"{folder.name}.c"
     keys = ocean.function_text(paths.text(program), "c_keys") if program.is_file() else None
-    new = _top(_struct(text, spec), OBS_T[spec.obs_dtype])
+    taken = _taken(text, spec)
+    text, bound = _renamed(text, taken), _renamed(bound, taken)
+    keys = keys and _renamed(keys, taken)
+    block = _block(spec, sizes, agents) if agents > 1 else []
+    new = _top(_struct(text, spec, agents, block), OBS_T[spec.obs_dtype])
     new = re.sub(r"\bEndDrawing\s*\(\s*\)\s*;", "EndDrawing();\n    puf_web_vsync();", new)
-    new = "\n".join([new.rstrip("\n"), "", _binding(bound, spec)]) + (f"\n{keys}\n" if keys else "")
-    new = _rows(_named(new), spec.struct)
+    new = "\n".join([new.rstrip("\n"), "", _binding(bound, spec)])
+    if block:
+        new = _named(_inner(_masked(new) if spec.has_mask else new)) + _front(spec, sizes) \
+            + (_rows(f"\n{keys}\n", spec.struct) if keys else "")
+    else:
+        new = _rows(_named(new + (f"\n{keys}\n" if keys else "")), spec.struct)
     with files.private("puffer-upgrade-") as scratch:
         home = Path(scratch) / "tree" / "ocean" / folder.name
         shutil.copytree(folder, home, ignore=shutil.ignore_patterns(
             "build", "runs", ".git", "binding.c", program.name))
         files.write(home / name, new.encode())
-        _bring_checkout(folder, home.parents[1])
+        upgrading.bring_checkout(folder, home.parents[1])
         try:
             with ui.without_warnings():         # of the same ini, which has been read
                 ocean.compare(folder, spec, settings, home, Path(scratch), "the rewritten header")
@@ -69,38 +81,29 @@ def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
                              detail=error.detail,
                              hint="nothing was written; what 5.0 calls what: "
                                   + paths.page("tutorials/pufferlib5.md")) from None
-    olds = {name: text} | {path.name: paths.text(path) for path in (binding, program)
-                           if path.is_file()}
+    olds = {name: paths.text(spec.header)} | {
+        path.name: paths.text(path) for path in (hand, program) if path.is_file()}
     upgrading.write(folder, olds, {name: new}, gone=[file for file in olds if file != name])
     done.changed = [name]
-    if binding.name in olds:
+    if hand.name in olds:
         done.notes.append(f"binding.c: what it said is in {name} now")
+    done.notes += [f"{old} is {new} now: 5.0 has an {old} of its own"
+                   for old, new in taken.items()]
     if program.name in olds:
         done.notes.append(f"{program.name}: build generates a program in its place"
                           + "; c_keys is in the header now" * bool(keys))
     if spec.obs_size and spec.obs_count is None:
         done.notes.append(f"OBS_SIZE is {sizes.obs_size} from now on: settings that would change "
                           "it are refused")
+    if block:
+        done.notes.append(f"rows of {agents} agents lie in one block of the env, from which "
+                          "puf_step copies; more agents are refused")
     return done
 
 
-def _bring_checkout(folder: Path, tree: Path) -> None:
-    """What an environment TREE/ocean/NAME finds beside ocean/: its ini, headers and resources."""
-    if folder.parent.name == "ocean":
-        for name in ("config", "src", "vendor", "resources"):
-            if (folder.parents[1] / name).is_dir():
-                (tree / name).symlink_to(folder.parents[1] / name)
-
-
-def _refuse(spec: Spec, binding: str, agents: int) -> None:
+def _refuse(spec: Spec, bound: str) -> None:
     """Raise UsageError for what PufferLib 5.0 has no place for, or what no rule can rewrite."""
     where = spec.header
-    if agents != 1:
-        raise UsageError("an environment of several agents is to be rewritten by hand", where=where,
-                         expected="one agent: its rows have one place",
-                         actual=f"{agents} agents, whose rows lie in one block",
-                         hint="in 5.0, agent i has env->agents[i].observations and so on: "
-                              f"{paths.page('tutorials/pufferlib5.md')}")
     for has, what in ((spec.has_truncations, "truncations"), (spec.comes_and_goes, "agents that "
                       "come and go"), (spec.mask_at, "a mask within observations")):
         if has:
@@ -109,13 +112,36 @@ def _refuse(spec: Spec, binding: str, agents: int) -> None:
     if spec.obs_dtype not in OBS_T or spec.is_narrow:
         raise UsageError("obs_t of PufferLib 5.0 is another type", where=where,
                          expected=" or ".join(OBS_T.values()), actual=spec.obs_tensor)
-    if hook := _HOOK.search(hide(binding)):
+    if hook := _HOOK.search(hide(bound)):
         raise UsageError(f"{hook[0]} is to be rewritten by hand", where=spec.binding or where,
                          hint="PufferLib 5.0 makes each environment with puf_init")
 
 
-def _struct(text: str, spec: Spec) -> str:
-    """The env struct as `struct Env {...};` with 5.0's fields, and Log as `struct Log {...};`"""
+def _taken(text: str, spec: Spec) -> dict[str, str]:
+    """Names of the author's that 5.0 has for itself -> others."""
+    taken = {}
+    if re.search(r"\bstruct\s+Agent\b|\}\s*Agent\s*;", hide(text)):
+        taken["Agent"] = f"{spec.struct}Agent"
+    if any(field.name == AGENTS for field in spec.fields):
+        taken[AGENTS] = f"own_{AGENTS}"
+    return taken
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """With other names in the code, not in comments and strings."""
+    if not names:
+        return text
+    found = re.compile(rf"\b(?:{'|'.join(names)})\b").finditer(hide(text))
+    for each in reversed(list(found)):
+        text = text[:each.start()] + names[each[0]] + text[each.end():]
+    return text
+
+
+def _struct(text: str, spec: Spec, agents: int, block: list[str]) -> str:
+    """The env struct as `struct Env {...};` with 5.0's fields, and Log as `struct Log {...};`
+
+    block       fields that hold the rows of several agents
+    """
     struct = spec.struct
     text = _tagged(text, "Log", "Log", "", spec.header)
     text = re.sub(rf"\btypedef\s+struct\s+{struct}\s+{struct}\s*;", f"typedef Env {struct};", text)
@@ -125,14 +151,47 @@ def _struct(text: str, spec: Spec) -> str:
     hidden = hide(text)
     found = re.search(r"\bstruct\s+Env\s*\{", hidden)
     assert found is not None        # _tagged wrote it
-    start, end = found.end(), _closing(hidden, found.end())
+    start, end = found.end(), closing(hidden, found.end())
     body = re.sub(rf"(?m)^[ \t]*[\w \t]+\*\s*(?:{'|'.join(ROWS)})\s*;.*\n", "", text[start:end])
     have = {field.name for field in spec.fields}
-    added = ["Agent agents[1];"] + [line for field, line in NEEDED.items() if field not in have]
+    added = [f"Agent agents[{agents}];", *block,
+             *(line for field, line in NEEDED.items() if field not in have)]
     log = re.search(r"(?m)^[ \t]*(?:struct\s+)?Log\s+log\s*;.*\n", body)
     at = log.end() if log else body.index("\n") + 1
     return (text[:start] + body[:at] + "".join(f"    {line}\n" for line in added) + body[at:]
             + text[end:])
+
+
+def _block(spec: Spec, sizes: ocean.Sizes, agents: int) -> list[str]:
+    """The fields of a block that has the rows of all agents, each behind the other."""
+    heads = len(sizes.act_sizes)
+    mask = [f"unsigned char action_mask[{agents * sum(sizes.act_sizes)}];"] * spec.has_mask
+    return [f"obs_t observations[{agents * sizes.obs_size}];   // of all agents, one row each",
+            f"float actions[{agents * heads}];", f"float rewards[{agents}];",
+            f"float terminals[{agents}];", *mask]
+
+
+def _inner(text: str) -> str:
+    """c_reset and c_step, which know the block alone, by names of their own."""
+    return re.sub(r"\bc_(reset|step)\b", r"block_\1", text)
+
+
+def _masked(text: str) -> str:
+    """All actions are legal until the env says otherwise: at the end of my_init."""
+    hidden = hide(text)
+    found = re.search(r"\bvoid\s+my_init\s*\(\s*\w+\s*\*\s*(\w+)[^)]*\)\s*\{", hidden)
+    if not found:
+        return text
+    end = closing(hidden, found.end())
+    env = found[1]
+    line = f"    memset({env}->action_mask, 1, sizeof({env}->action_mask));\n"
+    return text[:end] + line + text[end:]
+
+
+def _front(spec: Spec, sizes: ocean.Sizes) -> str:
+    """puf_reset and puf_step: the block, from and to where the trainer has the rows."""
+    return binding.template("projects/form5_rows.h.jinja").render(
+        spec=spec, mask=sum(sizes.act_sizes) if spec.has_mask else 0)
 
 
 def _tagged(text: str, name: str, tag: str, below: str, where: Path) -> str:
@@ -142,7 +201,7 @@ def _tagged(text: str, name: str, tag: str, below: str, where: Path) -> str:
     """
     hidden = hide(text)
     for found in re.finditer(r"\b(typedef\s+)?struct(\s+\w+)?\s*\{", hidden):
-        close = _closing(hidden, found.end())
+        close = closing(hidden, found.end())
         after = re.compile(r"\}\s*(\w*)\s*;").match(hidden, close)
         called = after and (after[1] if found[1] else (found[2] or "").strip())
         if after and called == name:
@@ -151,15 +210,6 @@ def _tagged(text: str, name: str, tag: str, below: str, where: Path) -> str:
     raise UsageError(f"the struct {name} is written in a way that no rule rewrites", where=where,
                      expected=f"typedef struct {name} {{ ... }} {name};",
                      hint="write it so, and upgrade again")
-
-
-def _closing(hidden: str, at: int) -> int:
-    """Where the brace closes that was opened just before `at`."""
-    depth = 1
-    while depth and at < len(hidden):
-        depth += {"{": 1, "}": -1}.get(hidden[at], 0)
-        at += 1
-    return at - 1
 
 
 def _top(text: str, obs_t: str) -> str:

@@ -80,15 +80,14 @@ def test_what_no_rule_rewrites_stays_as_it_was(tmp_path):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("place, binding, agents, says", [
-    ("correct/ladder", "", 3, "several agents"),
-    ("ocean/ints", "", 1, "obs_t .* is another type"),
-    ("correct/ladder", "#define MY_VEC_INIT\n", 1, "MY_VEC_INIT is to be rewritten"),
-    ("correct/drones", "", 1, "has no truncations"),
+@pytest.mark.parametrize("place, binding, says", [
+    ("ocean/ints", "", "obs_t .* is another type"),
+    ("correct/ladder", "#define MY_VEC_INIT\n", "MY_VEC_INIT is to be rewritten"),
+    ("correct/drones", "", "has no truncations"),
 ])
-def test_what_5_0_has_no_place_for_is_refused(place, binding, agents, says):
+def test_what_5_0_has_no_place_for_is_refused(place, binding, says):
     with pytest.raises(UsageError, match=says):
-        to_form5._refuse(header.read(SPECIMENS / place), binding, agents)
+        to_form5._refuse(header.read(SPECIMENS / place), binding)
 
 
 def test_a_form_that_is_there_already_is_refused():
@@ -99,12 +98,13 @@ def test_a_form_that_is_there_already_is_refused():
 
 def test_structs_bindings_and_rows():
     spec = header.read(LADDER)
-    text = to_form5._struct("typedef struct { float n; } Log;\n" + STRUCT + "} Ladder;\n", spec)
+    text = to_form5._struct("typedef struct { float n; } Log;\n" + STRUCT + "} Ladder;\n", spec,
+                            1, [])
     assert "struct Log { float n; };" in text and "} ;" not in text
     assert "struct Env {\n    Log log;\n    Agent agents[1];\n" in text
     assert "float*" not in text and text.endswith("    int rung;\n};\ntypedef Env Ladder;\n")
     with pytest.raises(UsageError, match="the struct Ladder is written in a way"):
-        to_form5._struct("struct Log { float n; };\nclass Ladder { int x; };\n", spec)
+        to_form5._struct("struct Log { float n; };\nclass Ladder { int x; };\n", spec, 1, [])
     assert to_form5._binding('#include "ladder.h"\n#define Env Ladder\n#include "../vecenv.h"\n'
                              'x = dict_get(kwargs, "a b")->value;\n', spec) == (
                                  'x = dict_get(kwargs, "a b");\n')
