@@ -67,10 +67,10 @@ class PufferError(Exception):
 
     def sentence(self) -> str:
         """In one line, for a table: what and where, and why in the env's words, else the hint."""
-        lines = dict.fromkeys(self.detail.split("\n")) if self.printed and self.detail else {}
-        why = "; ".join(line.strip() for line in lines if line.strip()) or self.hint
+        words = (self.detail or "").split("\n") if self.printed else []
+        said = "; ".join([line.strip() for line in dict.fromkeys(words) if line.strip()][-2:])
         return (self.message + (f" ({self.where})" if self.where else "")
-                + (f": {why}" if lines else f"; {why}" if why else ""))
+                + (f": {said}" if said else f"; {self.hint}" if self.hint else ""))
 
     def to_dict(self) -> Problem:
         """For programs: its parts, and where it is as a file and a line, if it is one."""

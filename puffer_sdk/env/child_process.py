@@ -167,8 +167,8 @@ class Child:
         error.quiet, error.told = payload["quiet"], True
         if isinstance(error, errors.NotWhole):
             error.fits = payload["fits"]
-        if error.printed and not error.detail:
-            error.detail = self._tail()
+        if error.printed and not error.detail:      # each try may print it
+            error.detail = "\n".join(dict.fromkeys((self._tail() or "").split("\n"))) or None
         if isinstance(error, errors.NoEnvs) and not error.detail:
             error.hint = f"{error.hint}; or vec.total_agents is too small for one environment"
         return error
