@@ -80,7 +80,7 @@ def _line(row: Row) -> str:
     actions = row.actions or "-"
     actions = actions if len(actions) <= 14 else f"{actions.count('x') + 1} heads"
     codes = sorted({finding["code"] for finding in row.findings})
-    why = f": {next(iter(row.problems.values()))}" if row.problems else ""
+    why = f": {row.reason}" if row.reason else ""
     return _wrapped(
         f"{row.name:<20} {row.obs or '-':>12} {actions:>14} {rate:>10}  {row.verdict}{why}"
         + (f" ({' '.join(codes)})" if codes else ""))

@@ -67,13 +67,24 @@ class Row:
     def verdict(self) -> str:
         """"passed", "found 2 errors", or the first part that failed: a picture counts late, what
         it learns last."""
-        failed = [part for part in self.problems if part not in LATE]
+        part = self._part()
         errors = sum(finding["severity"] == "error" for finding in self.findings)
-        if failed:
-            return f"{failed[0]} failed"
-        if errors:
-            return f"found {errors} error{'s' * (errors > 1)}"
-        return next((said for part, said in LATE.items() if part in self.problems), "passed")
+        if part is None:
+            return f"found {errors} error{'s' * (errors > 1)}" if errors else "passed"
+        return LATE.get(part, f"{part} failed")
+
+    @property
+    def reason(self) -> str:
+        """Why, as a sentence, where a part failed; else empty."""
+        part = self._part()
+        return self.problems[part] if part else ""
+
+    def _part(self) -> str | None:
+        """Of the parts that failed, the one that the verdict names; None: the findings decide."""
+        errors = any(finding["severity"] == "error" for finding in self.findings)
+        failed = [part for part in self.problems if part not in LATE]
+        failed += [] if errors else [part for part in LATE if part in self.problems]
+        return failed[0] if failed else None
 
     def to_dict(self) -> Facts:
         """JSON-able, with what follows from the rest."""

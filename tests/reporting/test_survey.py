@@ -70,6 +70,7 @@ def test_it_passed_where_all_of_it_worked_and_check_found_no_error(done):
     assert rows["drum"]["verdict"] == "recording failed" and rows["drum"]["check"] == "pass"
     assert "c_render draws nothing" in rows["drum"]["problems"]["recording"]
     assert rows["puf303_comet"]["verdict"] == "found 1 error"
+    assert "found 1 error (PUF303)" in process.stdout       # not why a picture was not tested
     assert [f["code"] for f in rows["puf303_comet"]["findings"]] == ["PUF303"]
     assert list(rows["cut"]["problems"]) == ["build"] and not rows["cut"]["picture"]
     assert rows["puf303_comet"]["problems"] == {
