@@ -116,4 +116,4 @@ def room(fields: Iterable[CField]) -> int | None:
 
 def writes_masks(texts: Iterable[str]) -> bool:
     """Whether any of these texts does more with a mask than to leave it NULL."""
-    return any("action_mask" in _NO_MASK.sub("", text) for text in texts)
+    return any(re.search(r"\baction_mask\b", _NO_MASK.sub("", text)) for text in texts)

@@ -122,6 +122,8 @@ def test_masks_that_nobody_writes_cost_nothing(tug, tmp_path):
              if "agent->action_mask" in line]
     plain = changed(TUG, tmp_path, ("".join(lines), ""))
     assert not header.read(plain).has_mask
+    assert pufferlib5.writes_masks(["env->agents[0].action_mask[1] = 0;"])
+    assert not pufferlib5.writes_masks(["env->action_masks[1] = 0;"])       # a field of its own
 
 
 @pytest.mark.parametrize("edits", [
