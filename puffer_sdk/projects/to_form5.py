@@ -152,7 +152,8 @@ def _struct(text: str, spec: Spec, agents: int, block: list[str]) -> str:
     found = re.search(r"\bstruct\s+Env\s*\{", hidden)
     assert found is not None        # _tagged wrote it
     start, end = found.end(), closing(hidden, found.end())
-    body = re.sub(rf"(?m)^[ \t]*[\w \t]+\*\s*(?:{'|'.join(ROWS)})\s*;.*\n", "", text[start:end])
+    body = re.sub(r"(?m)^[ \t]*(\w[\w \t]*?)[ \t]*(\*\s*\w+(?:\s*,\s*\*\s*\w+)*)\s*;.*\n",
+                  _without_rows, text[start:end])
     have = {field.name for field in spec.fields}
     added = [f"Agent agents[{agents}];", *block,
              *(line for field, line in NEEDED.items() if field not in have)]
@@ -160,6 +161,15 @@ def _struct(text: str, spec: Spec, agents: int, block: list[str]) -> str:
     at = log.end() if log else body.index("\n") + 1
     return (text[:start] + body[:at] + "".join(f"    {line}\n" for line in added) + body[at:]
             + text[end:])
+
+
+def _without_rows(declared: re.Match[str]) -> str:
+    """A line of the struct that declares pointers, without those to rows."""
+    names = [name.strip(" \t\n*") for name in declared[2].split(",")]
+    kept = [name for name in names if name not in ROWS]
+    if kept == names:
+        return declared[0]
+    return f"    {declared[1]} {', '.join(f'*{name}' for name in kept)};\n" if kept else ""
 
 
 def _block(spec: Spec, sizes: ocean.Sizes, agents: int) -> list[str]:
@@ -236,8 +246,10 @@ def _binding(text: str, spec: Spec) -> str:
 
 
 def _named(text: str) -> str:
-    """c_step as puf_step, in comments as well."""
-    return re.sub(rf"\b({'|'.join(NAMES)})\b", lambda found: NAMES[found[1]], text)
+    """c_step as puf_step, in comments as well; none is static, for pufferenv.h declares them."""
+    names = "|".join(NAMES)
+    text = re.sub(rf"(?m)^[ \t]*(?:(?:static|inline)\s+)+(?=void\s+(?:{names})\s*\()", "", text)
+    return re.sub(rf"\b({names})\b", lambda found: NAMES[found[1]], text)
 
 
 def _rows(text: str, struct: str) -> str:

@@ -102,6 +102,12 @@ def test_structs_bindings_and_rows():
                             1, [])
     assert "struct Log { float n; };" in text and "} ;" not in text
     assert "struct Env {\n    Log log;\n    Agent agents[1];\n" in text
+    shared = STRUCT.replace("    int rung;", "    float *rewards, *spare, *terminals;  // both\n"
+                                             "    int rung;")
+    other = to_form5._struct("typedef struct { float n; } Log;\n" + shared + "} Ladder;\n", spec,
+                             1, [])
+    assert "    float *spare;\n    int rung;" in other and "rewards" not in other
+    assert to_form5._named("static inline void c_step(Env* env)") == "void puf_step(Env* env)"
     assert "float*" not in text and text.endswith("    int rung;\n};\ntypedef Env Ladder;\n")
     with pytest.raises(UsageError, match="the struct Ladder is written in a way"):
         to_form5._struct("struct Log { float n; };\nclass Ladder { int x; };\n", spec, 1, [])
