@@ -125,8 +125,8 @@ class Spec:
     @property
     def by_agent(self) -> bool:
         """Whether it has PufferLib 5.0's form: each agent has pointers of its own, the header is
-        the binding."""
-        return self.binding == self.header
+        the binding. An environment of 4.0 may be one binding.c."""
+        return self.binding == self.header and self.header.suffix != ".c"
 
     @property
     def in_teams(self) -> bool:

@@ -47,7 +47,7 @@ class Reader(Bound):
         self.check_lines()
         self.problems.sort(key=lambda p: (p.code is not None, p.code or ""))
         errors = self.compiler_errors()
-        errors = [] if errors and self.compiles() else errors
+        errors = self.as_compiled(errors) if errors else []
         if any(not str(error.where).startswith("binding.c") for error in errors):
             # A struct that does not compile has whatever fields clang could make out
             self.problems = [p for p in self.problems if p.code not in OF_FIELDS]

@@ -1,6 +1,7 @@
 """An environment's C as libclang reads it.  NAME.h, or a binding.c -> functions, structs, macros"""
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base import paths
+from ..base.errors import BuildError, PufferError
 from ..base.spec import CField, Enumerator, Remark
 from . import contract, probe, pufferlib5
 
@@ -140,9 +142,9 @@ class Source:
                     return True
         return False
 
-    def compiles(self) -> bool:
-        """Whether the C compiler takes what libclang refused: headers of gcc's own, such as
-        immintrin.h, are not made for libclang."""
+    def as_compiled(self, errors: list[PufferError]) -> list[PufferError]:
+        """Of libclang's errors, those that hold for the C compiler: none where it takes the file,
+        and its own where libclang only tripped over headers of gcc's, such as immintrin.h."""
         from ..toolchain import compilers
 
         source = self.binding or self.header
@@ -150,10 +152,18 @@ class Source:
         command = [*compilers.find_compiler().command, *flags, UNDECLARED, "-fsyntax-only", "-"]
         text = f'#include "{source.name}"\n'
         try:
-            return subprocess.run(command, input=text.encode(), capture_output=True,
-                                  timeout=PATIENCE).returncode == 0
+            done = subprocess.run(command, input=text.encode(), capture_output=True,
+                                  timeout=PATIENCE, env={**os.environ, "LC_ALL": "C"})
         except subprocess.TimeoutExpired:
-            return False
+            return errors
+        said = re.findall(r"(?m)^([^:\n]+):(\d+):(?:\d+:)? (?:fatal )?error: (.+)$",
+                          done.stderr.decode(errors="replace"))
+        own: list[PufferError] = [
+            BuildError(f"the C compiler refuses this: {sentence}",
+                       where=f"{self.relative(file)}:{line}")
+            for file, line, sentence in said if self.folder in Path(file).resolve().parents]
+        authors = [each for each in errors if not Path(each.where or "").is_absolute()]
+        return [] if done.returncode == 0 else authors or own or errors
 
     def files(self) -> list[str]:
         """The files that were read."""

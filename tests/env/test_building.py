@@ -265,6 +265,13 @@ def test_what_only_the_reader_refuses(probe, include, use):
     assert header.inspect(folder)[1] == []
 
 
+def test_an_error_beside_headers_that_only_the_reader_refuses_is_the_authors(probe):
+    folder = probe(("void c_reset", "#include <immintrin.h>\n#include <tgmath.h>\nvoid c_reset"),
+                   ("    env->tick++;", "    env->tock++;"))
+    [problem] = header.inspect(folder)[1]
+    assert "tock" in problem.message and str(problem.where).startswith("probe.h:")
+
+
 BOUND = """\
 #define OBS_TENSOR_T FloatTensor
 #define Env Probe
