@@ -159,7 +159,7 @@ class Train:
                                      "0 = off", low=0, high=100)
     clip_coef: float = setting(0.2,
                                "PPO clip range: the ratio is limited to 1 ± this", above=0, high=10)
-    vf_coef: float = setting(0.5, "weight of the value loss", low=0, high=1000)
+    vf_coef: float = setting(2.0, "weight of the value loss", low=0, high=1000)
     vf_clip_coef: float = setting(0.2, "value clip range: change of the value per epoch above "
                                        "which its loss is clipped", above=0, high=1000)
     max_grad_norm: float = setting(1.5, "gradient norm above which gradients are scaled down",
