@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from pathlib import Path
 
-from ..base import files, paths, ui
-from ..base.errors import BuildError, UsageError
+from ..base import paths
+from ..base.errors import UsageError
 from ..base.spec import Spec
 from ..env import binding
 from ..env.pufferlib5 import NAMES, ROWS
 from ..env.source import closing, hide
-from . import ocean, upgrading
+from . import ocean, other_form, upgrading
 
 MOVED = ("puf_init", "puf_log")     # to binding.c
 _OLD = {new: old for old, new in NAMES.items()}
@@ -55,21 +53,7 @@ def to_form4(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
     if program.is_file():
         olds[program.name] = paths.text(program)
         new[program.name] = _renamed(olds[program.name])
-    with files.private("puffer-upgrade-") as scratch:
-        home = Path(scratch) / "tree" / "ocean" / folder.name
-        shutil.copytree(folder, home, ignore=shutil.ignore_patterns("build", "runs", ".git"))
-        for name, content in new.items():
-            files.write(home / name, content.encode())
-        upgrading.bring_checkout(folder, home.parents[1])
-        try:
-            with ui.without_warnings():         # of the same ini, which has been read
-                ocean.compare(folder, spec, settings, home, Path(scratch), "the rewritten header")
-        except BuildError as error:
-            raise BuildError(f"no rule rewrites this environment: {error.message}",
-                             where=spec.header, expected=error.expected, actual=error.actual,
-                             detail=error.detail,
-                             hint="nothing was written; what 4.0 calls what: "
-                                  + paths.page("tutorials/pufferlib5.md")) from None
+    other_form.prove(spec, settings, new, "4.0")
     upgrading.write(folder, olds, new)
     done = upgrading.Upgraded(folder, sorted(new))
     if program.name not in olds:

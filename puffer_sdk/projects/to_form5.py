@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..base import files, paths, ui
-from ..base.errors import BuildError, UsageError
+from ..base import paths
+from ..base.errors import UsageError
 from ..base.spec import AGENTS, Spec
 from ..env import binding, job
 from ..env.pufferlib5 import NAMES, ROWS
 from ..env.source import closing, hide
-from . import ocean, upgrading
+from . import ocean, other_form, upgrading
 
 OBS_T = {"f32": "float", "u8": "unsigned char"}
 NEEDED = {"num_agents": "int num_agents;", "rng": "unsigned int rng;",
@@ -66,21 +65,7 @@ def to_form5(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
             + (_rows(f"\n{keys}\n", spec.struct) if keys else "")
     else:
         new = _rows(_named(new + (f"\n{keys}\n" if keys else "")), spec.struct)
-    with files.private("puffer-upgrade-") as scratch:
-        home = Path(scratch) / "tree" / "ocean" / folder.name
-        shutil.copytree(folder, home, ignore=shutil.ignore_patterns(
-            "build", "runs", ".git", "binding.c", program.name))
-        files.write(home / name, new.encode())
-        upgrading.bring_checkout(folder, home.parents[1])
-        try:
-            with ui.without_warnings():         # of the same ini, which has been read
-                ocean.compare(folder, spec, settings, home, Path(scratch), "the rewritten header")
-        except BuildError as error:
-            raise BuildError(f"no rule rewrites this environment: {error.message}",
-                             where=spec.header, expected=error.expected, actual=error.actual,
-                             detail=error.detail,
-                             hint="nothing was written; what 5.0 calls what: "
-                                  + paths.page("tutorials/pufferlib5.md")) from None
+    other_form.prove(spec, settings, {name: new}, "5.0", gone=("binding.c", program.name))
     olds = {name: paths.text(spec.header)} | {
         path.name: paths.text(path) for path in (hand, program) if path.is_file()}
     upgrading.write(folder, olds, {name: new}, gone=[file for file in olds if file != name])

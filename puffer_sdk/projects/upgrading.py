@@ -143,14 +143,6 @@ def struct_name(text: str) -> str | None:
     return found[1] if found else None
 
 
-def bring_checkout(folder: Path, tree: Path) -> None:
-    """What an environment TREE/ocean/NAME finds beside ocean/: its ini, headers and resources."""
-    if folder.parent.name == "ocean":
-        for name in ("config", "src", "vendor", "resources"):
-            if (folder.parents[1] / name).is_dir():
-                (tree / name).symlink_to(folder.parents[1] / name)
-
-
 def write(folder: Path, texts: Mapping[str, str], changed: Mapping[str, str],
           gone: Collection[str] = ()) -> None:
     """All of the files or, where one cannot be written, none. The old ones stay as *.orig.
