@@ -6,6 +6,7 @@ from contextlib import suppress
 import jsonschema
 import pytest
 from helpers.places import ROOT
+from helpers.short_or_long import long_only
 
 from puffer_sdk.cli import json_schemas, main
 
@@ -62,6 +63,21 @@ def test_check(change, verdict, tmp_path, capsys):
         header.write_text(header.read_text().replace(before, after))
     found = hold(capsys, "check", header.parent, "--budget", "0.03")
     assert found["verdict"] == verdict and bool(found["findings"]) == (verdict == "fail")
+
+
+def test_check_learn(trained, capsys):
+    found = hold(capsys, "check", trained, "--budget", "0.03", "--learn", "--learn-seconds", "1")
+    assert {"random", "idle", "trained"} <= set(found["coverage"]["learning"]["scores"])
+
+
+@long_only
+@pytest.mark.parametrize("opponent", ["random", "bot:1"])
+def test_eval_against_an_opponent(opponent, tmp_path, capsys):
+    folder = tmp_path / "walker"
+    assert main(["new", "walker", "--template", "duel", "--output-dir", str(tmp_path)]) == 0
+    assert main(["train", str(folder), "--train.total-timesteps", "70000"]) == 0
+    found = hold(capsys, "eval", folder, "--eval.episodes", "20", "--opponent", opponent)
+    assert found["opponent"] == opponent and "win_rate" in found["policies"]["trained"]["mean"]
 
 
 def test_train_eval_and_runs(trained, capsys, tmp_path):
