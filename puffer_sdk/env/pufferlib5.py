@@ -31,7 +31,8 @@ _ROW = re.compile(r"\benv->(rewards|terminals)\[(\w)\]")       # of agent i
 _BLOCK = re.compile(r"\benv->(observations|action_mask) \+ (\w) \* \w+")
 _OWN = "puffer_own_"        # what a c_step beside puf_step is called: pufferenv.h
 _OTHER_POLICY = re.compile(r"\bagents\s*\[[^]]*\]\s*\.\s*policy\s*=(?!=)(?!\s*0\s*;)")
-_NO_MASK = re.compile(r"\baction_mask\s*=\s*(?:NULL|nullptr|0)\s*;")
+_NO_MASK = re.compile(r"\baction_mask\s*=\s*(?:NULL|nullptr|0)\s*;"
+                      r"|\bchar\s*\*\s*action_mask\s*;")      # a field of the author's
 
 
 def named(text: str) -> str:

@@ -39,8 +39,9 @@ def to_form4(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
     spec, settings, sizes = ocean.examine(folder)
     text = paths.text(spec.header)
     _refuse(spec, text)
-    header, moved = _without(text)
-    shown = dict(spec=spec, mask=sum(sizes.act_sizes) if spec.has_mask else 0)
+    header, moved = _without(_own(text) if spec.own_names else text)
+    header, obs_t = _early(header) if spec.late_obs else (header, "")
+    shown = dict(spec=spec, obs_t=obs_t, mask=sum(sizes.act_sizes) if spec.has_mask else 0)
     header = _struct(header, binding.template("projects/form4_fields.h.jinja").render(shown))
     header = _INCLUDE.sub(
         lambda found: binding.template("projects/form4_agent.h.jinja").render(shown), header)
@@ -57,7 +58,9 @@ def to_form4(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
     upgrading.write(folder, olds, new)
     done = upgrading.Upgraded(folder, sorted(new))
     if program.name not in olds:
-        done.notes.append(f"programs of `build` need a {program.name}, which 5.0 does without")
+        done.notes.append(f"programs of `build` need {program.name}, which 5.0 does without")
+    if spec.own_names:
+        done.notes.append("functions of the header's own that have 4.0's names begin with own_ now")
     if spec.steps_per_second:
         done.notes.append("PUF_STEPS_PER_SEC: in 4.0, SetTargetFPS in c_render paces the game")
     if spec.has_seats:
@@ -98,6 +101,20 @@ def _without(text: str) -> tuple[str, str]:
         moved.append(text[comment.start():end].rstrip("\n"))
         text = text[:comment.start()] + text[end:].lstrip("\n")
     return text, "\n\n".join(moved) + "\n"
+
+
+def _own(text: str) -> str:
+    """With the author's own c_step, which stands beside puf_step, as own_c_step."""
+    return re.sub(rf"\b({'|'.join(NAMES)})\b", r"own_\1", text)
+
+
+def _early(text: str) -> tuple[str, str]:
+    """A header without its typedef of obs_t, which stands below pufferenv.h; and the typedef."""
+    found = re.search(r"(?m)^[ \t]*typedef\s+[\w \t]+\bobs_t\s*;[ \t]*\n", hide(text))
+    if not found:
+        raise UsageError("obs_t is declared in a way that no rule rewrites",
+                         expected='typedef float obs_t; above #include "pufferenv.h"')
+    return text[:found.start()] + text[found.end():], text[found.start():found.end()].strip()
 
 
 def _function(text: str, name: str) -> tuple[int, int]:

@@ -127,10 +127,11 @@ def _struct(text: str, spec: Spec, agents: int, block: list[str]) -> str:
 
     block       fields that hold the rows of several agents
     """
-    struct = spec.struct
     text = _tagged(text, "Log", "Log", "", spec.header)
-    text = re.sub(rf"\btypedef\s+struct\s+{struct}\s+{struct}\s*;", f"typedef Env {struct};", text)
-    declared = struct == "Env" or f"typedef Env {struct};" in text
+    text, struct = _aliased(text, spec.struct)
+    text = re.sub(rf"\btypedef\s+struct\s+{struct}\s+{struct}\s*;",
+                  f"typedef Env {struct};" if struct != "Env" else "", text)
+    declared = struct != spec.struct or struct == "Env" or f"typedef Env {struct};" in text
     text = _tagged(text, struct, "Env", "" if declared else f"\ntypedef Env {struct};", spec.header)
     text = re.sub(rf"\bstruct\s+{struct}\b", "struct Env", text)
     hidden = hide(text)
@@ -146,6 +147,14 @@ def _struct(text: str, spec: Spec, agents: int, block: list[str]) -> str:
     at = log.end() if log else body.index("\n") + 1
     return (text[:start] + body[:at] + "".join(f"    {line}\n" for line in added) + body[at:]
             + text[end:])
+
+
+def _aliased(text: str, name: str) -> tuple[str, str]:
+    """With `typedef struct TAG NAME;` as `typedef Env NAME;`; and TAG, else the name itself."""
+    found = re.search(rf"\btypedef\s+(?:struct\s+)?(\w+)\s+{name}\s*;", hide(text))
+    if not found or found[1] == name:
+        return text, name
+    return f"{text[:found.start()]}typedef Env {name};{text[found.end():]}", found[1]
 
 
 def _without_rows(declared: re.Match[str]) -> str:

@@ -124,6 +124,7 @@ def test_masks_that_nobody_writes_cost_nothing(tug, tmp_path):
     assert not header.read(plain).has_mask
     assert pufferlib5.writes_masks(["env->agents[0].action_mask[1] = 0;"])
     assert not pufferlib5.writes_masks(["env->action_masks[1] = 0;"])       # a field of its own
+    assert not pufferlib5.writes_masks(["struct Row { unsigned char* action_mask; int x; };"])
 
 
 @pytest.mark.parametrize("edits", [

@@ -12,7 +12,7 @@ from projects.test_to_form5 import contents, played
 from puffer_sdk import cli
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.env import header
-from puffer_sdk.projects import scaffold, to_form4
+from puffer_sdk.projects import scaffold, to_form4, to_form5
 
 TUG = SPECIMENS / "form5" / "tug"
 
@@ -46,11 +46,31 @@ def test_a_header_of_5_0_becomes_one_of_4_0(tmp_path, capsys):
     folder = shutil.copytree(TUG, tmp_path / "tug", ignore=shutil.ignore_patterns("build"))
     assert cli.main(["bind", str(folder), "--upgrade"]) == 0
     shown = capsys.readouterr().out
-    assert "(original: tug.h.orig)" in shown and "programs of `build` need a tug.c" in shown
+    assert "(original: tug.h.orig)" in shown and "programs of `build` need tug.c" in shown
     after = contents(folder)
     assert b"void my_init(" in after["binding.c"] and b"puf_" not in after["binding.c"]
     assert b"void c_step(" in after["tug.h"] and b"puf_step" not in after["tug.h"]
     assert after["tug.h.orig"] == contents(TUG)["tug.h"] and played(folder) == played(TUG)
+
+
+def test_there_and_back(tmp_path):
+    """obs_t below the include, and a c_step of the author's own; then the struct that a typedef
+    names from afar."""
+    folder = changed(
+        TUG, tmp_path, ("typedef float obs_t;\n#include \"pufferenv.h\"\n",
+                        "#include \"pufferenv.h\"\ntypedef float obs_t;  // one number\n"),
+        ("agent->observations[", "((obs_t*)agent->observations)["),
+        ("void puf_step(Tug* env) {\n", "static void c_step(Tug* env) {\n"),
+        ("void puf_close(Tug* env) {\n", "void puf_step(Env* env) {\n    c_step(env);\n}\n\n"
+         "void puf_close(Tug* env) {\n"))
+    done = to_form4.to_form4(folder)
+    assert any("begin with own_" in note for note in done.notes)
+    assert b"void own_c_step(Tug* env) {" in contents(folder)["tug.h"]
+    assert played(folder) == played(TUG)
+    for original in folder.glob("*.orig"):
+        original.unlink()
+    to_form5.to_form5(folder)
+    assert header.read(folder).by_agent and played(folder) == played(TUG)
 
 
 @pytest.mark.parametrize("old, new, says", [
