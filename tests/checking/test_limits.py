@@ -23,6 +23,7 @@ from puffer_sdk.env.obs_spec import ObsField, ObsSpec
 HOME = Path(rules.__path__[0])
 # what is shown, or how numbers are compared, and no limit of a fault
 SHOWN = {("determinism/determinism", "FIELDS"), ("memory/survival", "INIT"),
+         ("memory/memory", "NEAR"),
          ("rewards/rewards", "TELLING"), ("observations/constant/still", "SHOWN"),
          ("training/speed", "MILLISECOND"), ("training/learning", "RARE"),
          ("observations/twice/obs_duplicate", "CLOSE"),
@@ -35,7 +36,8 @@ def game(**experiments: list) -> Facts:
     facts = facts_of(**experiments)
     facts.source = SimpleNamespace(
         reach=lambda *roots, without=(): [], stepping=list, files={}, layout=None,
-        clears_observations=lambda: False, integer_divisions=list, changes_of=lambda element: [],
+        clears_observations=lambda: False, shows_what_stays=lambda: False,
+        integer_divisions=list, changes_of=lambda element: [],
         literal_stores=set, assigned_logs=list, cleared_logs=list, computed_logs=set)
     facts.spec = SimpleNamespace(functions={}, macro_lines={}, struct="Dock", log_fields=(),
                                  has_max_agents=False, binding=None, act_widths=None,

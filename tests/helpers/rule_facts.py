@@ -34,8 +34,9 @@ def facts_of(*, agents: int = 1, truncations: int = 0, **experiments: list) -> F
         return []
 
     source = _Source(
-        clears_observations=lambda: False, reset_only_stores=list, stepping=list, files={},
-        reach=none, calls=none, batch_steps=list, functions={}, globals={}, statics={},
+        clears_observations=lambda: False, shows_what_stays=lambda: False,
+        reset_only_stores=list, stepping=list, files={}, reach=none, calls=none,
+        batch_steps=list, functions={}, globals={}, statics={},
         always_sets=lambda field: False)
     facts = Facts(Path("/games/dock"), None, None, [], source, 42)
     facts.probed = SimpleNamespace(obs_size=8, env_agents=agents, truncations=truncations)
