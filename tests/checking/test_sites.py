@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import pytest
+from helpers.check_fixtures import changed
+from helpers.places import SPECIMENS
 from helpers.short_or_long import some_or_all
 
 from puffer_sdk.checking.collect.c import probing
@@ -196,3 +198,17 @@ def test_a_reward_that_every_step_replaces(count, line, kinds):
                    f"{line}    if (env->tick >= env->limit) {{\n"))
     assert [site.kind for site, _ in pairs if site.goes == "rewards"] == kinds
     assert all(fact.outside > 0 for site, fact in pairs)
+
+
+@pytest.mark.parametrize("given_back", [True, False])
+def test_rewards_that_are_kept_while_a_reset_clears_them(given_back, tmp_path):
+    each = "    for (int i = 0; i < env->num_agents; i++) "
+    folder = changed(
+        SPECIMENS / "form5" / "tug", tmp_path,
+        ("    env->paid = 0.0f;\n",
+         f"    env->paid = 0.0f;\n{each}env->agents[i].rewards[0] = 0.0f;\n"),
+        ("    puf_reset(env);\n",
+         f"    float kept[2];\n{each}kept[i] = env->agents[i].rewards[0];\n    puf_reset(env);\n"
+         + f"{each}env->agents[i].rewards[0] = kept[i];\n" * given_back))
+    kinds = [site.kind for site in sites.sites(read.read(folder))]
+    assert ("clear" in kinds) is not given_back

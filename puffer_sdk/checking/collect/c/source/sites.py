@@ -52,6 +52,7 @@ def sites(source: Source) -> list[Site]:
     found = {(copy.file, copy.start, copy.end): Site(
         "copy", copy.file, copy.line, copy.start, copy.end, -1, copy.type, copy.of, "generator",
         copy.name) for copy in generators.copies(source)}
+    kept = {each.name for each in source.reach("c_reset")} if _keeps_rewards(source) else ()
     for function in source.reach("c_reset", "c_step"):
         for byte in filter(None, _byte_sites(source, function)):
             found.setdefault((byte.file, byte.start, byte.end), byte)
@@ -60,6 +61,8 @@ def sites(source: Source) -> list[Site]:
             if goes == "rewards":               # every third coin may be a bonus
                 nodes = [one for one in nodes if one[2].children[-1].value is None]
                 if _clears(target, value):
+                    if function.name in kept:
+                        continue
                     nodes.append((function, "clear", value))
                 elif function.name == "c_step" and _replaces(source, target, value):
                     nodes.append((function, "replace", value))
@@ -119,6 +122,27 @@ def _clears(target: Node, value: Node) -> bool:
     while last.kind == "binary" and last.op == "=":
         last = last.children[1].bare()
     return _is_plain(target) and last.value == 0
+
+
+def _keeps_rewards(source: Source) -> bool:
+    """Whether a step takes rewards into a variable and stores them back: c_reset between the two
+    may clear them."""
+    for function in source.reach("c_step"):
+        taken = {node.key if node.kind == "variable" else _holder(node.children[0])
+                 for node in function.nodes
+                 if (node.kind == "variable" and node.children or node.op == "=")
+                 and any(source.is_field(each, "rewards") for each in node.children[-1].walk())}
+        if any(_holder(value) in taken - {None} for _, value in source.stores(function, "rewards")):
+            return True
+    return False
+
+
+def _holder(node: Node) -> str | int | None:
+    """The variable that this names, or is an element of."""
+    node = node.bare()
+    while node.kind == "index":
+        node = node.children[0].bare()
+    return node.key if node.kind == "name" else None
 
 
 def _replaces(source: Source, target: Node, value: Node) -> bool:

@@ -26,6 +26,9 @@ def reward_lost() -> None:
     Fix: set all rewards to 0 once, at the top of c_step, and add to them from there on. Divide
     floats: `(float)env->bag / (float)env->gems`.
 
+    Not reported: what c_reset clears, where a step takes its rewards into a variable first and
+    stores them back.
+
     How it is seen: rewards are 0 before each step, and every line that sets one to 0 records the
     value that it had. Another value is reported only where c_step sets it unconditionally: under a
     condition, it may be the reward of an ending. A division is reported if all its results are 0,
