@@ -24,6 +24,7 @@ MOVED = ("puf_init", "puf_log")     # to binding.c
 _OLD = {new: old for old, new in NAMES.items()}
 # Calls of 5.0 alone: what a Dict of 4.0 does not have
 _LOST = re.compile(r"\b(?:dict_get_str|dict_find|f32_to_bf16|bf16_to_f32|store_f32x8_as_bf16)\b")
+_HOOK = re.compile(r"\bMY_VEC_[A-Z_]+\b")
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"pufferenv\.h".*\n')
 _GET = re.compile(r"\bdict_get\s*\((?:[^()\"]|\"[^\"]*\")*\)")
 
@@ -41,7 +42,8 @@ def to_form4(env: str | os.PathLike[str] | None = None) -> upgrading.Upgraded:
     _refuse(spec, text)
     header, moved = _without(_own(text) if spec.own_names else text)
     header, obs_t = _early(header) if spec.late_obs else (header, "")
-    shown = dict(spec=spec, obs_t=obs_t, mask=sum(sizes.act_sizes) if spec.has_mask else 0)
+    shown = dict(spec=spec, obs_t=obs_t, backend="PUF_BACKEND" in header,
+                 mask=sum(sizes.act_sizes) if spec.has_mask else 0)
     header = _struct(header, binding.template("projects/form4_fields.h.jinja").render(shown))
     header = _INCLUDE.sub(
         lambda found: binding.template("projects/form4_agent.h.jinja").render(shown), header)
@@ -84,6 +86,10 @@ def _refuse(spec: Spec, text: str) -> None:
     if found := _LOST.search(hide(text)):
         raise UsageError(f"PufferLib 4.0 has no {found[0]}", where=where,
                          hint="do without, or stay with 5.0's form")
+    if found := _HOOK.search(hide(text)):
+        raise UsageError(f"{found[0]} is to be rewritten by hand", where=where,
+                         hint="in 4.0 it stands in binding.c, above vecenv.h, and dict_get returns "
+                              "an item with a value")
     if not _INCLUDE.search(text):
         raise UsageError("pufferenv.h is included in a way that no rule rewrites", where=where,
                          expected='#include "pufferenv.h" in the header itself')

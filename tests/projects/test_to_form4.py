@@ -54,11 +54,13 @@ def test_a_header_of_5_0_becomes_one_of_4_0(tmp_path, capsys):
 
 
 def test_there_and_back(tmp_path):
-    """obs_t below the include, and a c_step of the author's own; then the struct that a typedef
-    names from afar."""
+    """obs_t below the include, a c_step of the author's own, parts for PUF_CPU alone; then the
+    struct that a typedef names from afar."""
     folder = changed(
         TUG, tmp_path, ("typedef float obs_t;\n#include \"pufferenv.h\"\n",
                         "#include \"pufferenv.h\"\ntypedef float obs_t;  // one number\n"),
+        ("struct Env {\n", "#if PUF_BACKEND != PUF_GPU\nstruct Env {\n"),
+        ("typedef Env Tug;\n", "typedef Env Tug;\n#endif\n"),
         ("agent->observations[", "((obs_t*)agent->observations)["),
         ("void puf_step(Tug* env) {\n", "static void c_step(Tug* env) {\n"),
         ("void puf_close(Tug* env) {\n", "void puf_step(Env* env) {\n    c_step(env);\n}\n\n"
@@ -76,6 +78,8 @@ def test_there_and_back(tmp_path):
 @pytest.mark.parametrize("old, new, says", [
     ("    env->num_agents = 2;\n", "    env->num_agents = dict_find(kwargs, \"few\") ? 1 : 2;\n",
      "4.0 has no dict_find"),
+    ("#define OBS_SIZE 3\n", "#define OBS_SIZE 3\n#define MY_VEC_INIT\n",
+     "MY_VEC_INIT is to be rewritten by hand"),
     ("void puf_reset(Tug* env) {", "void puf_reset(Env* env), begin(Env* env) {",
      "puf_reset is written in a way"),
     ("void puf_log(Log* log, Dict* out) {", "void PUF(log)(Log* log, Dict* out) {",
