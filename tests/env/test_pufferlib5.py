@@ -14,6 +14,7 @@ from helpers.short_or_long import long_only
 
 import puffer_sdk
 from puffer_sdk.base.errors import BuildError, DialectError, PufferError, UsageError
+from puffer_sdk.checking.report import terminal
 from puffer_sdk.env import binding, build, header, pufferlib5
 from puffer_sdk.programs import targets
 from puffer_sdk.projects import ocean
@@ -337,3 +338,4 @@ def test_checks_rules_hold_with_the_same_lines(tmp_path, edits):
     assert (found.file, found.line) == ("tug.h", line_of(folder, "agent->observations[3] ="))
     assert {each.code for each in result.findings} == {"PUF203", "PUF301"}
     assert [frame.partition(" ")[0] for frame in found.stack][:2] == ["observe", "puf_reset"]
+    assert "c_step" not in "\n".join(text for text, _ in terminal.lines(result))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...base import paths
+from ...env import pufferlib5
 from ..collect.c import learning_probe
 from ..core import statistics
 from ..core.finding import Finding
@@ -107,7 +108,7 @@ def _exercised(result: CheckResult) -> Iterator[Line]:
              + (f", actions {actions}" if actions else "")
              + (", without sanitizers" if seen["sanitized"] is False else "")]
     if "lines" in seen:
-        items.append(_lines(seen["lines"]))
+        items.append(_as_the_form_says(result, _lines(seen["lines"])))
     for text in _labelled("exercised", items):
         yield text, None
     for text in _labelled("deep", (f"{tool}: {said}" for tool, said in
@@ -141,6 +142,13 @@ def _allowed(result: CheckResult) -> Iterator[Line]:
         yield text, "dim"
     for text in _labelled("note", (f"{note.where}: {note.text}" for note in result.notes)):
         yield text, "yellow"
+
+
+def _as_the_form_says(result: CheckResult, text: str) -> str:
+    """With puf_step for c_step, if that is what the environment has."""
+    is_form5 = any(paths.FORM5.search(data.decode("utf-8", "replace"))
+                   for data in result.files.values())
+    return pufferlib5.named(text) if is_form5 else text
 
 
 def _lines(lines: LinesReached) -> str:
