@@ -21,5 +21,7 @@ def session(text: str) -> list[tuple[str, list[str]]]:
 
 
 def shape(line: str) -> str:
-    """A line without what differs between runs: numbers, and the blanks that align them."""
-    return re.sub(r"\s+", " ", re.sub(r"[-\d.,]*\d[\d.,]*[kM]?", "#", line)).strip()
+    """A line without what differs between runs: numbers, the blanks that align them, and the time
+    of evaluations, which is told where it is a large share."""
+    told = re.sub(r"\s+", " ", re.sub(r"[-\d.,]*\d[\d.,]*[kM]?", "#", line)).strip()
+    return re.sub(r",? # s of it evaluation", "", told)
