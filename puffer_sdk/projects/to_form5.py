@@ -176,8 +176,8 @@ def _block(spec: Spec, sizes: ocean.Sizes, agents: int) -> list[str]:
 
 
 def _inner(text: str) -> str:
-    """c_reset and c_step, which know the block alone, by names of their own."""
-    return re.sub(r"\bc_(reset|step)\b", r"block_\1", text)
+    """c_reset, c_step and c_bot, which know the block alone, by names of their own."""
+    return re.sub(r"\bc_(reset|step|bot)\b", r"block_\1", text)
 
 
 def _masked(text: str) -> str:
@@ -193,7 +193,7 @@ def _masked(text: str) -> str:
 
 
 def _front(spec: Spec, sizes: ocean.Sizes) -> str:
-    """puf_reset and puf_step: the block, from and to where the trainer has the rows."""
+    """puf_reset, puf_step and c_bot: the block, from and to where the trainer has the rows."""
     return binding.template("projects/form5_rows.h.jinja").render(
         spec=spec, mask=sum(sizes.act_sizes) if spec.has_mask else 0)
 

@@ -9,6 +9,7 @@ from helpers.places import SPECIMENS
 from helpers.short_or_long import some_or_all
 from projects.test_to_form5 import contents, played
 
+import puffer_sdk
 from puffer_sdk import cli
 from puffer_sdk.base.errors import BuildError, UsageError
 from puffer_sdk.env import header
@@ -17,12 +18,20 @@ from puffer_sdk.projects import scaffold, to_form4, to_form5
 TUG = SPECIMENS / "form5" / "tug"
 
 
+def losses_against_the_bot(folder):
+    """Of random play, in 50 games; None where there is no c_bot."""
+    if not header.read(folder).has_bot:
+        return None
+    return puffer_sdk.match(folder, ["random", "bot:1"], games=50).pairings[0].losses
+
+
 @pytest.mark.parametrize("template", some_or_all(["duel", "target"], 0))
 def test_several_agents_in_5_0(template, tmp_path, capsys):
     """Rows in one block, masks, names that 5.0 has itself; and the way back by the originals."""
     folder = scaffold.new("probe", template=template, output_dir=tmp_path).folder
-    first = played(folder)
+    first, scripted = played(folder), losses_against_the_bot(folder)
     assert first[0] and cli.main(["bind", str(folder), "--upgrade", "--dialect", "5"]) == 0
+    assert losses_against_the_bot(folder) == scripted
     five = header.read(folder)
     assert five.by_agent and not (folder / "binding.c").exists() and played(folder) == first
     assert "agents lie in one block" in capsys.readouterr().out
